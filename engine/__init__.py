@@ -21,6 +21,8 @@ _PUBLIC = {
     "Take": "engine.setting.take",
     "EngineThread": "engine.session.engine_thread",
     "load_model": "engine.models",
+    "finished_part": "engine.models.base",
+    "spread": "engine.measure.timing",
 }
 
 __all__ = [*_PUBLIC, "__version__"]

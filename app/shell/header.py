@@ -68,6 +68,7 @@ class Header(QWidget):
         for widget in (self.factor, self.device, self.cancel):
             row.addWidget(widget)
         state.synthesis.take_added.connect(self._show_take)
+        state.synthesis.remeasured.connect(self._show_take)
         state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:

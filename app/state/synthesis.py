@@ -29,6 +29,8 @@ class Synthesis(QObject):
     """A finished :class:`Take`, or one of what was finished."""
     timed_again = Signal(str, object)
     """The take with this id was timed again: the :class:`Measurements` of each run."""
+    remeasured = Signal(object)
+    """A take that was timed again, A or B, with the medians."""
 
     def __init__(
         self,
@@ -146,4 +148,7 @@ class Synthesis(QObject):
         for take, put in ((compared.take_a, compared.set_a), (compared.take_b, compared.set_b)):
             if take is not None and take.id == event.take:
                 put(repeated(take, event.runs))
+        known = next((one for one in self._sides if one.id == event.take), None)
+        if known is not None:
+            self.remeasured.emit(known)
         self.timed_again.emit(event.take, event.runs)

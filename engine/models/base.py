@@ -265,15 +265,17 @@ class Synthesis:
     """Things the user should know, for example which characters were dropped."""
     unfinished: str = ""
     """Why passages are missing, such as ``cancelled after 12 of 126 passages``; ``""`` if none is."""
+    repeats: tuple[Measurements, ...] = ()
+    """Measurements of each repeat, if it was timed again: the times of :attr:`measurements` are their medians then."""
 
 
 def finished_part(error: BaseException) -> Synthesis | None:
-    """The passages that were finished before ``error``, :class:`Cancelled` included, ended a synthesis; ``None`` if
-    there were none."""
+    """The passages that were finished before ``error`` ended a synthesis, :class:`Cancelled` and
+    :class:`KeyboardInterrupt` included; ``None`` if there were none."""
     return getattr(error, _FINISHED, None)
 
 
-def keep_finished_part(error: Exception, finished: Synthesis) -> None:
+def keep_finished_part(error: BaseException, finished: Synthesis) -> None:
     """Have :func:`finished_part` give ``finished``."""
     setattr(error, _FINISHED, finished)
 

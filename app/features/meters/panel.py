@@ -340,11 +340,7 @@ class MetersPanel(QScrollArea):
     def show_take(self, take: Take, heard: Waits = (0, 0.0)) -> None:
         """Show the final figures of a finished take; ``heard``: waits of its playback."""
         measured = take.measurements
-        what = f"{model_title(take.setting.model)}, {take.label or 'last take'}"
-        cpu = measured.cpu_time_factor
-        factor = "" if cpu is None else f"; in CPU time {fixed(cpu, 2)}"
-        self._show_factor(measured.real_time_factor, f"measured: {what}{factor}", RTF_MEANING)
-        self._figures["others"].show_value(_load(measured))
+        self.show_factor(take)
         self._figures["first"].show_value(f"{fixed(measured.first_audio_seconds, 2)} s")
         self._figures["gap"].show_value(f"{fixed(measured.largest_gap_seconds, 2)} s")
         self._figures["pause"].show_value(_waits(measured.pause_seconds, heard))
@@ -358,6 +354,15 @@ class MetersPanel(QScrollArea):
         self._times.append(measured.seconds)
         self._factors.append(measured.real_time_factor)
         self._draw()
+
+    def show_factor(self, take: Take) -> None:
+        """Show the real-time factor of a take, and what other processes did to it."""
+        measured, cpu = take.measurements, take.measurements.cpu_time_factor
+        how = f"median of {len(take.repeats)}" if take.repeats else "measured"
+        what = f"{how}: {model_title(take.setting.model)}, {take.label or 'last take'}"
+        in_cpu_time = "" if cpu is None else f"; in CPU time {fixed(cpu, 2)}"
+        self._show_factor(measured.real_time_factor, f"{what}{in_cpu_time}", RTF_MEANING)
+        self._figures["others"].show_value(_load(measured))
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "") -> None:
         """Show where the seconds of A and B went, and the ``headline``: how many times faster B is, or why that cannot

@@ -27,6 +27,7 @@ class MetersPresenter(Presenter):
         self.meters: MetersPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"meters": self._build_meters}
         services.state.synthesis.take_added.connect(self._show_take)
+        services.state.synthesis.remeasured.connect(self._show_medians)
         services.state.comparison.changed.connect(self._show_comparison)
         services.state.jobs.ended.connect(self._job_ended)
         self._features = services.features
@@ -56,6 +57,11 @@ class MetersPresenter(Presenter):
     def _show_take(self, take: Take) -> None:
         if self.meters is not None and not take.unfinished:
             self.meters.show_take(take, self._features.find(PlayerPresenter).deck.waits)
+
+    @Slot(object)
+    def _show_medians(self, take: Take) -> None:
+        if self.meters is not None:
+            self.meters.show_factor(take)
 
     @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:

@@ -145,7 +145,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
                 spoken.append((yield from delivery.passage(self._speak(script, number, spoken, planned, observer))))
                 ended = _Moment(self.clock(), processor_time())
             yield from delivery.finish()
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             samples = delivery.finished
             if not len(samples) or len(spoken) == len(script.passages):
                 raise
@@ -235,9 +235,9 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             ) from error
 
 
-def _cut_short(part: Synthesis, error: Exception, spoken: int, passages: int) -> Synthesis:
+def _cut_short(part: Synthesis, error: BaseException, spoken: int, passages: int) -> Synthesis:
     """``part`` as what is left of a synthesis that ``error`` ended."""
-    cancelled = isinstance(error, Cancelled)
+    cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
     unfinished = f"{'cancelled' if cancelled else 'failed'} after {spoken} of {passages} passages"
     why = "the rest of the text is missing." if cancelled else str(error)
     note = f"{unfinished[0].upper()}{unfinished[1:]}: {why}"

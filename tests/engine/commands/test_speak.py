@@ -19,6 +19,7 @@ import pytest
 import soundfile
 from safetensors import safe_open
 
+import engine
 from engine import cli
 from engine.commands.session import Session
 from engine.commands.terminal import Terminal
@@ -70,6 +71,10 @@ def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, capsys: p
     assert profile.setting.options["steps"] == 2
     assert (profile.evidence.text, profile.evidence.voice) == ("Rice.", FIRST)
     assert profile.evidence.metrics["real_time_factor"] > 0
+    spoken = profile.synthesise("Rice.", repeat=3)
+    assert len(spoken.repeats) == 3
+    interval = engine.spread(spoken, "real_time_factor")
+    assert interval.low <= spoken.measurements.real_time_factor == interval.median <= interval.high
     run = ["speak", "--profile", str(kept), "--quiet", "--text", "Rice.", "--out", str(tmp_path / "b.wav")]
     assert cli.main([*run, "--keep-profile", str(again)]) == 0
     assert Profile.load(again).setting == profile.setting

@@ -35,7 +35,7 @@ TEXT = "One. Two. Three. Four. Five."
 class _Until(SilentObserver):
     """Cancels, or fails with ``error``, at the first step of a passage."""
 
-    def __init__(self, passage: int, error: Exception | None = None, step: int = 0) -> None:
+    def __init__(self, passage: int, error: BaseException | None = None, step: int = 0) -> None:
         self._passage, self._error, self._step = passage, error or Cancelled(), step
 
     def step(self, report: object) -> None:
@@ -104,6 +104,13 @@ def test_an_error_keeps_what_was_finished_before(tmp_path: Path) -> None:
     part = finished_part(stopped.value)
     assert part.unfinished == "failed after 3 of 5 passages"
     assert part.notes[-1] == "Failed after 3 of 5 passages: The disk melted."
+
+
+def test_an_interrupt_in_python_keeps_what_was_finished(tmp_path: Path) -> None:
+    model, speaker, chosen = _f5(tmp_path)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run_to_completion(model.synthesise(TEXT, speaker, chosen, (), _Until(2, KeyboardInterrupt())))
+    assert finished_part(stopped.value).unfinished == "cancelled after 2 of 5 passages"
 
 
 def test_what_cannot_be_played_ends_a_synthesis_with_what_was_finished(tmp_path: Path) -> None:
