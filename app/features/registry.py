@@ -11,6 +11,7 @@ from app.features import (
     decoding,
     demasking,
     doctor,
+    dropping,
     evaluations,
     export,
     extras,
@@ -74,4 +75,5 @@ FEATURES = (
     grids.FEATURE,
     groups.FEATURE,
     take_grid.FEATURE,
+    dropping.FEATURE,
 )

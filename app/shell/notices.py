@@ -14,7 +14,7 @@ from app.shell.banner import Banner
 from app.shell.workspaces import bars_of
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from app.widgets.screen_readers import announce
-from engine.session.events import EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
+from engine.session.events import Caution, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
 
 _MARGIN = 6
 """Pixels to the left and right of the banner."""
@@ -55,6 +55,7 @@ class Notices(QObject):
         self.banner.hide()
         self._message: _Message | None = None
         """The one shown."""
+        self._cautioned: set[str] = set()
         self._covered: list[_Message] = []
         """Those that were covered and come back, the last of them first."""
         self._answered: Callable[[str], object] | None = None
@@ -161,6 +162,8 @@ class Notices(QObject):
         match event:
             case EngineStatus():
                 self.note(event.text, Level.DETAIL)
+            case Caution():
+                self._caution(event.sentence)
             case EngineReady():
                 self.note(f"The engine is ready: {event.machine}")
             case ModelLoaded():
@@ -169,6 +172,14 @@ class Notices(QObject):
                 self.note(event.sentence, Level.ERROR)
                 if event.details:
                     self.note(event.details, Level.DETAIL)
+
+    def _caution(self, sentence: str) -> None:
+        """Show what is to be known of a voice, once: every take in that voice says it."""
+        if sentence in self._cautioned:
+            self.note(sentence, Level.WARNING)
+            return
+        self._cautioned.add(sentence)
+        self.warn(sentence)
 
     @Slot(object)
     def _job_began(self, job: Job) -> None:

@@ -39,7 +39,7 @@ class SetupPresenter(Presenter):
         """Loads what is to be loaded once the running jobs have ended."""
         self.setup = SetupPanel(services.state, services.theme.colours)
         self.setup.problem.connect(services.notices.warn)
-        self.setup.load_wanted.connect(self._load)
+        self.setup.load_wanted.connect(self.load)
         self.setup.download_wanted.connect(self._ask_to_download)
         self.setup.training_wanted.connect(self._train)
         services.workspaces.put("setup", self.setup)
@@ -60,14 +60,15 @@ class SetupPresenter(Presenter):
         chosen = self._state.selection
         chosen.consider_model(model)
         if catalogue.entry(model).available and (chosen.candidate or not chosen.ready):
-            self._load(model)
+            self.load(model)
 
     def choose_device(self, device: str) -> None:
         """Load the present model on ``device``."""
         self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
 
     @Slot(str, str)
-    def _load(self, model: str, folder: str = "") -> None:
+    def load(self, model: str, folder: str = "") -> None:
+        """Load ``model`` from ``folder``, if it is given; the user is asked first if that ends something."""
         title = catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, folder))
 
@@ -120,7 +121,7 @@ class SetupPresenter(Presenter):
             kept = self._state.selection.info
             self._notices.say(f"{sentence} {kept.title} stays loaded." if kept else sentence, "error")
         if job.kind is Kind.DOWNLOAD and isinstance(command, DownloadModel) and outcome is Outcome.FINISHED:
-            self._load(command.model)
+            self.load(command.model)
         if self._next is not None and not self._state.jobs.busy:
             load, self._next = self._next, None
             load()

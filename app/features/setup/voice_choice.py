@@ -35,7 +35,6 @@ class VoiceChoice(QWidget):
     def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
-        self._background = Background("recordings", self)
         self._edited: Voice | None = None
         """The recording whose name and transcript are being edited; ``None`` while one is being added."""
         self._proposed = ""
@@ -84,8 +83,9 @@ class VoiceChoice(QWidget):
         return made
 
     def shut_down(self) -> None:
-        """End the checks."""
-        self._background.shut_down(wait=False)
+        """End the checks under way."""
+        for worker in self.findChildren(Background):
+            worker.shut_down(wait=False)
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def show_model(self) -> None:
@@ -208,6 +208,8 @@ class VoiceChoice(QWidget):
         self.use_recording.setEnabled(not use)
 
         def done(found: Examined | BaseException) -> None:
+            worker.shut_down(wait=False)
+            worker.deleteLater()
             if number != self._asked:
                 return
             self.checking.hide()
@@ -216,7 +218,8 @@ class VoiceChoice(QWidget):
                 raise found
             self._conclude(found, path, transcript, use)
 
-        self._background.run(lambda: examine(path, transcript), done)
+        worker = Background("recordings", self)
+        worker.run(lambda: examine(path, transcript), done)
 
     def _conclude(self, found: Examined, path: str, transcript: str, use: bool) -> None:
         if found.problem:

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import sqlite3
+import warnings
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from engine import cli
+from engine.models import load_model
 from engine.models.catalogue import voice
 from engine.models.f5.adapter import F5Speech
 from engine.models.own_voices import is_own, own_voice, shown_name, with_folder, without_folder
@@ -142,3 +144,31 @@ def test_views_and_rooflines_name_a_recording_without_its_folder(
         assert cli.main([*command, *own, "--csv", str(tmp_path / "out" / file)]) == 0
         assert "somebody" not in capsys.readouterr().out
     assert b"somebody" not in contents(tmp_path / "out")
+
+
+def test_a_transcript_that_the_recording_does_not_say_is_doubted_before_anything_is_spoken(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pocketsphinx")
+    model = load_model("f5-mini", device="cpu")
+    for place in ("engine.models.load_model", "engine.setting.profile.load_model"):
+        monkeypatch.setattr(place, lambda *which, **how: model)
+    doubt = "does not seem to say its transcript"
+    kept = tmp_path / "p.json"
+    speak = ["speak", "--text", "One.", "--steps", "2", "--out", str(tmp_path / "o.wav"), "--voice", str(recording)]
+    assert cli.main([*speak, "--transcript", WORDS, "--keep-profile", str(kept)]) == 0
+    said = capsys.readouterr()
+    assert doubt in said.err[: said.err.index("100%")] and said.err.count(doubt) == 1
+    assert doubt not in said.out, "it was said already"
+    assert cli.main([*speak, "--transcript", WORDS, "--quiet", "--json"]) == 0
+    said = capsys.readouterr()
+    assert doubt in said.err and any(doubt in one for one in json.loads(said.out)["notes"])
+    with pytest.warns(UserWarning, match=doubt):
+        Profile.load(kept).synthesise("One.", own_voice(recording, WORDS))
+    right = voice(FIRST).transcript
+    assert cli.main([*speak, "--transcript", right]) == 0
+    assert doubt not in capsys.readouterr().err
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        notes = Profile.load(kept).synthesise("One.", own_voice(recording, right)).notes
+    assert not any("transcript" in one for one in notes)
