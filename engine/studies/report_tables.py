@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import METRICS, Metric
+from engine.models.own_voices import shown_name
 from engine.studies.results import Results, value_of
 from engine.studies.store import Store
 from engine.studies.wording import REFERENCE, setting_title
@@ -44,7 +45,7 @@ def takes_csv(results: Results) -> str:
     writer = csv.writer(text, lineterminator="\n")
     own = {one.name: one for one in METRICS if one.of is not None}
     head = ["setting", "text", "voice", "seed", "round", "audio", *own, "clock_seconds", "clock"]
-    writer.writerow([*head, "verdicts", "machine", "created"])
+    writer.writerow([*head, "verdicts", "machine", "created", "voice_id"])
     with Store(results.folder, read_only=True) as store:
         for take in store.takes():
             values = [value_of(one, take) for one in own.values()]
@@ -53,7 +54,7 @@ def takes_csv(results: Results) -> str:
                 [
                     take.cell.setting,
                     take.text,
-                    take.voice,
+                    shown_name(take.voice),
                     take.cell.seed,
                     take.cell.round,
                     "" if take.take in results.lost else f"audio/{take.take}.wav",
@@ -63,6 +64,7 @@ def takes_csv(results: Results) -> str:
                     verdicts,
                     take.machine,
                     take.created,
+                    take.voice,
                 ]
             )
     return text.getvalue()

@@ -16,6 +16,7 @@ from app.shell.theme import set_look
 from app.state.app_state import AppState
 from app.widgets import build
 from app.widgets.layouts import VBoxLayout
+from app.widgets.screen_readers import announce
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.models.own_voices import Examined, examine, own_voice
@@ -226,7 +227,9 @@ class VoiceChoice(QWidget):
             self._refuse(found.problem)
         elif found.doubts and use:
             self._doubted = path, transcript
-            self._refuse(" ".join((*found.doubts, *found.notes)))
+            sentence = " ".join((*found.doubts, *found.notes))
+            self._say(sentence, "warning")
+            announce(self, sentence)
             self.use_recording.setText("Use &it anyway")
         else:
             self._say(" ".join(found.notes), "warning" if found.notes else "muted")

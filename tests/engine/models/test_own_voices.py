@@ -124,9 +124,10 @@ def test_a_studys_report_names_files_without_their_folders(
     report = study.with_suffix(".study") / "report"
     assert b"somebody" not in contents(report) and str(tmp_path).encode() not in contents(report)
     (row, *_) = csv.DictReader((report / "takes.csv").open(encoding="utf-8"))
-    assert row["voice"] == own_voice(recording).id
+    assert (row["voice"], row["voice_id"]) == ("me: first.wav", own_voice(recording).id)
     page = (report / "report.html").read_text(encoding="utf-8")
     assert re.search(r"Failed: .*me: first\.wav could not be read", page)
+    assert "(me: first.wav, seed" in page and "own:" not in re.sub(r"data:[^\"]*", "", page)
     assert "audio = &quot;me: first.wav&quot;" in page and "sentences = &quot;words.txt&quot;" in page
     capsys.readouterr()
     monkeypatch.setattr(F5Speech, "synthesise", speak)
@@ -143,6 +144,8 @@ def test_views_and_rooflines_name_a_recording_without_its_folder(
     for command, file in ((["view", "branch-redundancy"], "v.csv"), (["roofline"], "r.csv")):
         assert cli.main([*command, *own, "--csv", str(tmp_path / "out" / file)]) == 0
         assert "somebody" not in capsys.readouterr().out
+        assert cli.main([*command, *(one for one in own if one != "--json")]) == 0
+        assert "own:" not in capsys.readouterr().out
     assert b"somebody" not in contents(tmp_path / "out")
 
 
@@ -172,3 +175,23 @@ def test_a_transcript_that_the_recording_does_not_say_is_doubted_before_anything
         warnings.simplefilter("error")
         notes = Profile.load(kept).synthesise("One.", own_voice(recording, right)).notes
     assert not any("transcript" in one for one in notes)
+
+
+def test_views_comparisons_and_studies_say_it_once(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pocketsphinx")
+    model = load_model("f5-mini", device="cpu")
+    monkeypatch.setattr("engine.models.load_model", lambda *which, **how: model)
+    doubt = "does not seem to say its transcript"
+    own = ["--voice", str(recording), "--transcript", WORDS, "--quiet"]
+    assert cli.main(["compare", "steps=2", "steps=3", "--text", "One.", "--repeats", "1", *own]) == 0
+    assert capsys.readouterr().err.count(doubt) == 1
+    study = tmp_path / "mine.toml"
+    study.write_text(
+        f'sentences = ["One."]\nvoices = [{{ audio = "{recording}", transcript = "{WORDS}" }}]\n'
+        "[options]\nsteps = 2\n[grid]\nsteps.steps = [1]\n",
+        encoding="utf-8",
+    )
+    assert cli.main(["study", "run", str(study), "--quiet"]) == 0
+    assert capsys.readouterr().err.count(doubt) == 1
