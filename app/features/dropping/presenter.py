@@ -14,6 +14,7 @@ from app.features.presenter import Presenter, Services
 from app.features.profiles.presenter import ProfilesPresenter
 from app.features.setup.presenter import SetupPresenter
 from app.features.studies.presenter import StudiesPresenter
+from app.shell.metrics import GAP
 
 
 class DroppingPresenter(Presenter):
@@ -83,8 +84,8 @@ class DroppingPresenter(Presenter):
         part = parts.get(target)
         if part is None or part.visibleRegion().isEmpty():
             return self._window.rect()
-        shown = part.visibleRegion().boundingRect()
-        return shown.translated(part.mapTo(self._window, QPoint()))
+        shown = part.visibleRegion().boundingRect().translated(part.mapTo(self._window, QPoint()))
+        return shown.adjusted(-GAP, -GAP, GAP, GAP).intersected(self._window.rect())
 
 
 def _dropped(data: QMimeData) -> Dropped:

@@ -106,7 +106,9 @@ class VoiceChoice(QWidget):
         if chosen.voice is not None:
             self.voice.setCurrentIndex(self.voice.findData(chosen.voice.id))
             without = HEARD if chosen.entry.released_voices else "No transcript yet."
-            self.note.setText(f"“{chosen.voice.transcript}”" if chosen.voice.transcript else without)
+            said = f"“{chosen.voice.transcript}”" if chosen.voice.transcript else without
+            gone = "" if Path(chosen.voice.audio).is_file() else f"The recording {chosen.voice.audio} is missing."
+            self.note.setText(gone or said)
         else:
             self.note.setText(self._state.availability.why_no_voice())
         own = self._state.own_voices.chosen
