@@ -11,6 +11,7 @@ from app.features import (
     decoding,
     demasking,
     doctor,
+    dropping,
     edit,
     evaluations,
     export,
@@ -76,4 +77,5 @@ FEATURES = (
     grids.FEATURE,
     groups.FEATURE,
     take_grid.FEATURE,
+    dropping.FEATURE,
 )

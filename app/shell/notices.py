@@ -15,7 +15,7 @@ from app.numbers import fixed, localised
 from app.shell.banner import WARNING, Banner, Message
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from app.widgets.screen_readers import announce
-from engine.session.events import EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
+from engine.session.events import Caution, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
 
 _MARGIN = 10
 """Pixels between the messages and the edges of what they lie over."""
@@ -57,6 +57,7 @@ class Notices(QObject):
         """All messages, the newest last."""
         self.missed = 0
         """How many messages went by themselves since the history was looked at."""
+        self._cautioned: set[str] = set()
         self.banner.chosen.connect(self._answer)
         self.banner.expired.connect(self._miss)
         window.centralWidget().installEventFilter(self)
@@ -157,6 +158,8 @@ class Notices(QObject):
         match event:
             case EngineStatus():
                 self.note(event.text, Level.DETAIL)
+            case Caution():
+                self._caution(event.sentence)
             case EngineReady():
                 self.note(f"The engine is ready: {event.machine}")
             case ModelLoaded():
@@ -165,6 +168,14 @@ class Notices(QObject):
                 self.note(event.sentence, Level.ERROR)
                 if event.details:
                     self.note(event.details, Level.DETAIL)
+
+    def _caution(self, sentence: str) -> None:
+        """Show what is to be known of a voice, once: every take in that voice says it."""
+        if sentence in self._cautioned:
+            self.note(sentence, Level.WARNING)
+            return
+        self._cautioned.add(sentence)
+        self.warn(sentence)
 
     @Slot(object)
     def _job_began(self, job: Job) -> None:

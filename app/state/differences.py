@@ -10,6 +10,7 @@ from engine.errors import SettingError
 from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.models import catalogue
 from engine.models.base import FLOW, MASKED, Voice
+from engine.models.own_voices import shown_name
 from engine.setting.editions import checkpoint_text, is_replaced
 from engine.setting.knobs import Choice, Knob, Switch
 from engine.setting.library import TakeSummary
@@ -116,7 +117,7 @@ def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice], load
     elif others := other_weights(take.checkpoint, loaded):
         notes.append(f"The take {others}: now it will sound different.")
     if take.voice not in {one.id for one in voices}:
-        notes.append(f"The voice {take.voice!r} of the take is not there; another one is selected.")
+        notes.append(f"The voice {shown_name(take.voice)!r} of the take is not there; another one is selected.")
     return " ".join(notes)
 
 

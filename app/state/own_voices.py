@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QUndoStack
 
 from app.state.selection import Selection
 from app.state.undo import Edit
 from engine.models.base import Voice
-from engine.models.own_voices import is_own, shown_name
+from engine.models.own_voices import is_own, known_as
 
 
 class OwnVoices(QObject):
@@ -19,6 +19,8 @@ class OwnVoices(QObject):
     def __init__(self, selection: Selection, stack: QUndoStack, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._selection, self._stack = selection, stack
+        selection.changed.connect(self._tell_names)
+        self._tell_names()
 
     @property
     def chosen(self) -> Voice | None:
@@ -57,11 +59,10 @@ class OwnVoices(QObject):
             name = f"{base} {number}"
         return name
 
+    @Slot()
+    def _tell_names(self) -> None:
+        known_as(self._selection.own_voices)
+
     def _put(self, text: str, voices: tuple[Voice, ...], chosen: Voice | None) -> None:
         before = tuple(self._selection.own_voices), self._selection.voice
         self._stack.push(Edit(text, before, (voices, chosen), lambda one: self._selection.put_own_voices(*one)))
-
-
-def voice_name(selection: Selection, voice: str) -> str:
-    """The name of a voice for people, by its id: its title, if it is one of the user's own that are listed."""
-    return next((one.title for one in selection.own_voices if one.id == voice), shown_name(voice))

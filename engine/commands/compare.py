@@ -192,6 +192,9 @@ class _Runs:
     def status(self, text: str) -> None:
         self._terminal.check()
 
+    def caution(self, sentence: str) -> None:
+        self._terminal.caution(sentence)
+
     def step(self, report: object) -> None:
         self._terminal.check()
 

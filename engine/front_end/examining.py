@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.audio.prompt import is_cut
 from engine.audio.recording import read_recording
-from engine.errors import PlainError
+from engine.errors import AudioError, PlainError
 from engine.front_end import transcripts
 from engine.models.own_voices import Examined
 
@@ -23,9 +23,12 @@ def examined(recording: str | Path, transcript: str) -> Examined:
         heard = transcripts.hear(read.samples, read.sample_rate, transcript)
         doubts, notes = transcripts.doubts(heard, name), read.notes
         if doubts and heard.lively and is_cut(read):
-            cut, said = transcripts.fitted(read, transcript, name)
-            heard = transcripts.hear(cut.samples, cut.sample_rate, said)
-            doubts, notes = transcripts.doubts(heard, name), cut.notes
+            try:
+                cut, said = transcripts.fitted(read, transcript, name)
+                heard = transcripts.hear(cut.samples, cut.sample_rate, said)
+                doubts, notes = transcripts.doubts(heard, name), cut.notes
+            except AudioError as error:  # Of models that take no more; others may take the whole.
+                doubts = (str(error),)
     except PlainError as error:
         return Examined(problem=str(error))
     unchecked = transcripts.unchecked() if heard.expected is not None else ""

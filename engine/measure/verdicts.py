@@ -20,6 +20,7 @@ from engine.measure.intelligibility import Judge, WordErrors
 from engine.measure.metrics import estimate, metric
 from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import HOP, SAMPLE_RATE
+from engine.models.own_voices import shown_name
 from engine.models.silent_observer import SilentObserver
 from engine.models.vocoders import Vocoder
 from engine.setting.artefact import Artefact
@@ -118,7 +119,7 @@ def verdicts(
         return [(np.asarray(samples, np.float32), SAMPLE_RATE) for samples in recordings]
 
     for voice in voices:
-        say(f"{voice.id}: {ORIGINAL}{' and its copy' if vocoder else ''} …")
+        say(f"{shown_name(voice.id)}: {ORIGINAL}{' and its copy' if vocoder else ''} …")
         originals = [original_speech(sentence, voice) for sentence in sentences]
         yield heard(ORIGINAL, at_usual_rate(originals), mels=tuple(map(_mel, originals)))
         if vocoder is not None:
@@ -129,7 +130,7 @@ def verdicts(
         if model is None:
             continue
         for way in ways:
-            say(f"{voice.id}: {way.title}, {len(sentences)} sentences …")
+            say(f"{shown_name(voice.id)}: {way.title}, {len(sentences)} sentences …")
             spoken = tuple(
                 run_to_completion(model.synthesise(sentence, voice, way.setting, way.artefacts, SilentObserver()))
                 for sentence in sentences

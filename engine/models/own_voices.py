@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +22,8 @@ from engine.models.base import Voice
 from engine.own_process import command
 from engine.reading import first_line, require_regular
 
+_titles: dict[str, str] = {}
+"""Titles of one's own recordings, by their ids."""
 _PREFIX = "own:"
 _DIGITS = 16
 _EXAMINER = "engine.front_end.examining"
@@ -76,8 +79,16 @@ def is_own(voice: str) -> bool:
     return voice.startswith(_PREFIX)
 
 
+def known_as(voices: Iterable[Voice]) -> None:
+    """Call one's own recordings by the titles of ``voices`` from now on, in place of earlier ones."""
+    _titles.clear()
+    _titles.update((one.id, one.title) for one in voices)
+
+
 def shown_name(voice: str) -> str:
-    """A voice's name for people, by its id: the file's of one's own recording."""
+    """A voice's name for people, by its id: of one's own recording the title, if it is known, or the file's name."""
+    if voice in _titles:
+        return _titles[voice]
     return _FINGERPRINT.sub("", without_folder(voice).removeprefix(_PREFIX)) if is_own(voice) else voice
 
 

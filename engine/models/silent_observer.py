@@ -29,7 +29,7 @@ class SilentObserver:
 
 
 class QuietObserver(SilentObserver):
-    """Passes on only ``observer``'s check for cancelling, which every report makes."""
+    """Passes on ``observer``'s check for cancelling, which every report makes, and what is to be known of a voice."""
 
     def __init__(self, observer: StatusObserver) -> None:
         self._observer = observer
@@ -45,6 +45,7 @@ class QuietObserver(SilentObserver):
 
     def caution(self, sentence: str) -> None:
         self.check()
+        getattr(self._observer, "caution", lambda said: None)(sentence)
 
     def trial(self, trial: object) -> None:
         self.check()

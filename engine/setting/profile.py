@@ -185,8 +185,8 @@ class Profile:
 
         ``voice`` is a voice, a shipped voice's name, or ``None`` for the one the profile was measured with. ``folder``
         holds the checkpoint if it is not where the catalogue has it. With ``repeat``, the same is timed that many times
-        again: the times are then medians. What should be known of the voice is a warning before anything is spoken, such
-        as a transcript that its recording does not say. Raises :class:`engine.errors.PlainError`;
+        again: the times are then medians. What should be known of the voice is a warning before anything is spoken,
+        such as a transcript that its recording does not say. Raises :class:`engine.errors.PlainError`;
         :func:`engine.finished_part` gives what was finished before an error or an interrupt.
         """
         if not isinstance(voice, Voice):

@@ -23,6 +23,7 @@ from engine.figures.svg_parts import escape
 from engine.measure.estimates import Estimate
 from engine.measure.loudness import headroom
 from engine.measure.metrics import JUDGED, metric
+from engine.models.own_voices import shown_name
 from engine.setting.editions import checkpoint_text
 from engine.studies.agreement import Listened, agreement_page
 from engine.studies.report_curves import curves_page
@@ -219,7 +220,9 @@ def _players(results: Results) -> list[str]:
             break
         spent, shown = spent + size, shown + 1
         rows = "".join(map(_player, takes, encoded))
-        parts.append(f"<h3>“{escape(text)}” <small>({escape(voice)}, seed {seed})</small></h3><table>{rows}</table>")
+        parts.append(
+            f"<h3>“{escape(text)}” <small>({escape(shown_name(voice))}, seed {seed})</small></h3><table>{rows}</table>"
+        )
     if shown < len(sentences):
         folder = escape(f"{results.folder.name}/{AUDIO}")
         told = f"{shown} of {len(sentences)} utterances; the others are in <code>{folder}</code>, named in takes.csv."

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import METRICS, Metric
+from engine.models.own_voices import shown_name
 from engine.studies.results import Results, value_of
 from engine.studies.store import Store
 from engine.studies.wording import REFERENCE, setting_title
@@ -41,7 +42,7 @@ def takes_csv(results: Results) -> str:
     rows: list[list[object]] = []
     own = {one.name: one for one in METRICS if one.of is not None}
     head = ["setting", "text", "voice", "seed", "round", "audio", *own, "busy", "clock_seconds", "clock"]
-    rows.append([*head, "verdicts", "machine", "created"])
+    rows.append([*head, "verdicts", "machine", "created", "voice_id"])
     with Store(results.folder, read_only=True) as store:
         for take in store.takes():
             values = [value_of(one, take) for one in own.values()]
@@ -50,7 +51,7 @@ def takes_csv(results: Results) -> str:
                 [
                     take.cell.setting,
                     take.text,
-                    take.voice,
+                    shown_name(take.voice),
                     take.cell.seed,
                     take.cell.round,
                     "" if take.take in results.lost else f"audio/{take.take}.wav",
@@ -61,6 +62,7 @@ def takes_csv(results: Results) -> str:
                     verdicts,
                     take.machine,
                     take.created,
+                    take.voice,
                 ]
             )
     return comma_separated(rows)

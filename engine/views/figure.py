@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.models.base import Utterance
+from engine.models.own_voices import shown_name
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Setting
 from engine.tables import comma_separated, comments
@@ -170,7 +171,7 @@ class Provenance:
             f"{self.model} ({self.fingerprint[:12]}) on {self.device}",
             options,
             f"seed {self.setting.seed}",
-            f"“{spoken.text}” by {spoken.voice.id}",
+            f"“{spoken.text}” by {shown_name(spoken.voice.id)}",
         ]
         if len(self.utterances) > 1:
             parts.append(f"judged on {len(self.utterances) - 1} sentences")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.models.base import ProgressObserver, StepReport
+from engine.models.base import ProgressObserver, StepReport, caution
 
 
 class Stages:
@@ -51,6 +51,10 @@ class ProgressStage:
     def status(self, text: str) -> None:
         """A chance to stop."""
         self._observer.check()
+
+    def caution(self, sentence: str) -> None:
+        """Pass it on."""
+        caution(self._observer, sentence)
 
     def step(self, report: StepReport) -> None:
         """Tell how far a sampling loop is."""

@@ -16,6 +16,7 @@ from app.state.playing import take_title
 from app.widgets.action_button import ActionButton
 from engine.errors import SettingError
 from engine.models.base import MASKED, Voice
+from engine.models.own_voices import shown_name
 from engine.session.commands import DecodePartial
 from engine.session.events import Event, PartialDecoded
 from engine.setting.take import Take
@@ -60,7 +61,7 @@ class DemaskingPresenter(Presenter):
         if state.selection.model_id != take.setting.model:
             return f"The take was made with {take.setting.model!r}; load that model to hear its canvas."
         if self._voice(take) is None:
-            return f"The voice {take.voice!r} of the take is gone; choose it again in Setup."
+            return f"The voice {shown_name(take.voice)!r} of the take is gone; choose it again in Setup."
         return ""
 
     def _take(self, side: str) -> Take | None:

@@ -1,4 +1,4 @@
-"""Profiles: opening one, from the menu, the command line, or by dropping its file on the window."""
+"""Profiles: opening one, from the menu or the command line; dropped files come from :mod:`app.features.dropping`."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, Slot
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtCore import Slot
 
 from app.features.presenter import Presenter, Services
 from app.features.setup.presenter import SetupPresenter
@@ -30,8 +29,6 @@ class ProfilesPresenter(Presenter):
         """Whether that model has been asked for."""
         self._actions.bind(self._actions["open_profile"], self._ask)
         self._state.jobs.ended.connect(self._job_ended)
-        services.window.setAcceptDrops(True)
-        services.window.installEventFilter(self)
 
     def open(self, path: Path) -> None:
         """Select what the profile in a file says, after loading the model that it is for. Raises :class:`PlainError`
@@ -95,23 +92,3 @@ class ProfilesPresenter(Presenter):
             self._waiting = None
         else:
             self._actions.attempt(self._go_on)
-
-    # --- Dropped files ------------------------------------------------------------------------------------------------
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Take a file that is dropped on the window."""
-        if isinstance(event, QDropEvent) and watched is self._window:
-            path = _dropped(event.mimeData())
-            if path is not None and isinstance(event, QDragEnterEvent):
-                event.acceptProposedAction()
-                return True
-            if path is not None and event.type() == QEvent.Type.Drop:
-                event.acceptProposedAction()
-                self._actions.attempt(lambda: self.open(path))
-                return True
-        return super().eventFilter(watched, event)
-
-
-def _dropped(data: QMimeData) -> Path | None:
-    """The one file of this computer that ``data`` names, if there is just one."""
-    files = [one.toLocalFile() for one in data.urls() if one.isLocalFile()]
-    return Path(files[0]) if len(files) == 1 and len(data.urls()) == 1 else None

@@ -14,6 +14,7 @@ from app.plotting.sheet import Sheet
 from app.shell.colours import LIGHT, Colours
 from app.widgets.side_buttons import SIDES
 from engine.measure.roofline.report import RooflineReport
+from engine.models.own_voices import shown_name
 
 WIDTH, PLOT = 1200, 470
 _SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
@@ -63,7 +64,6 @@ def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont, colours: Col
             for one in phase.rows():
                 made.row(cells(report, phase, one), _SHARES, colours.text)
     report = next(one for one in reports.values() if one is not None)
-    made.paragraph(
-        f"“{report.text}” by {report.voice}. {report.ceilings.clock}. {report.machine}. {report.created[:10]}."
-    )
+    spoken = f"“{report.text}” by {shown_name(report.voice)}"
+    made.paragraph(f"{spoken}. {report.ceilings.clock}. {report.machine}. {report.created[:10]}.")
     return made

@@ -44,7 +44,7 @@ class SetupPresenter(Presenter):
         """Loads what is to be loaded once the running jobs have ended."""
         self.setup = SetupPanel(services.state, services.theme.colours)
         self.setup.problem.connect(services.notices.warn)
-        self.setup.load_wanted.connect(self._load)
+        self.setup.load_wanted.connect(self.load)
         self.setup.download_wanted.connect(self._ask_to_download)
         self.setup.training_wanted.connect(self._train)
         services.workspaces.put("setup", self.setup)
@@ -64,7 +64,7 @@ class SetupPresenter(Presenter):
         if (left := self._state.selection.not_recalled) is not None:
             sentence = f"{left.why}; {self._state.selection.entry.title} is loaded instead."
             if left.is_there:
-                self._notices.ask(sentence, (LOAD_AGAIN,), lambda _: self._load(left.model))
+                self._notices.ask(sentence, (LOAD_AGAIN,), lambda _: self.load(left.model))
             else:
                 self._offer_folder(sentence, left.model)
 
@@ -73,15 +73,16 @@ class SetupPresenter(Presenter):
         chosen = self._state.selection
         chosen.consider_model(model)
         if chosen.is_installed(model) and (chosen.candidate or not chosen.ready):
-            self._load(model)
+            self.load(model)
 
     def choose_device(self, device: str) -> None:
         """Load the present model on ``device``."""
         self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
 
     @Slot(str, str)
-    def _load(self, model: str, folder: str = "") -> None:
-        """Load ``model`` from ``folder``, or from where it was loaded last."""
+    def load(self, model: str, folder: str = "") -> None:
+        """Load ``model`` from ``folder``, or from where it was loaded last; the user is asked first if that ends
+        something."""
         place = (folder, "") if folder else self._state.selection.place(model)
         title = catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
@@ -92,7 +93,7 @@ class SetupPresenter(Presenter):
             sentence,
             (CHOOSE_FOLDER,),
             lambda _: file_dialogs.ask_for_folder(
-                self._window, CHECKPOINT_FOLDER, lambda folder: self._load(model, str(folder))
+                self._window, CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))
             ),
         )
 

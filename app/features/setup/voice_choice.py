@@ -16,6 +16,7 @@ from app.shell.theme import set_look
 from app.state.app_state import AppState
 from app.widgets import build
 from app.widgets.layouts import VBoxLayout
+from app.widgets.screen_readers import announce
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.models.own_voices import Examined, examine, own_voice
@@ -35,7 +36,6 @@ class VoiceChoice(QWidget):
     def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
-        self._background = Background("recordings", self)
         self._edited: Voice | None = None
         """The recording whose name and transcript are being edited; ``None`` while one is being added."""
         self._proposed = ""
@@ -84,8 +84,9 @@ class VoiceChoice(QWidget):
         return made
 
     def shut_down(self) -> None:
-        """End the checks."""
-        self._background.shut_down(wait=False)
+        """End the checks under way."""
+        for worker in self.findChildren(Background):
+            worker.shut_down(wait=False)
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def show_model(self) -> None:
@@ -105,7 +106,9 @@ class VoiceChoice(QWidget):
         if chosen.voice is not None:
             self.voice.setCurrentIndex(self.voice.findData(chosen.voice.id))
             without = HEARD if chosen.entry.released_voices else "No transcript yet."
-            self.note.setText(f"“{chosen.voice.transcript}”" if chosen.voice.transcript else without)
+            said = f"“{chosen.voice.transcript}”" if chosen.voice.transcript else without
+            gone = "" if Path(chosen.voice.audio).is_file() else f"The recording {chosen.voice.audio} is missing."
+            self.note.setText(gone or said)
         else:
             self.note.setText(self._state.availability.why_no_voice())
         own = self._state.own_voices.chosen
@@ -208,6 +211,8 @@ class VoiceChoice(QWidget):
         self.use_recording.setEnabled(not use)
 
         def done(found: Examined | BaseException) -> None:
+            worker.shut_down(wait=False)
+            worker.deleteLater()
             if number != self._asked:
                 return
             self.checking.hide()
@@ -216,14 +221,17 @@ class VoiceChoice(QWidget):
                 raise found
             self._conclude(found, path, transcript, use)
 
-        self._background.run(lambda: examine(path, transcript), done)
+        worker = Background("recordings", self)
+        worker.run(lambda: examine(path, transcript), done)
 
     def _conclude(self, found: Examined, path: str, transcript: str, use: bool) -> None:
         if found.problem:
             self._refuse(found.problem)
         elif found.doubts and use:
             self._doubted = path, transcript
-            self._refuse(" ".join((*found.doubts, *found.notes)))
+            sentence = " ".join((*found.doubts, *found.notes))
+            self._say(sentence, "warning")
+            announce(self, sentence)
             self.use_recording.setText("Use &it anyway")
         else:
             self._say(" ".join(found.notes), "warning" if found.notes else "muted")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from app.features.studies.study_summary import StudySummary
+from engine.models.own_voices import shown_name
 
 _COLUMNS = "Setting", "Sentence", "Reason"
 
@@ -47,7 +48,7 @@ def _rows(summary: StudySummary) -> list[tuple[str, str, str]]:
     return [
         (
             one.setting,
-            one.text if one.seed is None else f"“{one.text}” ({one.voice}, seed {one.seed})",
+            one.text if one.seed is None else f"“{one.text}” ({shown_name(one.voice)}, seed {one.seed})",
             one.why,
         )
         for one in summary.failures

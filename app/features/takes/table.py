@@ -21,6 +21,7 @@ from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import figure_of, metric
 from engine.measure.processor_time import load_line
 from engine.models import catalogue
+from engine.models.own_voices import shown_name
 from engine.session.commands import Synthesise
 from engine.setting.editions import is_replaced
 from engine.setting.library import TakeSummary
@@ -308,7 +309,7 @@ class TakesModel(QAbstractTableModel):
             return True
         described = self._described.get(take.id)
         if described is None:
-            parts = take.label, _model(take), take.text, _setting(take), take.voice
+            parts = take.label, _model(take), take.text, _setting(take), shown_name(take.voice)
             described = self._described[take.id] = " ".join(parts).casefold()
         return all(word in described for word in self._words)
 

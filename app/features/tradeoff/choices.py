@@ -23,6 +23,7 @@ from app.widgets import build
 from app.widgets.boxes import ComboBox
 from app.widgets.layouts import HBoxLayout
 from engine.measure.metrics import HIGHER, NEITHER
+from engine.models.own_voices import shown_name
 
 _ALL = {"source": "All sources", "ghosts": "No ghosts", "model": "All models", "voice": "All voices"}
 _GHOSTS = "Draw another study's points faintly beneath the others, and a line from each to the same setting"
@@ -142,7 +143,7 @@ class FilterLine(QWidget):
                 combo.clear()
                 combo.addItem(_ALL[name], "")
                 for one in there[name]:
-                    combo.addItem(one.rpartition("/")[2] if name == "voice" else one, one)
+                    combo.addItem(shown_name(one).rpartition("/")[2] if name == "voice" else one, one)
                 combo.setCurrentIndex(combo.findData(getattr(chosen, name)))
                 combo.setToolTip(combo.currentText())
         # Only a second study can be beneath a first.

@@ -19,6 +19,7 @@ from app.plotting import files
 from app.plotting.sections import EVERYTHING, Sections
 from app.plotting.sheet import Sheet
 from app.shell.colours import LIGHT, Colours
+from engine.models.own_voices import shown_name
 
 WIDTH, PLOT = 1100, 620
 
@@ -80,7 +81,7 @@ def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
             ("source", chosen.source),
             ("ghosts", chosen.ghosts),
             ("model", chosen.model),
-            ("voice", chosen.voice),
+            ("voice", shown_name(chosen.voice)),
             ("words", chosen.words),
             (
                 "ranges",

@@ -28,6 +28,7 @@ from app.widgets.invitation import Invited
 from app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 from app.widgets.tick_list import TickList
 from engine.models.base import Utterance, Voice
+from engine.models.own_voices import shown_name
 from engine.techniques.ditreducio import UNITS
 from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
 
@@ -221,7 +222,7 @@ class TransferPanel(QWidget):
 def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
     return (
         kind,
-        one.sentence.voice,
+        shown_name(one.sentence.voice),
         str(one.sentence.frames),
         fixed(one.velocity_error, 4),
         fixed(one.distance, 3),

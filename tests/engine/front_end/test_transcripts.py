@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from engine.audio.recording import Recording
 from engine.audio.resampling import resample
 from engine.errors import AudioError
 from engine.front_end import transcripts
+from engine.front_end.examining import examined
 from engine.front_end.transcripts import doubts, fitted, hear
 from engine.models.catalogue import voices
+from engine.models.own_voices import examine
 from tests.workload import workload
 
 VOICES = voices()
@@ -147,3 +150,17 @@ def test_without_the_aligner_it_is_said_which_seconds_and_words_are_used() -> No
     sentence = str(raised.value)
     assert "Only the first 1" in sentence and "shorten the transcript" in sentence and "paretone[judge]" in sentence
     assert "end near “We will meet at …" in sentence
+
+
+# --- As the window asks -----------------------------------------------------------------------------------------------
+@pytest.mark.usefixtures("aligner")
+def test_a_recording_is_examined_in_a_process_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "me.wav"
+    soundfile.write(path, minute().samples, 24_000)
+    found = examine(path, LONG)
+    assert (found.problem, found.doubts) == ("", ()) and found.seconds == pytest.approx(60, abs=0.5)
+    assert found == examined(path, LONG)
+    assert "words fit" in examined(VOICES[0].audio, OTHER).doubts[0]
+    assert "Only the first" in examined(path, OTHER * 9).doubts[0]
+    soundfile.write(path, np.zeros(48_000), 24_000)
+    assert "is silent" in examined(path, LONG).problem

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import sqlite3
+import warnings
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from engine import cli
+from engine.models import load_model
 from engine.models.catalogue import voice
 from engine.models.f5.adapter import F5Speech
 from engine.models.own_voices import is_own, own_voice, shown_name, with_folder, without_folder
@@ -122,9 +124,10 @@ def test_a_studys_report_names_files_without_their_folders(
     report = study.with_suffix(".study") / "report"
     assert b"somebody" not in contents(report) and str(tmp_path).encode() not in contents(report)
     (row, *_) = csv.DictReader((report / "takes.csv").open(encoding="utf-8"))
-    assert row["voice"] == own_voice(recording).id
+    assert (row["voice"], row["voice_id"]) == ("me: first.wav", own_voice(recording).id)
     page = (report / "report.html").read_text(encoding="utf-8")
     assert re.search(r"Failed: .*me: first\.wav could not be read", page)
+    assert "(me: first.wav, seed" in page and "own:" not in re.sub(r"data:[^\"]*", "", page)
     assert "audio = &quot;me: first.wav&quot;" in page and "sentences = &quot;words.txt&quot;" in page
     capsys.readouterr()
     monkeypatch.setattr(F5Speech, "synthesise", speak)
@@ -141,4 +144,54 @@ def test_views_and_rooflines_name_a_recording_without_its_folder(
     for command, file in ((["view", "branch-redundancy"], "v.csv"), (["roofline"], "r.csv")):
         assert cli.main([*command, *own, "--csv", str(tmp_path / "out" / file)]) == 0
         assert "somebody" not in capsys.readouterr().out
+        assert cli.main([*command, *(one for one in own if one != "--json")]) == 0
+        assert "own:" not in capsys.readouterr().out
     assert b"somebody" not in contents(tmp_path / "out")
+
+
+def test_a_transcript_that_the_recording_does_not_say_is_doubted_before_anything_is_spoken(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pocketsphinx")
+    model = load_model("f5-mini", device="cpu")
+    for place in ("engine.models.load_model", "engine.setting.profile.load_model"):
+        monkeypatch.setattr(place, lambda *which, **how: model)
+    doubt = "does not seem to say its transcript"
+    kept = tmp_path / "p.json"
+    speak = ["speak", "--text", "One.", "--steps", "2", "--out", str(tmp_path / "o.wav"), "--voice", str(recording)]
+    assert cli.main([*speak, "--transcript", WORDS, "--keep-profile", str(kept)]) == 0
+    said = capsys.readouterr()
+    assert doubt in said.err[: said.err.index("100%")] and said.err.count(doubt) == 1
+    assert doubt not in said.out, "it was said already"
+    assert cli.main([*speak, "--transcript", WORDS, "--quiet", "--json"]) == 0
+    said = capsys.readouterr()
+    assert doubt in said.err and any(doubt in one for one in json.loads(said.out)["notes"])
+    with pytest.warns(UserWarning, match=doubt):
+        Profile.load(kept).synthesise("One.", own_voice(recording, WORDS))
+    right = voice(FIRST).transcript
+    assert cli.main([*speak, "--transcript", right]) == 0
+    assert doubt not in capsys.readouterr().err
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        notes = Profile.load(kept).synthesise("One.", own_voice(recording, right)).notes
+    assert not any("transcript" in one for one in notes)
+
+
+def test_views_comparisons_and_studies_say_it_once(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pocketsphinx")
+    model = load_model("f5-mini", device="cpu")
+    monkeypatch.setattr("engine.models.load_model", lambda *which, **how: model)
+    doubt = "does not seem to say its transcript"
+    own = ["--voice", str(recording), "--transcript", WORDS, "--quiet"]
+    assert cli.main(["compare", "steps=2", "steps=3", "--text", "One.", "--repeats", "1", *own]) == 0
+    assert capsys.readouterr().err.count(doubt) == 1
+    study = tmp_path / "mine.toml"
+    study.write_text(
+        f'sentences = ["One."]\nvoices = [{{ audio = "{recording}", transcript = "{WORDS}" }}]\n'
+        "[options]\nsteps = 2\n[grid]\nsteps.steps = [1]\n",
+        encoding="utf-8",
+    )
+    assert cli.main(["study", "run", str(study), "--quiet"]) == 0
+    assert capsys.readouterr().err.count(doubt) == 1

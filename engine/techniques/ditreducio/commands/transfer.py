@@ -13,6 +13,7 @@ from engine.commands.session import JOB, Session
 from engine.errors import ProfileError
 from engine.models import catalogue
 from engine.models.base import SpeechModel, Utterance, Voice, flow_model
+from engine.models.own_voices import shown_name
 from engine.session.commands import Prepare
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
@@ -124,7 +125,7 @@ def _shown(report: TransferReport, table: StrategyTable, ops_ratio: float) -> li
 def _row(kind: str, one: SentenceTransfer) -> dict[str, object]:
     return {
         "sentence": kind,
-        "voice": one.sentence.voice,
+        "voice": shown_name(one.sentence.voice),
         "frames": one.sentence.frames,
         "velocity error (mean)": one.velocity_error,
         "velocity error (last step)": one.velocity_errors[-1],

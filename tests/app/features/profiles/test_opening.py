@@ -8,9 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.shell.window import MainWindow
@@ -68,30 +66,6 @@ def test_by_the_menu_s_dialog(borrowed_window: MainWindow, tmp_path: Path, qtbot
     assert window.state.selection.setting == profile.setting
     dialog.close()
     qtbot.waitUntil(lambda: not window.findChildren(QFileDialog), timeout=PATIENCE_MILLISECONDS)
-
-
-def test_by_dropping_its_file_on_the_window(borrowed_window: MainWindow, tmp_path: Path) -> None:
-    window, path = borrowed_window, tmp_path / "dropped.json"
-    profile = exported(window, path)
-
-    def drop(*addresses: str) -> bool:
-        """Whether the window takes it."""
-        data, copying = QMimeData(), Qt.DropAction.CopyAction
-        data.setUrls([QUrl(one) for one in addresses])
-        keys, buttons = Qt.KeyboardModifier.NoModifier, Qt.MouseButton.LeftButton
-        entering = QDragEnterEvent(QPoint(9, 9), copying, data, buttons, keys)
-        entering.ignore()
-        QApplication.sendEvent(window, entering)
-        if entering.isAccepted():
-            QApplication.sendEvent(window, QDropEvent(QPointF(9, 9), copying, data, buttons, keys))
-        return entering.isAccepted()
-
-    file = QUrl.fromLocalFile(str(path)).toString()
-    assert not drop("https://example.org/profile.json")
-    assert not drop(file, file)
-    assert window.state.selection.setting != profile.setting
-    assert drop(file)
-    assert window.state.selection.setting == profile.setting
 
 
 def test_what_is_no_profile_or_does_not_fit_changes_nothing(borrowed_window: MainWindow, tmp_path: Path) -> None:

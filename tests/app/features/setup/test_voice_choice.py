@@ -159,6 +159,10 @@ def test_a_voice_is_renamed_rewritten_and_removed_and_each_is_undone(
     assert state.undo_stack.undoText() == "rename voice my16k"
     state.own_voices.change(state.selection.voice, "Grandmother", "We will.")
     assert choice.note.text() == "“We will.”"
+    recording.rename(recording.with_suffix(".moved"))
+    choice.show_choice()
+    assert choice.note.text() == f"The recording {recording} is missing."
+    recording.with_suffix(".moved").rename(recording)
     qtbot.mouseClick(choice.remove, Qt.MouseButton.LeftButton)
     assert state.selection.own_voices == [] and state.selection.voice.id == FIRST
     assert recording.is_file() and not choice.edit.isVisibleTo(choice)

@@ -1,0 +1,133 @@
+"""What is dropped, by what it is: a voice, a text, a model, a study or a profile. Without Qt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from engine.errors import TextError
+from engine.front_end.speakable import MOST_CHARACTERS, require_text
+from engine.models import catalogue
+from engine.reading import read_text
+from engine.studies.store import DATABASE
+
+AUDIO = frozenset(".wav .flac .ogg .oga .opus .mp3 .aif .aiff .au .caf .w64 .m4a .mp4 .aac .wma .webm .amr".split())
+"""Endings of sound, also such as cannot be read: which is said of a recording in Setup."""
+TEXT = frozenset((".txt", ".text", ".md"))
+PROFILE = frozenset((".json", ".paretone"))
+WEIGHTS = (".safetensors", ".pt", ".pth", ".ckpt")
+LARGEST_TEXT = 4 * MOST_CHARACTERS
+"""Bytes of a text."""
+MOST_LOOKED_AT = 2_000
+"""Files of a folder."""
+KNOWN = "a recording, a text, a profile, a study, or a folder with a model or a study"
+
+
+class Target(Enum):
+    """Where something goes, by what is said of it."""
+
+    VOICE = "Use as voice"
+    TEXT = "Use as text"
+    MODEL = "Load as"
+    STUDY = "Open study"
+    PROFILE = "Open profile"
+    NOTHING = ""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Something over the window, and what becomes of it."""
+
+    target: Target
+    sentence: str
+    """What will happen, or why nothing will."""
+    path: Path = Path()
+    text: str = ""
+    model: str = ""
+    """Id of the model whose weights a folder holds."""
+
+
+def dropped(paths: Sequence[Path], text: str, remote: bool = False) -> Dropped:
+    """What is to be done with files or folders, or a ``text``; ``remote``: whether there are addresses of other
+    computers."""
+    if remote:
+        return _refused("Only files of this computer can be dropped: save it first.")
+    if len(paths) > 1:
+        return _refused(f"Drop one thing at a time, not {len(paths)}.")
+    if paths:
+        return _of_folder(paths[0]) if paths[0].is_dir() else _of_file(paths[0])
+    if text.strip():
+        return Dropped(Target.TEXT, Target.TEXT.value, text=text)
+    return _refused(f"There is nothing to use in this: drop {KNOWN}.")
+
+
+def text_of(path: Path) -> str:
+    """The text in a file. Raises :class:`TextError` if it cannot be read or spoken."""
+    try:
+        text = read_text(path, "utf-8-sig", LARGEST_TEXT)
+    except OSError as error:
+        raise TextError(f"The text {path} could not be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise TextError(f"The text {path} is not UTF-8 ({error}); save it as UTF-8.") from error
+    require_text(text)
+    return text
+
+
+def _of_file(path: Path) -> Dropped:
+    ending = path.suffix.lower()
+    if ending in AUDIO:
+        return Dropped(Target.VOICE, Target.VOICE.value, path)
+    if ending in TEXT:
+        return Dropped(Target.TEXT, Target.TEXT.value, path)
+    if ending == ".toml" or path.name == DATABASE:
+        return Dropped(Target.STUDY, Target.STUDY.value, path if ending == ".toml" else path.parent)
+    if ending in PROFILE:
+        return Dropped(Target.PROFILE, Target.PROFILE.value, path)
+    if ending in WEIGHTS:
+        return _model(path.parent)
+    return _refused(f"{path.name} cannot be used here: drop {KNOWN}.")
+
+
+def _of_folder(path: Path) -> Dropped:
+    if (path / DATABASE).is_file():
+        return Dropped(Target.STUDY, Target.STUDY.value, path)
+    try:
+        looked_at = [one for one, _ in zip(path.rglob("*"), range(MOST_LOOKED_AT), strict=False)]
+    except OSError as error:
+        return _refused(f"The folder {path.name} cannot be read: {error.strerror or error}.")
+    if any(one.suffix.lower() in WEIGHTS for one in looked_at):
+        return _model(path)
+    return _refused(f"There are neither weights nor a study in the folder {path.name}: drop {KNOWN}.")
+
+
+def _model(folder: Path) -> Dropped:
+    entry = catalogue.entry(_model_in(folder))
+    return Dropped(Target.MODEL, f"{Target.MODEL.value} {entry.title}", folder, model=entry.id)
+
+
+def _model_in(folder: Path) -> str:
+    """The model that a folder's weights are likely of, by names and files of the releases."""
+    known = [one for one in catalogue.MODELS if not one.bundled]
+    spelled = folder.resolve().name.lower().replace("-", "").replace("_", "")
+    for one in known:
+        if one.id.lower().replace("-", "").replace("_", "") in spelled:
+            return one.id
+    if (folder / "diffusion_transformer").is_dir():
+        return "MegaTTS3"
+    if (folder / "llm.pt").is_file() and (folder / "flow.pt").is_file():
+        return "CosyVoice2-0.5B"
+    try:
+        described = json.loads((folder / "config.json").read_text(encoding="utf-8")[:100_000])
+        kind = f"{described.get('model_type', '')} {described.get('architectures', '')}".lower()
+    except (OSError, ValueError, AttributeError):
+        kind = ""
+    if "omnivoice" in kind:
+        return "OmniVoice"
+    return "Llasa-1B" if "llama" in kind else "F5TTS_v1_Base"
+
+
+def _refused(sentence: str) -> Dropped:
+    return Dropped(Target.NOTHING, sentence)

@@ -1,0 +1,176 @@
+"""What is dropped on the window goes where it belongs, and where that is is shown while it is held over it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.features.dropping.model import Target, dropped
+from app.features.setup.presenter import SetupPresenter
+from app.features.studies.presenter import StudiesPresenter
+from app.shell.window import MainWindow
+from engine.models import catalogue
+from engine.setting.profile import SUFFIX
+from engine.studies.store import DATABASE
+from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.features.profiles.test_opening import exported
+from tests.voices import FIRST
+
+
+def made(folder: Path, *names: str) -> Path:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"0")
+    return folder
+
+
+def test_everything_goes_where_it_belongs(tmp_path: Path) -> None:
+    for name, target in (
+        ("me.wav", Target.VOICE),
+        ("ME.FLAC", Target.VOICE),
+        ("me.m4a", Target.VOICE),
+        ("words.txt", Target.TEXT),
+        (f"mine{SUFFIX}", Target.PROFILE),
+        ("mine.json", Target.PROFILE),
+        ("study.toml", Target.STUDY),
+        ("picture.png", Target.NOTHING),
+        ("without", Target.NOTHING),
+    ):
+        made(tmp_path, name)
+        assert dropped([tmp_path / name], "").target is target, name
+    assert dropped([made(tmp_path / "a.study", DATABASE)], "").target is Target.STUDY
+    assert dropped([tmp_path / "a.study" / DATABASE], "").path == tmp_path / "a.study"
+    assert dropped([made(tmp_path / "empty", "notes.txt")], "").target is Target.NOTHING
+    assert dropped([], "Two words.").text == "Two words."
+    assert dropped([], " ").target is Target.NOTHING
+    assert "one thing at a time, not 2" in dropped([tmp_path / "me.wav", tmp_path / "words.txt"], "").sentence
+    assert "this computer" in dropped([], "", remote=True).sentence
+    assert (
+        "picture.png cannot be used here: drop a recording, a text" in dropped([tmp_path / "picture.png"], "").sentence
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "model"),
+    [
+        ("F5TTS_Base", ["model_1200000.pt"], "F5TTS_Base"),
+        ("F5-TTS-v1-Base", ["model.safetensors"], "F5TTS_v1_Base"),
+        ("somewhere", ["model_last.pt", "vocab.txt"], "F5TTS_v1_Base"),
+        ("mega", ["diffusion_transformer/model_only_last.ckpt"], "MegaTTS3"),
+        ("cosy", ["llm.pt", "flow.pt"], "CosyVoice2-0.5B"),
+        ("Llasa-3B", ["model.safetensors"], "Llasa-3B"),
+    ],
+)
+def test_a_folder_with_weights_is_a_model(tmp_path: Path, name: str, files: Sequence[str], model: str) -> None:
+    found = dropped([made(tmp_path / name, *files)], "")
+    assert (found.target, found.model) == (Target.MODEL, model)
+    assert found.sentence == f"Load as {catalogue.entry(model).title}"
+    one = dropped(
+        [next(path for path in (tmp_path / name).rglob("*") if path.suffix in (".pt", ".safetensors", ".ckpt"))], ""
+    )
+    assert one.target is Target.MODEL
+
+
+class Hand:
+    """Holds something over a widget."""
+
+    def __init__(self, widget: QWidget, *urls: str, text: str = "") -> None:
+        self._widget, self.data = widget, QMimeData()
+        if urls:
+            self.data.setUrls([QUrl(one) for one in urls])
+        if text:
+            self.data.setText(text)
+        rest = Qt.DropAction.CopyAction, self.data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        self._rest = rest
+        self._event(QDragEnterEvent(QPoint(9, 9), *rest))
+
+    def _event(self, event: QDropEvent) -> None:
+        event.ignore()
+        QApplication.sendEvent(self._widget, event)
+        assert event.isAccepted()
+
+    def drop(self) -> None:
+        self._event(QDropEvent(QPointF(9, 9), *self._rest))
+
+
+def address(path: Path) -> str:
+    return QUrl.fromLocalFile(str(path)).toString()
+
+
+def test_a_recording_becomes_a_voice(borrowed_window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    window, path = borrowed_window, Path(shutil.copyfile(catalogue.voice(FIRST).audio, tmp_path / "me.wav"))
+    overlay = window.features["dropping"].overlay
+    choice = window.features.find(SetupPresenter).setup.voice_choice
+    hand = Hand(window, address(path))
+    assert overlay.isVisible() and overlay.sentence == "Use as voice"
+    QApplication.sendEvent(window, QDragLeaveEvent())
+    assert not overlay.isVisible()
+    # Over a line that takes text, too: it would take the address.
+    hand = Hand(choice.recording, address(path))
+    hand.drop()
+    assert not overlay.isVisible() and choice.recording.text() == str(path) and choice.name.text() == "me"
+    qtbot.waitUntil(choice.checking.isHidden, timeout=PATIENCE_MILLISECONDS)
+    assert "not a profile" not in window.notices.banner.text
+    choice.own.setChecked(False)
+
+
+def test_a_text_becomes_the_text_and_is_undone(borrowed_window: MainWindow, tmp_path: Path) -> None:
+    window, chosen = borrowed_window, borrowed_window.state.selection
+    before = chosen.text
+    Hand(window, text="Dragged from somewhere.").drop()
+    assert chosen.text == "Dragged from somewhere."
+    path = tmp_path / "words.txt"
+    path.write_text("From a file.\n", encoding="utf-8")
+    hand = Hand(window.features.find(SetupPresenter).setup.text.viewport(), address(path))
+    assert window.features["dropping"].overlay.sentence == "Use as text"
+    hand.drop()
+    assert chosen.text == "From a file."
+    path.write_bytes(b"\xff\xfe\x00")
+    Hand(window, address(path)).drop()
+    assert "words.txt is not UTF-8" in window.notices.banner.text and chosen.text == "From a file."
+    window.state.undo_stack.undo()
+    window.state.undo_stack.undo()
+    assert chosen.text == before
+
+
+def test_profiles_studies_and_models_are_opened(
+    borrowed_window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = borrowed_window
+    profile = exported(window, tmp_path / "mine.json")
+    Hand(window, address(tmp_path / "mine.json")).drop()
+    assert window.state.selection.setting == profile.setting
+    window.state.undo_stack.undo()
+    opened: list[object] = []
+    monkeypatch.setattr(window.features.find(StudiesPresenter), "open", opened.append)
+    monkeypatch.setattr(window.features.find(SetupPresenter), "load", lambda *which: opened.append(which))
+    study, model = made(tmp_path / "a.study", DATABASE), made(tmp_path / "F5TTS_Base", "model_1200000.pt")
+    Hand(window, address(study)).drop()
+    hand = Hand(window, address(model))
+    assert window.features["dropping"].overlay.sentence == "Load as F5-TTS Base (v0)"
+    hand.drop()
+    assert opened == [study, ("F5TTS_Base", str(model))]
+
+
+def test_anything_else_is_refused_with_a_sentence(borrowed_window: MainWindow, tmp_path: Path) -> None:
+    window, before = borrowed_window, borrowed_window.state.selection.choices
+    picture, words = made(tmp_path, "a.png", "b.txt") / "a.png", tmp_path / "b.txt"
+    for urls, said in (
+        ([address(picture)], "a.png cannot be used here"),
+        ([address(picture), address(words)], "one thing at a time"),
+        (["https://example.org/profile.json"], "Only files of this computer"),
+    ):
+        hand = Hand(window, *urls)
+        assert said in window.features["dropping"].overlay.sentence
+        hand.drop()
+        assert said in window.notices.banner.text
+        window.notices.say("")
+    assert window.state.selection.choices == before
