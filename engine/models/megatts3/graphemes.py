@@ -79,11 +79,11 @@ class GraphemeModel:
             ) from None
         for name in NEEDED_FILES:
             require_part(folder / name, "download the folder g2p of the official release again")
-        weights = tuple(folder.glob("*.safetensors"))
-        if not weights:
+        if not any(folder.glob("*.safetensors")):
             raise CheckpointError(f"{folder} holds no .safetensors file; download it from the official release again.")
-        for path in weights:
-            require_part(path, "download it again")
+        for path in folder.iterdir():
+            if path.is_file():
+                require_part(path, "download it again")
         _require_sizes(folder)
         disable_progress_bar()
         only_here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
