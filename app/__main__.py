@@ -10,18 +10,20 @@ import asyncio
 import contextlib
 import faulthandler
 import os
+import signal
+import socket
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import qasync
-from PySide6.QtCore import QLocale, QMessageLogContext, QSettings, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QLocale, QMessageLogContext, QSettings, QSocketNotifier, QtMsgType, qInstallMessageHandler
 from PySide6.QtGui import QIcon, QPixmapCache
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
@@ -142,6 +144,7 @@ async def _run_window(
     window = make_window(application, options.data, settings)
     catch_exceptions(window)
     tell_qt_messages(window)
+    terminated = close_on_sigterm(window)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: _report_task(window, context))
     closed = loop.create_future()
@@ -175,7 +178,7 @@ async def _run_window(
             code = 1
         window.close()
     await closed
-    return code
+    return TERMINATED if terminated() else code
 
 
 def _open_profile(window: MainWindow, path: str) -> None:
@@ -228,6 +231,37 @@ def _data(given: str) -> Path:
     from app.state.data_place import chosen_folder
 
     return Path(given) if given else chosen_folder()
+
+
+TERMINATED = 143
+"""Exit code after SIGTERM, as shells have it."""
+
+
+def close_on_sigterm(window: MainWindow) -> Callable[[], bool]:
+    """Close the window at SIGTERM, as its user does, so that what it keeps is kept; whether that has happened."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: False
+
+    def close(number: int, frame: object) -> None:
+        came.append(number)
+        window.close()
+
+    signal.signal(signal.SIGTERM, close)
+    # Python looks for signals between its own instructions only, of which a window that waits has none.
+    reading, writing = socket.socketpair()
+    for one in (reading, writing):
+        one.setblocking(False)
+    signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    notifier = QSocketNotifier(reading.fileno(), QSocketNotifier.Type.Read, window)
+
+    def wake() -> None:
+        with contextlib.suppress(BlockingIOError):
+            reading.recv(4096)
+
+    notifier.activated.connect(wake)
+    window.closed.connect(lambda: (signal.set_wakeup_fd(-1), writing.close()))
+    return lambda: bool(came)
 
 
 def catch_exceptions(window: MainWindow) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -49,6 +50,8 @@ def _answered(arguments: Sequence[str] | None) -> int:
         if isinstance(error, CheckpointError) and error.candidates:
             sentence = f"{sentence} Here: {' or '.join(f'--variant {name}' for name in error.candidates)}."
         sys.stderr.write(failures.details(error))
+        if isinstance(error, CheckpointError) and error.files:
+            sentence = f"{sentence} Type one of: {' or '.join(f'--folder {shlex.quote(one)}' for one in error.files)}."
         if error.command:
             sentence = f"{sentence} Type: {error.command}"
         return _failed(sentence, type(error).__name__, error.exit_code, as_json)

@@ -45,6 +45,8 @@ class CheckpointError(PlainError):
     exit_code = 5
     candidates: tuple[str, ...] = ()
     """The architectures among which only the user can choose."""
+    files: tuple[str, ...] = ()
+    """The files of weights among which only the user can choose, the newest first."""
 
 
 class ProfileError(PlainError):

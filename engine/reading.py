@@ -27,6 +27,8 @@ LARGEST = 1 << 28
 """Bytes of a file of JSON or text."""
 LARGEST_YAML = 1 << 20
 """Bytes of a file of YAML, which is read a thousand times slower; published ones have 5 kB."""
+LARGEST_POINTER = 1024
+"""Bytes; Git LFS writes smaller ones."""
 MOST_NODES = 100_000
 """Values of a YAML file, those that its aliases stand for counted each time."""
 
@@ -76,7 +78,25 @@ def require_regular(path: Path | str) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
         kind = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "no regular file")
         raise OSError(errno.EINVAL, f"it is {kind}; choose a regular file", str(path))
+    if status.st_size < LARGEST_POINTER and _is_pointer(path):
+        raise OSError(
+            errno.EINVAL,
+            "it is a Git LFS pointer, a note in place of the file; run 'git lfs pull' in its folder, or download it",
+            str(path),
+        )
     return status
+
+
+def _is_pointer(path: Path | str) -> bool:
+    """Whether a clone without Git LFS left its note where a large file should be. Source: Git LFS specification."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_POINTER)) == _POINTER
+    except OSError:
+        return False
+
+
+_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def is_regular(path: Path) -> bool:

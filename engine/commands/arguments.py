@@ -51,8 +51,14 @@ def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
     group.add_argument(
         "--model", metavar="ID", default=default or None, help=f"catalogue model (default: {default or DEFAULT_MODEL})"
     )
-    group.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
+    group.add_argument("--folder", default="", help="folder of the checkpoint, or its file, if not the usual one")
     group.add_argument("--variant", default="", help="architecture, if neither folder nor sidecar names it")
+    group.add_argument(
+        "--vocoder",
+        metavar="FOLDER",
+        default="",
+        help="folder of the vocoder of F5-TTS (vocos-mel-24khz) or LLaSA (xcodec2), if not the usual one",
+    )
     group.add_argument("--device", choices=DEVICES, default="auto", help="device (default: %(default)s)")
 
 
@@ -220,7 +226,7 @@ def _escaped(text: str) -> str:
 def load(options: argparse.Namespace, session: Session, model: str, variant: str) -> SpeechModel:
     """The model called ``model``, loaded as the arguments say."""
     catalogue.entry(model)
-    return session.load(model, options.folder, variant, options.device)
+    return session.load(model, options.folder, variant, options.device, getattr(options, "vocoder", ""))
 
 
 def setting(options: argparse.Namespace, model: str) -> Setting:

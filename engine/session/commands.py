@@ -47,8 +47,8 @@ class Command:
 
 @dataclass(frozen=True)
 class LoadModel(Command):
-    """Load a model of the catalogue. ``folder`` and ``variant`` override the catalogue's; ``device`` is ``auto``,
-    ``cpu``, ``cuda`` or ``mps``."""
+    """Load a model of the catalogue. ``folder``, a folder or a file of weights, ``variant`` and ``vocoder``, the folder
+    of one, override the catalogue's; ``device`` is ``auto``, ``cpu``, ``cuda`` or ``mps``."""
 
     activity = "loading the model"
     carried_out_by = "engine.session.jobs.models:load_model"
@@ -57,6 +57,7 @@ class LoadModel(Command):
     folder: str = ""
     variant: str = ""
     device: str = "auto"
+    vocoder: str = ""
 
 
 @dataclass(frozen=True)

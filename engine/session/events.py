@@ -293,11 +293,13 @@ class JobFailed(Event):
     """The job failed; ``sentence`` says why and what to do, ``details`` is a traceback for the log or ``""``.
 
     ``candidates`` are architectures of which the user has to choose one: the job then succeeds with it as the
-    ``variant`` of :class:`~engine.session.commands.LoadModel`."""
+    ``variant`` of :class:`~engine.session.commands.LoadModel`. ``files`` are files of weights, the newest first, of
+    which one has to be chosen as its ``folder``."""
 
     sentence: str
     details: str = ""
     candidates: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

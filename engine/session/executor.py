@@ -79,6 +79,7 @@ class Executor:
             device=chosen,
             status=observer.status,
             check=observer.check,
+            **({"vocoder": command.vocoder} if command.vocoder else {}),
         )
         observer.check()
         replaces = self.model is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtWidgets import QInputDialog, QMessageBox
 from shiboken6 import isValid
 
 from app.features.presenter import Presenter, Services
@@ -40,6 +40,8 @@ class SetupPresenter(Presenter):
         self._features = services.features
         self._candidates: tuple[str, ...] = ()
         """The architectures that the checkpoint that failed to load may have."""
+        self._files: tuple[str, ...] = ()
+        """The files of weights in the folder that failed to load, the newest first."""
         self._next: Callable[[], None] | None = None
         """Loads what is to be loaded once the running jobs have ended."""
         self.setup = SetupPanel(services.state, services.theme.colours)
@@ -119,7 +121,7 @@ class SetupPresenter(Presenter):
     def follow(self, event: Event) -> None:
         """Note the architectures to choose from where nothing says which one a checkpoint has."""
         if isinstance(event, JobFailed):
-            self._candidates = event.candidates
+            self._candidates, self._files = event.candidates, event.files
 
     @Slot(str, object)
     def _train(self, technique: str, knobs: Mapping[str, object]) -> None:
@@ -135,6 +137,24 @@ class SetupPresenter(Presenter):
         title = catalogue.entry(command.model).title
         load = self._state.loading.load_model
         self._ask_first(title, lambda: load(command.model, command.folder, variant, command.device))
+
+    def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
+        """Let the user choose one of several files of weights in a folder."""
+        names = {Path(file).name: file for file in files}
+        dialog = QInputDialog(self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle("Choose a checkpoint")
+        dialog.setLabelText("Checkpoints, the newest first:")
+        dialog.setComboBoxItems(list(names))
+        dialog.setOption(QInputDialog.InputDialogOption.UseListViewForComboBoxItems)
+        dialog.setOkButtonText("Load")
+        title, load = catalogue.entry(command.model).title, self._state.loading.load_model
+        dialog.textValueSelected.connect(
+            lambda name: self._ask_first(
+                title, lambda: load(command.model, names[name], command.variant, command.device)
+            )
+        )
+        dialog.open()
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
@@ -153,7 +173,9 @@ class SetupPresenter(Presenter):
         after the start, with one that comes with Paretone."""
         chosen, usual = self._state.selection, catalogue.MODELS[0]
         kept, load = chosen.info, self._state.loading.load_model
-        if self._candidates:
+        if files := self._files:
+            self._notices.ask(sentence, ("Choose a file…",), lambda _: self._choose_file(command, files))
+        elif self._candidates:
             self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
         elif kept is not None:
             self._notices.say(f"{sentence} {kept.title} stays loaded.", "error")
@@ -163,7 +185,7 @@ class SetupPresenter(Presenter):
             self._notices.say(f"{sentence} {chosen.entry.title} runs on the best device there is.", "warning")
             load(command.model, command.folder, command.variant, "auto")
         elif (command.model, command.folder) != (usual.id, ""):
-            if not self._candidates:
+            if not (self._candidates or self._files):
                 self._offer_folder(f"{sentence} {usual.title} is loaded instead.", command.model)
             load(usual.id)
         else:
