@@ -315,6 +315,15 @@ UNRESOLVED = {
     "unhashable": ("return replace(plan, stepper=Part.of('a:b', c=[1]))", "arguments of parts must be hashable"),
     "notes": ("return replace(plan, notes='A note.')", "notes must be a tuple of sentences, not 'A note.'"),
     "warm": ("return replace(plan, temperature='warm')", "temperature must be a number from 0, not 'warm'"),
+    "float8": ("return replace(plan, precision='float8')", "precision must be one of float32, bfloat16, float16, int8"),
+    "guided": (
+        "return replace(plan, guidance=replace(plan.guidance, steps='all'))",
+        "guidance: steps must be None or a whole number from 1, not 'all'",
+    ),
+    "strengths": (
+        "return replace(plan, guidance=replace(plan.guidance, strengths=(1.0, 2.0)))",
+        "guidance: strengths must be None or a tuple of Strength, not (1.0, 2.0)",
+    ),
     "guidance": ("return replace(plan, guidance=3)", "guidance must be a GuidanceSchedule, not 3"),
     "share": (
         "return replace(plan, evaluated_share=lambda counts: None)",
