@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -25,11 +27,12 @@ from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.session.commands import Prepare
 from engine.session.executor import Executor
-from engine.setting.knobs import Values
+from engine.setting.knobs import Choice, Number, Switch, Text, Values
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.running import FINISHED
 from engine.techniques import conflict, problems, technique, techniques
-from engine.techniques.admission import RESERVED
+from engine.techniques.admission import RESERVED, fault
+from engine.techniques.base import Paper, Technique
 from engine.views import views
 from tests.app.presenters import Presenter
 from tests.engine import small_omni_mini, small_speech, speaking
@@ -215,6 +218,27 @@ def test_it_is_left_out_with_a_sentence(
     assert cli.main(["models", "--techniques", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in listed["techniques"]] == OURS and listed["left_out"] == [problem]
+
+
+ODD = (None, -1, 1.5, float("nan"), True, "", "x", (), (1,), ("x",), (None,), ["x"], {}, object(), lambda: None, Paper)
+"""Values that some field may hold, and others not."""
+
+
+def test_no_field_breaks_the_check() -> None:
+    """Whatever a declaration holds, it is let in or there is a sentence."""
+    known = {"name": "odd", "title": "Odd", "summary": "Is odd.", "paper": Paper("None", "none"), "families": ("flow",)}
+    known |= {"knobs": (), "resolve": lambda context, knobs, plan: plan}
+    let_in, declared = Counter(), Technique(**known)
+    for one in fields(Technique):
+        for value in ODD:
+            let_in[one.name] += not fault(replace(declared, **{one.name: value}), "odd:TECHNIQUE")
+    knobs = (Number("a", "A", "", 1), Switch("a", "A", "", True), Choice("a", "A", "", "x", values=("x",)))
+    for knob in (*knobs, Text("a", "A", "", "")):
+        for one in fields(knob):
+            for value in ODD:
+                odd = replace(declared, knobs=(replace(knob, **{one.name: value}),))
+                let_in[f"{type(knob).__name__}.{one.name}"] += not fault(odd, "odd:TECHNIQUE")
+    assert max(let_in.values()) <= 3, let_in.most_common(3)
 
 
 @pytest.fixture
