@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 from engine.errors import Cancelled, PlainError, PlugInError, SettingError
 from engine.failures import is_device_lost, is_out_of_memory
 from engine.reading import shortened, shown
-from engine.sampling.guidance import Saturation, Strength, most_branches
+from engine.sampling.guidance import BRANCHES, Saturation, Strength, most_branches
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 
@@ -34,6 +34,7 @@ NOTHING_SKIPPED, NOTHING_TO_SKIP = "Nothing was skipped", "Nothing is skipped"
 """Begin the notes of takes in which a technique saved nothing, as only a run could tell, or as is known beforehand."""
 WHOLE = "_all"
 """Ends the names of precisions in which the whole network computes, and not only its products and attention."""
+PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{WHOLE}", f"float16{WHOLE}")
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,22 @@ class GuidanceSchedule:
     """Strength of each branch over the next, in place of the options' (flow models)."""
     saturation: Saturation | None = None
     """When an effect is no longer computed (flow models)."""
+
+    @property
+    def fault(self) -> str:
+        """Why no steps can be guided so, or ``""``."""
+        if self.steps is not None and not _is_count(self.steps):
+            return f"steps must be None or a whole number from 1, not {kind_of(self.steps)}"
+        if not _is_count(self.every):
+            return f"every must be a whole number from 1, not {kind_of(self.every)}"
+        strengths = () if self.strengths is None else self.strengths
+        if not isinstance(strengths, tuple) or not all(isinstance(one, Strength) for one in strengths):
+            return f"strengths must be None or a tuple of Strength, not {shown(strengths)}"
+        if self.strengths is not None and len(strengths) != len(BRANCHES) - 1:
+            return (
+                f"there are {len(strengths)} strengths, but one of each branch over the next makes {len(BRANCHES) - 1}"
+            )
+        return ""
 
     @property
     def decides(self) -> bool:
@@ -255,6 +272,10 @@ class Plan:
         for name, wanted in (("guidance", GuidanceSchedule), ("launching", Launching)):
             if not isinstance(getattr(self, name), wanted):
                 return f"{name} must be a {wanted.__name__}, not {kind_of(getattr(self, name))}"
+        if self.guidance.fault:
+            return f"guidance: {self.guidance.fault}"
+        if self.precision not in PRECISIONS:
+            return f"precision must be one of {', '.join(PRECISIONS)}, not {shown(self.precision)}"
         if not isinstance(self.notes, tuple) or not all(isinstance(one, str) for one in self.notes):
             return f"notes must be a tuple of sentences, not {kind_of(self.notes)}"
         try:
@@ -376,10 +397,24 @@ class MaskedPlan(Plan):
     def computes_in_part(self) -> bool:
         return self.run is not None
 
+    @property
+    def fault(self) -> str:
+        blocks: object = self.blocks
+        if blocks is not None and not isinstance(blocks, Blocks):
+            return f"blocks must be None or Blocks, not {kind_of(blocks)}"
+        for name in () if self.blocks is None else ("size", "first_size", "first_steps", "later_steps"):
+            if not _is_count(getattr(self.blocks, name)):
+                return f"{name} of blocks must be a whole number from 1, not {kind_of(getattr(self.blocks, name))}"
+        return super().fault
+
 
 _ROUNDED = 1e-5
 """Times that were computed may miss 0 and 1 by this."""
 _TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _is_number(value: object) -> bool:

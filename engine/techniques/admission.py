@@ -134,11 +134,19 @@ def _faults_of_knobs(one: Technique) -> Iterator[str]:
             yield f"knob {knob.name!r}: {reason}"
 
 
+_KINDS = {
+    **dict.fromkeys(("meaning", "symbol", "unit", "lowest"), str),
+    **dict.fromkeys(("trajectory", "later", "whole"), bool),
+    "effect": Effect,
+}
+"""Kinds of the fields that knobs have."""
+
+
 def _fault_of_knob(knob: Knob) -> str:
     if not isinstance(knob.title, str) or not knob.title.strip():
         return f"title must be a text, not {kind_of(knob.title)}"
-    for field, kind in (("meaning", str), ("symbol", str), ("unit", str), ("effect", Effect)):
-        if not isinstance(getattr(knob, field), kind):
+    for field, kind in _KINDS.items():
+        if hasattr(knob, field) and not isinstance(getattr(knob, field), kind):
             return f"{field} must be of {kind.__name__}, not {kind_of(getattr(knob, field))}"
     if isinstance(knob, Number):
         bounds = (knob.minimum, knob.maximum, knob.step)
@@ -157,7 +165,8 @@ def _fault_of_knob(knob: Knob) -> str:
             return f"values must be a tuple of texts, one or more, not {shown(knob.values)}"
         if len(set(knob.values)) < len(knob.values):
             return "values has one twice"
-        if not isinstance(knob.titles, tuple) or (knob.titles and len(knob.titles) != len(knob.values)):
+        texts = isinstance(knob.titles, tuple) and all(isinstance(each, str) for each in knob.titles)
+        if not texts or (knob.titles and len(knob.titles) != len(knob.values)):
             return f"there are {len(knob.values)} values, so titles must be a tuple of {len(knob.values)}, or ()"
     if isinstance(knob, Text) and (not isinstance(knob.longest, int) or knob.longest < 1):
         return f"longest must be a whole number from 1, not {kind_of(knob.longest)}"

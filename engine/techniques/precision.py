@@ -9,7 +9,7 @@ from engine.export.accounts import PRECISION, Carried, whole_line
 from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Choice, Values
-from engine.setting.plan import WHOLE
+from engine.setting.plan import PRECISIONS, WHOLE
 from engine.setting.setting import UsedTechnique
 from engine.techniques.base import AnyPlan, Context, Paper, Technique
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from engine.export.targets import Target
 
 NAME = "precision"
-PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{WHOLE}", f"float16{WHOLE}")
 
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:

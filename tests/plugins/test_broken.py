@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -25,11 +27,12 @@ from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.session.commands import Prepare
 from engine.session.executor import Executor
-from engine.setting.knobs import Values
+from engine.setting.knobs import Choice, Number, Switch, Text, Values
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.running import FINISHED
 from engine.techniques import conflict, problems, technique, techniques
-from engine.techniques.admission import RESERVED
+from engine.techniques.admission import RESERVED, fault
+from engine.techniques.base import Paper, Technique
 from engine.views import views
 from tests.app.presenters import Presenter
 from tests.engine import small_omni_mini, small_speech, speaking
@@ -217,6 +220,27 @@ def test_it_is_left_out_with_a_sentence(
     assert [one["name"] for one in listed["techniques"]] == OURS and listed["left_out"] == [problem]
 
 
+ODD = (None, -1, 1.5, float("nan"), True, "", "x", (), (1,), ("x",), (None,), ["x"], {}, object(), lambda: None, Paper)
+"""Values that some field may hold, and others not."""
+
+
+def test_no_field_breaks_the_check() -> None:
+    """Whatever a declaration holds, it is let in or there is a sentence."""
+    known = {"name": "odd", "title": "Odd", "summary": "Is odd.", "paper": Paper("None", "none"), "families": ("flow",)}
+    known |= {"knobs": (), "resolve": lambda context, knobs, plan: plan}
+    let_in, declared = Counter(), Technique(**known)
+    for one in fields(Technique):
+        for value in ODD:
+            let_in[one.name] += not fault(replace(declared, **{one.name: value}), "odd:TECHNIQUE")
+    knobs = (Number("a", "A", "", 1), Switch("a", "A", "", True), Choice("a", "A", "", "x", values=("x",)))
+    for knob in (*knobs, Text("a", "A", "", "")):
+        for one in fields(knob):
+            for value in ODD:
+                odd = replace(declared, knobs=(replace(knob, **{one.name: value}),))
+                let_in[f"{type(knob).__name__}.{one.name}"] += not fault(odd, "odd:TECHNIQUE")
+    assert max(let_in.values()) <= 3, let_in.most_common(3)
+
+
 @pytest.fixture
 def all_broken(tmp_path: Path, visible: Show) -> None:
     """All of them at once, one whose metadata is damaged, and a good one that talks."""
@@ -275,7 +299,8 @@ def test_reserved_names_are_those_of_commands_that_take_files() -> None:
     for name in ("speak", "roofline"):
         (choices,) = (one.choices for one in cli.parser(name)._actions if isinstance(one.choices, dict))
         known = {one.option_strings[0].removeprefix("--").replace("-", "_") for one in choices[name]._actions}
-        assert {one.removeprefix("_") for one in known - free} - {"h"} <= RESERVED
+        missing = {one.removeprefix("_") for one in known - free} - {"h"} - RESERVED
+        assert not missing, "a new option of a command: name it in engine.techniques.admission.RESERVED"
 
 
 # --- At use -----------------------------------------------------------------------------------------------------------
@@ -315,6 +340,15 @@ UNRESOLVED = {
     "unhashable": ("return replace(plan, stepper=Part.of('a:b', c=[1]))", "arguments of parts must be hashable"),
     "notes": ("return replace(plan, notes='A note.')", "notes must be a tuple of sentences, not 'A note.'"),
     "warm": ("return replace(plan, temperature='warm')", "temperature must be a number from 0, not 'warm'"),
+    "float8": ("return replace(plan, precision='float8')", "precision must be one of float32, bfloat16, float16, int8"),
+    "guided": (
+        "return replace(plan, guidance=replace(plan.guidance, steps='all'))",
+        "guidance: steps must be None or a whole number from 1, not 'all'",
+    ),
+    "strengths": (
+        "return replace(plan, guidance=replace(plan.guidance, strengths=(1.0, 2.0)))",
+        "guidance: strengths must be None or a tuple of Strength, not (1.0, 2.0)",
+    ),
     "guidance": ("return replace(plan, guidance=3)", "guidance must be a GuidanceSchedule, not 3"),
     "share": (
         "return replace(plan, evaluated_share=lambda counts: None)",
