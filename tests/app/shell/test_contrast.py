@@ -44,7 +44,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 import app
-from app.shell.banner import Banner
+from app.shell.banner import INFO, Card, Message
 from app.shell.colours import DARK, LIGHT
 from app.shell.style import style_sheet
 from app.shell.theme import Scheme, Theme
@@ -264,9 +264,7 @@ def test_focus_of_controls(stage: Stage, name: str) -> None:
 
 
 def _banner() -> QWidget:
-    banner = Banner()
-    banner.say(BLANK)
-    return banner
+    return Card(Message(BLANK, INFO))
 
 
 def _scrolled() -> QWidget:
@@ -338,10 +336,9 @@ def test_texts_on_every_ground(stage: Stage, name: str) -> None:
 def test_messages(stage: Stage, level: str) -> None:
     pictures = []
     for text in (INK, BLANK):
-        banner = Banner()
-        stage.put(banner, QSize(300, 60))
-        banner.say(text, level)
-        pictures.append(stage.picture(banner))
+        card = Card(Message(text, level))
+        stage.put(card, QSize(300, 60))
+        pictures.append(stage.picture(card))
     assert text_contrast(*pictures) >= TEXT
 
 
