@@ -21,13 +21,15 @@ from engine.measure.melody import diversity
 from engine.measure.verdicts import Way
 from engine.models.base import SpeechModel, Voice, run_to_completion
 from engine.models.silent_observer import SilentObserver
+from engine.wording import percent
 
 WORDS, NATURALNESS, SPREAD, RANGE, LIKENESS = 0.01, 0.15, 0.85, 0.9, 0.02
 """What may be lost: word error rate, predicted naturalness, similarity to the prompt; and the shares that are to be
 kept of the spread over seeds and of the pitch range."""
 LIMITS = (
-    f"word error rate within {WORDS:.0%}, predicted naturalness within {NATURALNESS}, at least {SPREAD:.0%} of the "
-    f"spread of log f0 over seeds, {RANGE:.0%} of the pitch range, similarity to the prompt within {LIKENESS}"
+    f"word error rate within {percent(WORDS)}, predicted naturalness within {NATURALNESS}, at least {percent(SPREAD)} "
+    f"of the spread of log f0 over seeds, {percent(RANGE)} of the pitch range, "
+    f"similarity to the prompt within {LIKENESS}"
 )
 """The same in words."""
 LEAST_SENTENCES = 2

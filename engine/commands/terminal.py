@@ -13,6 +13,7 @@ from typing import TextIO
 from engine.errors import Cancelled
 from engine.session.events import EngineStatus, Event, Progress
 from engine.session.progress import RemainingTime
+from engine.wording import percent
 
 BAR_WIDTH = 24
 LINES_SHARE = 0.25
@@ -75,12 +76,12 @@ class Terminal:
         if not self._screen:
             if share >= self._share + LINES_SHARE or self._share < share == 1:
                 self._share = share
-                self._write(f"  {share:.0%}{_left(left)}\n")
+                self._write(f"  {percent(share)}{_left(left)}\n")
             return
         filled = round(BAR_WIDTH * share)
         remark = f", {self.remark}" if self.remark else ""
         self._draw(
-            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {share:4.0%}{_left(left)}  {self._activity}{remark}",
+            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {percent(share):>5}{_left(left)}  {self._activity}{remark}",
         )
 
     def clear(self) -> None:

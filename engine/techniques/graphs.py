@@ -11,6 +11,7 @@ from dataclasses import replace
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import Graphing
 from engine.techniques.base import AnyPlan, Context, Paper, Technique, require_offered, require_whole
+from engine.wording import percent
 
 NAME = "graphs"
 
@@ -31,7 +32,7 @@ def describe(knobs: Values) -> str:
     """Recorded graphs, in words."""
     plan = graphing(knobs)
     lengths = "every length" if plan.bucket == 1 else f"lengths rounded up to {plan.bucket}"
-    return f"one graph for {lengths}, at most {plan.most} kept, in {plan.share:.0%} of the memory"
+    return f"one graph for {lengths}, at most {plan.most} kept, in {percent(plan.share)} of the memory"
 
 
 TECHNIQUE = Technique(

@@ -18,6 +18,7 @@ from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, Part
 from engine.techniques.base import Context, Paper, Technique
+from engine.wording import percent
 
 NAME = "error_curve"
 
@@ -62,7 +63,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 def describe(knobs: Values) -> str:
     """Description of the threshold."""
-    return f"a module type is reused while its outputs change by less than {knobs['threshold']:.0%}"
+    return f"a module type is reused while its outputs change by less than {percent(knobs['threshold'])}"
 
 
 TECHNIQUE = Technique(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, Part
 from engine.techniques.base import Context, Paper, Technique
+from engine.wording import percent
 
 NAME = "first_block"
 
@@ -23,7 +24,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 def describe(knobs: Values) -> str:
     """Description of the threshold."""
-    return f"the other layers are left out until the first one's output has changed by {knobs['threshold']:.0%}"
+    return f"the other layers are left out until the first one's output has changed by {percent(knobs['threshold'])}"
 
 
 TECHNIQUE = Technique(

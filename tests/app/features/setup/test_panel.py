@@ -16,6 +16,7 @@ from engine.models import catalogue
 from engine.models.own_voices import own_voice
 from engine.session.events import JobFailed, JobFinished, ModelLoaded
 from engine.techniques.resolving import known
+from engine.wording import percent
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 from tests.app.widgets.resets import reset_of
@@ -104,7 +105,7 @@ def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Pre
     for name, used in (("steps", False), ("ditreducio", True)):
         panel.techniques.groups[name].setChecked(used)
     state = calibrated(presenter)
-    assert f"{state.cost.ops_ratio:.1%}" in panel._cost.text()
+    assert f"{percent(state.cost.ops_ratio, 1)}" in panel._cost.text()
     panel.techniques.groups["ditreducio"].setChecked(False)
     assert "no technique in use" in panel._cost.text()
 
