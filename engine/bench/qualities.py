@@ -24,6 +24,7 @@ from engine.measure.timing import Interval
 from engine.measure.verdicts import Way
 from engine.models.base import SpeechModel, Voice, run_to_completion
 from engine.models.silent_observer import SilentObserver
+from engine.wording import percent
 
 ERRORS, NATURALNESS, SPREAD, RANGE, LIKENESS = (
     "word error rate",
@@ -37,9 +38,9 @@ MAY_LOSE = {ERRORS: 0.01, NATURALNESS: 0.15, LIKENESS: 0.02}
 MUST_KEEP = {SPREAD: 0.85, RANGE: 0.9}
 """… and the shares that are to be kept of the spread over seeds and of the pitch range."""
 LIMITS = (
-    f"word error rate within {MAY_LOSE[ERRORS]:.0%}, predicted naturalness within {MAY_LOSE[NATURALNESS]}, at least "
-    f"{MUST_KEEP[SPREAD]:.0%} of the spread of log f0 over seeds, {MUST_KEEP[RANGE]:.0%} of the pitch range, "
-    f"similarity to the prompt within {MAY_LOSE[LIKENESS]}, each with its whole 95 % interval over the sentences"
+    f"word error rate within {percent(MAY_LOSE[ERRORS])}, predicted naturalness within {MAY_LOSE[NATURALNESS]}, at "
+    f"least {percent(MUST_KEEP[SPREAD])} of the spread of log f0 over seeds, {percent(MUST_KEEP[RANGE])} of the pitch "
+    f"range, similarity to the prompt within {MAY_LOSE[LIKENESS]}, each with its whole 95 % interval over the sentences"
 )
 """The same in words."""
 LEAST_SENTENCES = 2

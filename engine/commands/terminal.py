@@ -15,6 +15,7 @@ from engine.errors import Cancelled
 from engine.reading import printable
 from engine.session.events import Caution, EngineStatus, Event, Progress
 from engine.session.progress import RemainingTime
+from engine.wording import percent
 
 BAR_WIDTH = 24
 _ERASE = "\r\x1b[K"
@@ -96,12 +97,12 @@ class Terminal:
                 self._estimated = True
             if share >= self._share + LINES_SHARE or self._share < share == 1:
                 self._share = share
-                self._write(f"  {share:.0%}{_left(left)}\n")
+                self._write(f"  {percent(share)}{_left(left)}\n")
             return
         filled = round(BAR_WIDTH * share)
         remark = f", {self.remark}" if self.remark else ""
         self._draw(
-            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {share:4.0%}{_left(left)}  {self._activity}{remark}",
+            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {percent(share):>5}{_left(left)}  {self._activity}{remark}",
         )
 
     def clear(self) -> None:

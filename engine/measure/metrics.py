@@ -16,6 +16,7 @@ from engine.by_name import by_name
 from engine.measure.estimates import Estimate, Statistic, estimates
 from engine.measure.melody import diversity
 from engine.setting.take import BUSY_SHARE, Measurements, Metrics, Timed
+from engine.wording import percent
 
 LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
 
@@ -99,7 +100,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "other_share",
         "Other processes",
-        f"Share of the cores that other processes took during synthesis. Above {BUSY_SHARE:.0%}".replace("%", " %")
+        f"Share of the cores that other processes took during synthesis. Above {percent(BUSY_SHARE)}"
         + " a take is marked: its RTF, TTFA and waits are doubtful.",
         NEITHER,
         statistic="median",

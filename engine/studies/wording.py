@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, Metric, metric
 from engine.models import catalogue
@@ -14,6 +16,7 @@ from engine.studies.space import Search, search_of
 from engine.studies.stored import StoredTrial
 from engine.studies.study import duration
 from engine.techniques import technique
+from engine.wording import percent
 
 _SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
 """Metrics in short tables, in addition to those of judges."""
@@ -96,7 +99,7 @@ def reference_lines(results: Results) -> list[str]:
 
 
 def _rate(figure: Estimate, name: str) -> str:
-    shown = "{:.2%}".format if metric(name).percent else "{:.4g}".format
+    shown = partial(percent, places=2) if metric(name).percent else "{:.4g}".format
     interval = f"{shown(figure.low)}–{shown(figure.high)}, " if figure.spreads else ""
     over = f", {figure.over}" if figure.over else ""
     return f"{shown(figure.value)} ({interval}{figure.n} recording{'' if figure.n == 1 else 's'}{over})"

@@ -17,6 +17,7 @@ from engine.sampling.guidance import Saturation
 from engine.setting.knobs import Choice, Number, Values
 from engine.setting.plan import FlowPlan
 from engine.techniques.base import Conflict, Context, Paper, Technique
+from engine.wording import percent
 
 REUSE, END = "reuse", "end"
 
@@ -65,7 +66,7 @@ def describe(knobs: Values) -> str:
     if knobs["then"] == END:
         return f"guidance ends once 1 − cosine is below {knobs['threshold']:g}"
     again = f", {knobs['again'] - 1} times at most" if knobs["again"] else ""
-    return f"reused until it has changed by {knobs['threshold']:.0%}{again}"
+    return f"reused until it has changed by {percent(knobs['threshold'])}{again}"
 
 
 TECHNIQUE = Technique(

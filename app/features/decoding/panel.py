@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from app.features.decoding.plots import AcceptancePlot, RunningPlot
 from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, outcome_colours
-from app.numbers import fixed
+from app.numbers import fixed, percent
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR, TIGHT
 from app.widgets import build, sketching
@@ -231,7 +231,7 @@ class DecodingPanel(TakePanel):
         total = max(1, sum(counts.values()))
         parts = [
             f'<span style="color:{fills[outcome]}">■</span>&nbsp;{outcome}&nbsp;{counts[outcome]}'
-            f"&nbsp;({counts[outcome] / total:.0%})"
+            f"&nbsp;({percent(counts[outcome] / total, 0)})"
             for outcome in MEANINGS
             if counts[outcome]
         ]

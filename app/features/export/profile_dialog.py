@@ -11,7 +11,7 @@ from app.features.export.account_view import AccountView
 from app.features.export.destination import DestinationDialog
 from app.features.export.folders import folder_problem
 from app.features.export.model import ProfileExport
-from app.numbers import fixed
+from app.numbers import fixed, percent
 from app.state.app_state import AppState
 from app.state.differences import option_words, technique_text
 from app.widgets import build
@@ -70,7 +70,7 @@ class ProfileDialog(DestinationDialog):
         else:
             measured = take.measurements
             text = f"RTF {fixed(measured.real_time_factor, 3)} on {measured.device}, "
-            text += f"{measured.ops_ratio:.0%} of the operations"
+            text += f"{percent(measured.ops_ratio, 0)} of the operations"
             if take.log_mel_distance is not None:
                 text += f", log-mel distance {fixed(take.log_mel_distance, 3)}"
             rows.append(("Evidence", text))

@@ -14,7 +14,7 @@ from app.features.presenter import Presenter, Services, built
 from app.features.strategy.calibration_store import CalibrationStore
 from app.features.strategy.state import StrategyState, running_reports
 from app.features.tour.model import Part
-from app.numbers import fixed, general
+from app.numbers import fixed, general, percent
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.jobs import Job, Kind
@@ -142,7 +142,7 @@ class StrategyPresenter(Presenter):
             budget = f"for {general(record.knobs['operations'])} % of the operations" if record.is_for_end else ""
             self._notices.note(
                 f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials in "
-                f"{fixed(event.result.seconds, 1)} s; {record.table.skipped_share:.0%} skip "
+                f"{fixed(event.result.seconds, 1)} s; {percent(record.table.skipped_share, 0)} skip "
                 f"{budget or f'at threshold {general(record.threshold)}'}"
             )
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.features.strategy.calibration_store import CalibrationStore
-from app.numbers import localised
+from app.numbers import localised, percent
 from app.state.app_state import AppState
 from app.state.availability import require
 from app.state.jobs import Jobs, Kind
@@ -65,7 +65,7 @@ class StrategyState(QObject):
         if table is None:
             return None
         origin = localised(table.origin)
-        return "Strategy table", f"{table.layers} × {table.steps}, {table.skipped_share:.0%} skip; {origin}"
+        return "Strategy table", f"{table.layers} × {table.steps}, {percent(table.skipped_share, 0)} skip; {origin}"
 
     @property
     def records(self) -> tuple[CalibrationRecord, ...]:

@@ -6,12 +6,13 @@ import uuid
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
-from app.numbers import localised
+from app.numbers import localised, percent
 from app.shell.entries import Term
 from app.shell.icons import icon
 from app.shell.metrics import text_font
@@ -94,7 +95,7 @@ def made_at(take: TakeSummary | Take) -> str:
     return datetime.fromisoformat(take.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _figure(name: str, form: str, title: str = "", width: int = 9) -> Column:
+def _figure(name: str, form: str | Callable[[float], str], title: str = "", width: int = 9) -> Column:
     """A column of the metric called ``name``, as :mod:`engine.measure.metrics` defines it; what was not measured sorts
     as the greatest."""
     one = metric(name)
@@ -111,7 +112,7 @@ def _figure(name: str, form: str, title: str = "", width: int = 9) -> Column:
         return of(take.measurements, take.metrics, take.log_mel_distance)
 
     def shown(found: float) -> str:
-        return localised(form.format(found)).replace("-", "−")
+        return localised(form.format(found) if isinstance(form, str) else form(found)).replace("-", "−")
 
     def text(take: TakeSummary) -> str:
         found = value(take)
@@ -157,21 +158,21 @@ COLUMNS = (
     _text("Setting", "Techniques, options that differ from the model's own, and the seed", _setting, 34),
     _figure("real_time_factor", "{:.3f}", width=10),
     _figure("cpu_time_factor", "{:.3f}", "CPU RTF"),
-    _figure("other_share", "{:.0%}", "Others", 8),
+    _figure("other_share", percent, "Others", 8),
     _figure("first_audio_seconds", "{:.2f} s"),
-    _figure("ops_ratio", "{:.0%}", "Ops", 8),
+    _figure("ops_ratio", percent, "Ops", 8),
     _figure("log_mel_distance", "{:.3f}", "Distance", 10),
     _figure("mel_cepstral_distortion", "{:.2f} dB", "MCD"),
     _figure("pitch_error", "{:.2f} st", "F0"),
-    _figure("voicing_error", "{:.1%}", "Voicing"),
+    _figure("voicing_error", partial(percent, places=1), "Voicing"),
     _figure("timbre_distance", "{:.2f} dB", "Timbre"),
     _figure("naturalness", "{:.2f}", width=11),
     _figure("voice_similarity", "{:.2f}", "Voice"),
     _figure("pitch_range", "{:.3f}", "Range"),
     _figure("loudness", "{:.1f} LUFS", width=12),
     _figure("true_peak", "{:.1f} dBTP", width=11),
-    _figure("clipping", "{:.2%}"),
-    _figure("silence", "{:.0%}"),
+    _figure("clipping", partial(percent, places=2)),
+    _figure("silence", percent),
     _figure("audio_seconds", "{:.2f} s"),
     _figure("text_seconds", "{:.3f} s", "Front end", 10),
     _figure("backbone_seconds", "{:.2f} s", "Backbone", 10),

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from app.features.registry import FEATURES
-from app.numbers import counted, general
+from app.numbers import counted, general, percent
 from engine.models.base import LANGUAGE, ModelInfo
 from engine.models.catalogue import entry
 from engine.setting.knobs import Choice, Effect, Knob, Number, Values
@@ -64,7 +64,7 @@ class Found:
 
     def wording(self, value: float) -> str:
         """The value as people read it."""
-        return f"{value:.0%}" if self.share else general(value, 3)
+        return f"{percent(value, 0)}" if self.share else general(value, 3)
 
 
 @dataclass(frozen=True)

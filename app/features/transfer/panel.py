@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.numbers import counted, fixed, general
+from app.numbers import counted, fixed, general, percent
 from app.shell.colours import Colours
 from app.shell.entries import Term
 from app.shell.theme import set_look
@@ -226,6 +226,6 @@ def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
         str(one.sentence.frames),
         fixed(one.velocity_error, 4),
         fixed(one.distance, 3),
-        f"{one.exceeding:.0%}",
+        f"{percent(one.exceeding, 0)}",
         one.sentence.text,
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.measure.limits import PASSES, Judgement, margin
 from engine.techniques.ditreducio.record import Sentence
+from engine.wording import percent
 
 DISTANCE_TOLERANCE = 1.25
 """A table transfers well to sentences if their log-mel distance is at most this times that of the sentences that it was
@@ -146,8 +147,8 @@ class TransferReport:
         """The figures of ``rows``, each with that of the table's own sentences."""
         (distance, exceeding), (own_distance, own_exceeding) = _figures(rows), _figures(self.calibrated)
         return (
-            f"log-mel distance {distance:.3f} on new text, {own_distance:.3f} on its own; {exceeding:.0%} of the "
-            f"skips beyond their bounds, {own_exceeding:.0%} on its own"
+            f"log-mel distance {distance:.3f} on new text, {own_distance:.3f} on its own; {percent(exceeding)} of the "
+            f"skips beyond their bounds, {percent(own_exceeding)} on its own"
         )
 
     def to_json(self) -> dict:
@@ -163,4 +164,4 @@ def _figures(rows: Sequence[SentenceTransfer]) -> tuple[float, float]:
 
 def _words(rows: Sequence[SentenceTransfer]) -> str:
     distance, exceeding = _figures(rows)
-    return f"log-mel distance {distance:.3f}, {exceeding:.0%} of the skips beyond their bounds"
+    return f"log-mel distance {distance:.3f}, {percent(exceeding)} of the skips beyond their bounds"

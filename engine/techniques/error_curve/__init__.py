@@ -19,6 +19,7 @@ from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, Part
 from engine.techniques.base import Context, Paper, Technique
+from engine.wording import percent
 
 NAME = "error_curve"
 
@@ -65,13 +66,13 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
     """Why every module was computed."""
     return (
         f"at none of {plan.evaluations} steps had the outputs of a module type changed by less than "
-        f"{knobs['threshold']:.0%} since they were computed; raise the threshold, or take more steps"
+        f"{percent(knobs['threshold'])} since they were computed; raise the threshold, or take more steps"
     )
 
 
 def describe(knobs: Values) -> str:
     """Description of the threshold."""
-    return f"a module type is reused while its outputs change by less than {knobs['threshold']:.0%}"
+    return f"a module type is reused while its outputs change by less than {percent(knobs['threshold'])}"
 
 
 TECHNIQUE = Technique(

@@ -12,6 +12,7 @@ from engine.figures.glyphs import Mark
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, Part
 from engine.techniques.base import Context, Paper, Technique
+from engine.wording import percent
 
 NAME = "first_block"
 
@@ -26,13 +27,13 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
     """Why every step was computed."""
     return (
         f"at none of {plan.evaluations} evaluations had the first layer's output changed by less than "
-        f"{knobs['threshold']:.0%} since the last computed one; raise the threshold, or take more steps"
+        f"{percent(knobs['threshold'])} since the last computed one; raise the threshold, or take more steps"
     )
 
 
 def describe(knobs: Values) -> str:
     """Description of the threshold."""
-    return f"the other layers are left out until the first one's output has changed by {knobs['threshold']:.0%}"
+    return f"the other layers are left out until the first one's output has changed by {percent(knobs['threshold'])}"
 
 
 TECHNIQUE = Technique(

@@ -28,6 +28,7 @@ from engine.training.losses import cross_entropy, divergence
 from engine.training.spoken_tokens import Collate, TokenBatch
 from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed
+from engine.wording import percent
 
 
 @dataclass(frozen=True)
@@ -133,8 +134,8 @@ class DraftRecipe(TokenRecipe):
     def summary(self, validation: Mapping[str, float]) -> str:
         return (
             f"A draft of {len(self.retained)} layers ({', '.join(map(str, self.retained))}), of which "
-            f"{len(self.trained)} and the head were trained; on held-out speech {validation['acceptance']:.0%} of its "
-            "tokens would be accepted."
+            f"{len(self.trained)} and the head were trained; on held-out speech {percent(validation['acceptance'])} of "
+            "its tokens would be accepted."
         )
 
     def save(self, path: Path, metadata: Mapping[str, str]) -> None:

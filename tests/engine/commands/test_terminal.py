@@ -49,7 +49,7 @@ def test_a_screen_gets_one_bar() -> None:
     terminal.remark = "1 of 2 skips accepted"
     terminal.progress(1, 2)
     bar = stream.getvalue().split("\x1b[K")[-1]
-    assert bar.startswith("████████████░░░░░░░░░░░░  50%")
+    assert bar.startswith("████████████░░░░░░░░░░░░  50 %")
     assert "Calibration, 1 of 2 skips accepted" in bar
     assert "\n" not in stream.getvalue()
     terminal.begin()

@@ -197,11 +197,13 @@ def test_reference_speech_is_shown_with_the_settings(folder: Path) -> None:
     page = to_html(found)
     assert f"<td>{REFERENCE}</td>" in page
     (words,) = reference_lines(found)
-    assert words.startswith("Word error rate of the same judge on the reference speech: 6.67% (0.00%–20.00%, 3 record")
+    assert words.startswith(
+        "Word error rate of the same judge on the reference speech: 6.67 % (0.00 %–20.00 %, 3 record"
+    )
     natural = replace(found, references={"utmos": Estimate(4.1234, 4.1234, 4.1234, 1, 1)})
     assert "UTMOS of the same judge on the reference speech: 4.123 (1 recording);" in reference_lines(natural)[0]
     none = replace(found, references={"word_error_rate": Estimate(0.0, 0.0, 0.0, 3, 3, 15)})
-    assert "speech: 0.00% (3 recordings, 15 words);" in reference_lines(none)[0], "no interval, but so many words"
+    assert "speech: 0.00 % (3 recordings, 15 words);" in reference_lines(none)[0], "no interval, but so many words"
     assert "0 <small>(15 words)</small>" in to_html(none)
     # Both tables are within the page, as they are next to it.
     inside = re.findall(r'download="results\.(?:csv|tex)" href="data:[^;]+;base64,([^"]+)"', page)

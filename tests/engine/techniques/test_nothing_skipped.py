@@ -67,12 +67,12 @@ def using(name: str, steps: int = 8, **knobs: object) -> Setting:
         ),
         (
             using("first_block", threshold=0.0),
-            "at none of 8 evaluations had the first layer's output changed by less than 0%",
+            "at none of 8 evaluations had the first layer's output changed by less than 0 %",
             using("first_block", threshold=20.0),
         ),
         (
             using("error_curve", threshold=0.0),
-            "at none of 8 steps had the outputs of a module type changed by less than 0%",
+            "at none of 8 steps had the outputs of a module type changed by less than 0 %",
             using("error_curve", threshold=20.0),
         ),
         (

@@ -17,6 +17,7 @@ from app.widgets.scrolled import Scrolled
 from engine.models import catalogue
 from engine.session.events import JobFailed, JobFinished, ModelLoaded
 from engine.techniques.resolving import known
+from engine.wording import percent
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
@@ -107,7 +108,7 @@ def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Pre
     for name, used in (("steps", False), ("ditreducio", True)):
         panel.techniques.groups[name].setChecked(used)
     state = calibrated(presenter)
-    assert f"{state.cost.ops_ratio:.1%}" in panel._cost.text()
+    assert f"{percent(state.cost.ops_ratio, 1)}" in panel._cost.text()
     panel.techniques.groups["ditreducio"].setChecked(False)
     assert "no technique in use" in panel._cost.text()
 

@@ -20,6 +20,7 @@ from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio.record import CALIBRATION, END, Trial
 from engine.techniques.ditreducio.table import StrategyTable
+from engine.wording import percent
 from tests.app.contrast import contrast, luminance
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate, compatibility
 
@@ -215,9 +216,9 @@ def test_every_pixel_of_the_grid_belongs_to_the_cell_that_is_painted_there(panel
 
 # --- Figures ---------------------------------------------------------------------------------------------------------
 def test_figures_follow_the_table_and_the_operations(panel: StrategyPanel) -> None:
-    assert panel._figures.texts(0) == ["This table", "30", "0", "0", "0.0%", "–", "–"]
+    assert panel._figures.texts(0) == ["This table", "30", "0", "0", "0.0 %", "–", "–"]
     panel.set_operations(OPERATIONS)
-    assert panel._figures.texts(0)[5:] == ["100.0%", "1.00×"]
+    assert panel._figures.texts(0)[5:] == ["100.0 %", "1.00×"]
     press(panel.grid, KEY.Key_Right)
     press(panel.grid, KEY.Key_PageDown, KEY.Key_End, modifier=SHIFT)
     press(panel.grid, KEY.Key_T)
@@ -228,8 +229,8 @@ def test_figures_follow_the_table_and_the_operations(panel: StrategyPanel) -> No
         "5",
         "25",
         "0",
-        f"{25 / 30:.1%}",
-        f"{ratio:.1%}",
+        f"{percent(25 / 30, 1)}",
+        f"{percent(ratio, 1)}",
         f"{1 / ratio:.2f}×",
     ]
 
@@ -246,7 +247,7 @@ def test_the_difference_view_counts_and_describes_what_differs(panel: StrategyPa
     panel.set_reference(other)
     differ = int((np.array(other.actions) != N).sum())
     assert panel._figures.texts(1)[0] == f"Calibrated table: {differ} cells differ"
-    assert panel._figures.texts(1)[4] == f"{other.skipped_share:.1%}"
+    assert panel._figures.texts(1)[4] == f"{percent(other.skipped_share, 1)}"
     assert panel.grid.differing() == 0, "not shown before it is asked for"
     press(panel.difference_box, KEY.Key_Space)
     assert panel.grid.differing() == differ

@@ -270,7 +270,7 @@ def test_every_figure_is_shown_with_its_unit_and_its_definition(panel: TakesPane
     row = {one.title: model.index(0, number).data() for number, one in enumerate(COLUMNS)}
     assert row["RTF"] == "0.500"
     assert (row["Front end"], row["Backbone"], row["Decoder"]) == ("0.001 s", "1.50 s", "0.25 s")
-    assert (row["Memory"], row["Loudness"], row["Clipping"]) == ("300 MiB", "−20.2 LUFS", "0.12%")
+    assert (row["Memory"], row["Loudness"], row["Clipping"]) == ("300 MiB", "−20.2 LUFS", "0.12 %")
     assert (row["MCD"], row["F0"], row["Distance"], row["Voicing"]) == ("1.23 dB", "0.50 st", "0.125", "–")
     assert row["Machine"] == "This machine."
     tips = [model.index(0, number).data(Qt.ItemDataRole.ToolTipRole) for number in range(len(COLUMNS))]
@@ -373,7 +373,7 @@ def test_times_of_a_busy_machine_are_marked(panel: TakesPanel, library: Library)
     for index, others in enumerate((0.1, 3.0), 5):
         panel.add(library.add(take(index, measurements=replace(measured, other_seconds=others))))
     model = panel.table.model()
-    assert shown(panel, "Others")[:3] == ["75%", "2%", "–"]
+    assert shown(panel, "Others")[:3] == ["75 %", "2 %", "–"]
     assert shown(panel, "CPU RTF")[:3] == ["0.500", "0.500", "–"]
 
     def data(row: int, title: str, role: Qt.ItemDataRole) -> object:

@@ -91,14 +91,14 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     assert not panel.manifest.isEnabled()
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
     assert panel.progress.value() == 250
-    assert "Step 7: 25%, 30 s left" in panel.progress.text()
+    assert "Step 7: 25 %, 30 s left" in panel.progress.text()
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
-    assert "40%" in panel.state
+    assert "40 %" in panel.state
     assert (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
-    summary = "One branch has learned 90% of the guidance."
+    summary = "One branch has learned 90 % of the guidance."
     panel.show_result(Trained("w.safetensors", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
     panel.end()
-    assert "90%" in panel.state
+    assert "90 %" in panel.state
     assert "w.safetensors" in panel.state
     assert not panel.cancel_button.isEnabled()
     assert panel.manifest.isEnabled()

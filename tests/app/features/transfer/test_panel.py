@@ -73,7 +73,14 @@ def test_a_table_that_serves_all_is_praised_and_nothing_is_advised(panel: Transf
     assert "transfers well" in panel.verdict.text()
     assert not panel.advised_button.isVisibleTo(panel)
     assert panel.table.rowCount() == 3
-    assert [panel.table.item(0, column).text() for column in range(6)] == ["own", "ann", "100", "0.1500", "0.100", "0%"]
+    assert [panel.table.item(0, column).text() for column in range(6)] == [
+        "own",
+        "ann",
+        "100",
+        "0.1500",
+        "0.100",
+        "0 %",
+    ]
     panel.set_table("table")
     assert panel.table.rowCount() == 3
     panel.set_table("another table")
