@@ -46,6 +46,8 @@ LEAST_COVERED = 0.65
 """Share of the audible frames that the words of a whole transcript cover at least."""
 BRISKEST, CALMEST = 0.53, 2.2
 """Bounds of the audible seconds, relative to those that the words take on average."""
+LONGER = 1.2
+"""A transcript that takes longer than its recording by this factor goes on after its end."""
 SHOWN_WORDS = 4
 """Words at either end of a passage that are shown."""
 _SENTENCE, _CLAUSE = re.compile(r"[.!?…][\"'”’)]*$"), re.compile(r"[,;:–—][\"'”’)]*$")
@@ -157,14 +159,14 @@ def fitted(recording: Recording, transcript: str, name: str) -> tuple[Recording,
     """The recording called ``name`` as :func:`prepare_prompt` gives it, and its transcript without the words of what is
     cut off at its end.
 
-    Raises :class:`AudioError` for silence, and if it cannot be told which words those are.
+    Raises :class:`AudioError` for silence, and for a longer transcript of which it cannot be told where to cut it.
     """
     prepared = prepare_prompt(recording)
     if not is_cut(recording):
         return prepared, transcript
     part = hear(prepared.samples, prepared.sample_rate, transcript)
-    if part.expected is None or not doubts(part, name):
-        # Of another language, or the transcript of the beginning already.
+    if part.expected is None or part.expected <= LONGER * prepared.seconds or not doubts(part, name):
+        # Of another language, or of the beginning already.
         return prepared, transcript
     last = _last_that_fits(recording, _timed_words(recording, transcript))
     if last is None:
@@ -193,7 +195,7 @@ def _timed_words(recording: Recording, transcript: str) -> list[_TimedWord]:
     if not heard.words or doubts(heard, ""):
         return []
     found = []
-    for place, count in _counted(transcript):
+    for place, count in counted(transcript):
         if 0 < count <= len(heard.words):
             following = heard.words[count].start if count < len(heard.words) else recording.seconds
             ends = next((ends for ends, mark in ((2, _SENTENCE), (1, _CLAUSE)) if mark.search(transcript[:place])), 0)
@@ -205,15 +207,16 @@ def _until(recording: Recording, word: _TimedWord) -> Recording:
     return replace(recording, samples=recording.samples[: round(word.until * recording.sample_rate)])
 
 
-def _counted(transcript: str) -> list[tuple[int, int]]:
+def counted(transcript: str) -> list[tuple[int, int]]:
     """The end of each written word, and the number of spoken ones up to it: "1999" is several."""
     found, before, start = [], 0, 0
     for sentence in sentences(transcript):
         start = transcript.index(sentence, start)
-        for written in re.finditer(r"\S+", sentence):
-            count = _spoken_words(sentence[: written.end()])
-            found.append((start + written.end(), before + count))
-        before += _spoken_words(sentence)
+        written, spoken = list(re.finditer(r"\S+", sentence)), _spoken_words(sentence)
+        for number, one in enumerate(written, start=1):
+            count = number if spoken == len(written) else _spoken_words(sentence[: one.end()])
+            found.append((start + one.end(), before + count))
+        before += spoken
         start += len(sentence)
     return found
 
@@ -239,10 +242,10 @@ def _last_that_fits(recording: Recording, words: Sequence[_TimedWord]) -> _Timed
 
 def _unfitting(prepared: Recording, transcript: str, heard: Hearing, name: str) -> str:
     """What the transcript should say, as far as its mean lengths tell."""
-    counted = _counted(transcript)
-    share = min(1.0, prepared.seconds / max(heard.expected or 0.0, prepared.seconds))
-    last = max(0, min(len(counted) - 1, round(share * len(counted)) - 1))
-    said = transcript[: counted[last][0]].strip()
+    written = counted(transcript)
+    share = prepared.seconds / max(heard.expected or 0.0, prepared.seconds)
+    last = max(0, min(len(written) - 1, round(share * len(written)) - 1))
+    said = transcript[: written[last][0]].strip()
     return (
         f"Only the first {prepared.seconds:.1f} s of the speech in {name} are used, but its transcript would take "
         f"about {heard.expected:.0f} s. These seconds end near “{_shown(said)}”: shorten the transcript to what is "

@@ -127,6 +127,20 @@ def test_a_minute_is_cut_together_with_its_transcript() -> None:
     assert heard(recording.samples, recording.sample_rate, said) == ()
 
 
+def test_written_words_are_counted_as_they_are_spoken() -> None:
+    text = "Dr. Who came in 1999, at 5:30. It rained."
+    spoken = {text[:place]: count for place, count in transcripts.counted(text)}
+    assert spoken["Dr. Who came"] == 3 and spoken[text] - spoken["Dr. Who came in 1999, at 5:30."] == 2
+    assert spoken["Dr. Who came in 1999,"] > 5
+
+
+@pytest.mark.usefixtures("aligner")
+def test_another_transcript_of_the_same_length_is_doubted_and_not_cut() -> None:
+    other = " ".join([OTHER] * 3)
+    kept, said = fitted(minute(6), other, "me.wav")
+    assert said == other and heard(kept.samples, kept.sample_rate, said)
+
+
 @pytest.mark.usefixtures("aligner")
 def test_the_transcript_of_the_beginning_stays_as_it_is() -> None:
     """As the official package asks for it: what it cuts off was not written down."""

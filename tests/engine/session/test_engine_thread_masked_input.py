@@ -116,14 +116,14 @@ def test_a_long_reference_without_a_transcript_says_where_to_cut_it(asked: Asked
 def test_a_long_reference_is_used_with_a_warning(asked: Asked, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     long = recorded(tmp_path / "long.wav", 24.0, "Word after word. " * 25)
-    note = said(asked.take(setting(clone=True, prepare=False, steps=2), by=long), "long.wav")
-    assert "24.0 s are long for a reference" in note
+    note = said(asked.take(setting(clone=True, prepare=False, steps=2), by=long), "long for a reference")
+    assert "long.wav: 24.0 s are long" in note
 
 
 def test_a_transcript_that_does_not_fit_is_used_with_a_warning_in_numbers(asked: Asked, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     slow = recorded(tmp_path / "slow.wav", 6.0, "Word.")
-    note = said(asked.take(setting(clone=True, prepare=False, steps=2), by=slow), "slow.wav")
+    note = said(asked.take(setting(clone=True, prepare=False, steps=2), by=slow), "usually takes")
     assert "too short for its 6.0 s: so much text usually takes about 1.1 s" in note
 
 
