@@ -259,12 +259,12 @@ def close_on_sigterm(window: MainWindow) -> Callable[[], bool]:
         with contextlib.suppress(BlockingIOError):
             reading.recv(4096)
 
-    def sleep() -> None:
+    def let_go() -> None:
         signal.set_wakeup_fd(-1)
         writing.close()
 
     notifier.activated.connect(wake)
-    window.closed.connect(sleep)
+    window.closed.connect(let_go)
     return lambda: bool(came)
 
 

@@ -160,7 +160,9 @@ class Database:
                 continue
             strange = ", ".join(
                 f"max(CASE WHEN typeof({_quoted(name)}) NOT IN ({', '.join(map(repr, kinds))}) "
-                f"THEN typeof({_quoted(name)}) END)"
+                f"THEN typeof({_quoted(name)}) "
+                # SQLite has no word for infinity, but reads what is too large as it.
+                f"WHEN typeof({_quoted(name)}) = 'real' AND abs({_quoted(name)}) = 9e999 THEN 'infinite' END)"
                 for name, kinds in declared.items()
             )
             try:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from types import UnionType
-from typing import Any, TypeGuard, TypeVar, cast, get_type_hints, overload
+from typing import Any, TypeGuard, TypeVar, get_type_hints, overload
 
 from engine.errors import PlainError
 from engine.reading import shortened, shown
@@ -76,11 +76,13 @@ def exact(
 
 def record(kind: type[Kind], data: object) -> Kind:
     """The dataclass ``kind``, of numbers and texts, with the fields ``data`` that a program wrote; fields that are not
-    there have their defaults. Raises :class:`ValueError` that names a value of another type, and :class:`TypeError` for
-    an unknown field."""
+    there have their defaults, and what is infinite or no number counts as not measured. Raises :class:`ValueError` that
+    names a value of another type, and :class:`TypeError` for an unknown field."""
     if not isinstance(data, Mapping):
         raise ValueError(f"{kind.__name__} must be a table of fields, not {shown(data)}")
-    kinds = _simple_kinds(cast("type", kind))
+    declared: Any = kind
+    kinds = _simple_kinds(declared)
+    data = {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in data.items()}
     for name, value in data.items():
         if name in kinds and not is_of(value, kinds[name]):
             raise ValueError(f"{name} must be of type {named(kinds[name])}, not {shown(value)}")

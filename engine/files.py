@@ -31,6 +31,8 @@ STANDARD_OUTPUT = Path("standard output")
 """Compared by identity: :func:`write` puts into this process's standard output what is meant for this very object."""
 _WIDTH = 4
 """Bytes of a sample."""
+_PATIENCE_SECONDS = 3.0
+"""How long a window, which cannot wait, waits for a reader to go on."""
 _GLANCE_SECONDS = 0.1
 """How often a pipe is looked at that nobody reads from yet."""
 
@@ -179,11 +181,15 @@ def _opened_to_pour(path: Path) -> int:
 def _pour(handle: int, content: bytes, path: Path) -> None:
     """Write all of ``content`` into what is open as ``handle``."""
     rest = memoryview(content)
+    last = time.monotonic()
     while rest:
         if os.name != "nt" and not select.select([], [handle], [], _GLANCE_SECONDS)[1]:
             if _wait is not None:
                 _wait(f"Waiting for the reader of {path}")
+            elif time.monotonic() > last + _PATIENCE_SECONDS:
+                raise OSError("its reader does not read on")
             continue
+        last = time.monotonic()
         # No more than a pipe takes at once: a reader that pauses must not hold us in the system.
         with contextlib.suppress(BlockingIOError):
             rest = rest[os.write(handle, rest[: select.PIPE_BUF if os.name != "nt" else len(rest)]) :]

@@ -361,10 +361,14 @@ def value_of(one: Metric, take: StoredTake) -> complex | None:
 
 
 def _judged(one: Metric, verdicts: Iterable[Verdict]) -> complex | None:
-    """The value of a recording by what judges say of it."""
+    """The value of a recording by what judges say of it; ``None`` also where they have said too little."""
     if one.verdict is None:
         return None
-    return next((one.verdict(said.figures) for said in verdicts if said.judge == one.judge), None)
+    said = next((said for said in verdicts if said.judge == one.judge), None)
+    try:
+        return None if said is None else one.verdict(said.figures)
+    except (KeyError, ZeroDivisionError):
+        return None
 
 
 def _across_seeds(one: Metric, takes: Sequence[StoredTake]) -> dict[Cell, float]:

@@ -148,7 +148,7 @@ def test_a_pipe_that_nobody_reads_is_refused_by_a_window_and_awaited_by_a_comman
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_a_reader_that_pauses_can_be_left(tmp_path: Path) -> None:
+def test_a_reader_that_pauses_can_be_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -157,6 +157,11 @@ def test_a_reader_that_pauses_can_be_left(tmp_path: Path) -> None:
         raise Cancelled(sentence)
 
     with files.waiting_for_readers(wait), pytest.raises(Cancelled, match="Waiting for the reader of"):
+        files.write(pipe, b"x" * 1_000_000)
+    os.close(reading)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    monkeypatch.setattr(files, "_PATIENCE_SECONDS", 0.0)
+    with pytest.raises(PlainError, match="could not be written: its reader does not read on"):
         files.write(pipe, b"x" * 1_000_000)
     os.close(reading)
 

@@ -6,8 +6,9 @@ here, and its metrics in :mod:`engine.measure.metrics`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,7 +50,7 @@ class Verdict:
         numbers = [*figures.values(), *found.curve] if isinstance(figures, Mapping) else [None]
         if not isinstance(judge, str) or not isinstance(heard, str) or not all(is_of(n, int | float) for n in numbers):
             raise TypeError("a verdict is a judge, its figures, what it heard and numbers")
-        return found
+        return replace(found, figures={name: one for name, one in figures.items() if math.isfinite(one)})
 
 
 class Judge(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -218,7 +219,15 @@ def test_artefacts_are_kept_as_their_technique_writes_them(tmp_path: Path, monke
 
 # --- What others put into a study's file ------------------------------------------------------------------------------
 FIGURES = {
-    "measurements": ['{"seconds": "long"}', '{"seconds": [1]}', "[]", "3", '{"strange": 1}'],
+    "measurements": [
+        '{"seconds": "long"}',
+        '{"seconds": NaN}',
+        '{"seconds": 1e999}',
+        '{"seconds": [1]}',
+        "[]",
+        "3",
+        '{"strange": 1}',
+    ],
     "metrics": ['{"loudness": true}', '{"loudness": {}}', "null"],
     "verdicts": ['[["words", {"edits": "many"}, ""]]', '[["words", 3, ""]]', "{}", '[[1, {}, ""]]', '["ab"]'],
     "notes": ['"text"', "[1]"],
@@ -252,7 +261,8 @@ def said_of(folder: Path, change: str, values: tuple[object, ...], capsys: pytes
     [
         *((name, b"\x00\x01") for name in ("takes.log_mel_distance", "takes.text", "settings.name", "study.title")),
         *(("takes.frames", value) for value in (b"3", "words", 0.5)),
-        *(("takes.clock_seconds", value) for value in (b"3", "words")),
+        *(("takes.clock_seconds", value) for value in (b"3", "words", float("inf"), float("-inf"))),
+        *(("takes.log_mel_distance", value) for value in ("words", float("inf"))),
     ],
 )
 def test_a_value_of_another_type_is_damage(
@@ -276,6 +286,18 @@ def test_figures_that_are_none_are_damage(
     for one in said[:2]:
         assert "study.sqlite is damaged (" in one and one.count("\n") == 1
     assert "Traceback" not in "".join(said)
+
+
+def test_what_is_no_number_counts_as_not_measured(
+    told: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(told, tmp_path / "s"))
+    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
+        direct.execute('UPDATE takes SET metrics = \'{"loudness": NaN, "true_peak": Infinity, "silence": 0.5}\'')
+        direct.execute("""UPDATE takes SET verdicts = '[["words", {"edits": NaN, "words": 3}, ""]]'""")
+    assert cli.main(["study", "status", str(folder), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)["settings"][0]["figures"]
+    assert "silence" in figures and "loudness" not in figures
 
 
 def test_every_column_of_every_table_is_looked_at(told: Path, tmp_path: Path) -> None:
