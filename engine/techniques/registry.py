@@ -226,7 +226,8 @@ def _loaded(point: EntryPoint) -> Technique | str:
             found = point.load()
             reason = admission.fault(found, point.value)
     except (Exception, SystemExit) as error:  # Whatever a plug-in raises must not take the others down.
-        return f"{left_out}: it cannot be imported ({described(error, point.value)})."
+        reason = described(error, point.value)
+        return f"{left_out}: it cannot be imported ({reason}). Mend it, or uninstall its package."
     return f"{left_out}: {reason}." if reason else found
 
 
