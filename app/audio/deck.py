@@ -125,6 +125,7 @@ class Deck(Transport):
 
     def _load(self) -> None:
         self._load_pending = False
+        after_row = bool(self.row)
         self.row, self._envelope = (), None
         before = dict(self._loaded).get(self._heard)
         loaded = tuple((side, take) for side, take in zip(SIDES, self.analysis.takes, strict=True) if take is not None)
@@ -132,10 +133,10 @@ class Deck(Transport):
         if self._heard not in sides and sides:
             self._heard = sides[0]
         self._loaded = loaded
-        if self._left:
-            if [id(take) for _, take in self._left] == [id(take) for _, take in loaded]:
-                self._looping.recall(*self._loop_left)
-            self._left = ()
+        if after_row:
+            same = [id(take) for _, take in self._left] == [id(take) for _, take in loaded]
+            self._looping.recall(*(self._loop_left if same else (None, None)))
+        self._left, self._loop_left = (), (None, None)
         # A take keeps playing when the other one changes; so does the stream when the finished take replaces it.
         kept = self.player.streaming or (before is not None and dict(loaded).get(self._heard) is before)
         self.player.load(

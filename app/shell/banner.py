@@ -64,7 +64,7 @@ class Card(QFrame):
         self.setProperty("level", message.level)
         self._text = QLabel(message.sentence, wordWrap=True)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self._text.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )

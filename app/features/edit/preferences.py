@@ -59,7 +59,7 @@ class PreferencesDialog(QDialog):
         if [self.device.itemData(one) for one in range(self.device.count())] != list(offered):
             self.device.clear()
             for one in offered:
-                self.device.addItem("The best there is" if one == BEST else one.upper(), one)
+                self.device.addItem("Best available" if one == BEST else one.upper(), one)
         self.device.setCurrentIndex(self.device.findData(device))
         build.allow(self.device, why_no_device, "Where models run. Another device loads the model again")
         self.folder.setText(folder)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 _LOOK_MILLISECONDS = 30
-"""How often it looks whether the sentence has ended."""
 
 
 class AlongFront(QObject):
@@ -48,8 +47,9 @@ class AlongFront(QObject):
         """Whether it goes from point to point by itself: until the end, or until the user walks."""
         self._goes = False
         """Whether the point that is being chosen is one that it went to by itself."""
-        self._waiting = QTimer(self, interval=_LOOK_MILLISECONDS)
-        self._waiting.timeout.connect(self._go_on)
+        self.pace = QTimer(self, interval=_LOOK_MILLISECONDS)
+        """Looks whether the sentence has ended."""
+        self.pace.timeout.connect(self._go_on)
         self._step: Crossing | None = None
         """The last step from one point of the row to another, as it would be marked."""
         self.crossings: tuple[Crossing, ...] = ()
@@ -86,7 +86,7 @@ class AlongFront(QObject):
     @Slot()
     def _begin(self) -> None:
         self._at, self._step, self._walks = self.row.at, None, True
-        self._waiting.start()
+        self.pace.start()
         self._show_at(self._at)
         self._panel.plot.setFocus()
 
@@ -99,7 +99,7 @@ class AlongFront(QObject):
     def _go_on(self) -> None:
         """At the end of the sentence, go to the next point; after the last one, fall silent."""
         if not self._walks or not self.on:
-            self._waiting.stop()
+            self.pace.stop()
             return
         if not self.row.at_end:
             return
@@ -109,7 +109,7 @@ class AlongFront(QObject):
             self._note_step(next(one for one in self.row.front if one.key == following))
             self.row.begin_at(following)
         else:
-            self._waiting.stop()
+            self.pace.stop()
             self._walks = False
             self.toggle()
             announce(self._panel.plot, "The end of the front.")

@@ -92,9 +92,12 @@ class FrontRow(QObject):
 
     @property
     def at_end(self) -> bool:
-        """Whether the sentence has been heard to its end."""
+        """Whether the sentence was played to its end, rather than paused; the last of it may still be on its way to the
+        loudspeaker."""
         sound, player = self._player.deck.sound, self._player.player
-        return self.on and sound is not None and not player.busy and player.position >= sound.seconds - _LAST_SECONDS
+        if not self.on or sound is None or player.busy:
+            return False
+        return player.mixer.state.position / player.rate >= sound.seconds - _LAST_SECONDS
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -48,6 +48,8 @@ from tests.sound import RATE, NullSink, null_sink  # noqa: F401
 
 SENTENCES = ["One sentence.", "Another one."]
 SHOWN = PlotOptions(x="ops_ratio", y="log_mel_distance")
+STAYS = 3_600_000
+"""Milliseconds for which the front, whose sounds are a tenth of a second long here, does not go on by itself."""
 
 
 @pytest.fixture(scope="module")
@@ -304,6 +306,7 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     front = [panel.scene.points[place] for place in panel.scene.walk]
     assert len(front) > 2
     go(sounding, front[1].key)
+    sounding.features["tradeoff"].along.pace.setInterval(STAYS)
     action.trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
     assert action.isChecked() and panel.foot.play_button.isChecked() and deck.loop is None
@@ -362,28 +365,40 @@ def test_the_front_plays_by_itself_to_its_end_and_leaves_the_loop_as_it_was(
     panel.set_filter(Filter(source="Four settings"))
     front = [panel.scene.points[place] for place in panel.scene.walk]
     go(sounding, front[0].key)
-    heard: list[str] = []
-    sounding.state.playing.changed.connect(
-        lambda: heard.append(panel.plot.current.key) if sounding.state.playing.now.sounding and deck.row else None
-    )
+    heard: list[tuple[str, str]] = []
+    deck.changed.connect(lambda: heard.append((deck.sound.key, panel.plot.current.key)) if deck.row else None)
     action.trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
     assert "settings in turn" in panel.foot.remarks
+    row = [one.key for one in deck.row]
     qtbot.waitUntil(lambda: not action.isChecked(), timeout=PATIENCE_MILLISECONDS)
-    assert list(dict.fromkeys(heard)) == [one.key for one in front], "each once, from left to right"
+    one_by_one = list(zip(row, [one.key for one in front], strict=True))
+    assert list(dict.fromkeys(heard)) == one_by_one, "each once, from left to right"
     assert panel.plot.current.key == front[-1].key and not deck.row and not panel.foot.play_button.isChecked()
     assert deck.loop == (0.1, 0.4) == sounding.state.playing.now.loop
     qtbot.waitUntil(lambda: not presenter.player.busy, timeout=PATIENCE_MILLISECONDS)
-    # Paused, it waits; stopped, it is over, and the loop is there again.
+    # Paused, it waits; ended, the loop is there again.
     go(sounding, front[0].key)
     action.trigger()
     qtbot.waitUntil(lambda: bool(deck.row), timeout=PATIENCE_MILLISECONDS)
-    at = deck.sound
     deck.stop()
+    at = deck.sound
     qtbot.wait(200)
     assert action.isChecked() and deck.sound is at and not presenter.player.busy
     action.trigger()
     assert not action.isChecked() and deck.loop == (0.1, 0.4)
+    # With neither A nor B, nothing is repeated afterwards, either.
+    for side in (sounding.state.comparison.set_a, sounding.state.comparison.set_b):
+        side(None)
+    qtbot.waitUntil(lambda: not deck.complete, timeout=PATIENCE_MILLISECONDS)
+    sounding.features["tradeoff"].along.pace.setInterval(STAYS)
+    go(sounding, front[0].key)
+    action.trigger()
+    qtbot.waitUntil(lambda: bool(deck.row), timeout=PATIENCE_MILLISECONDS)
+    QTest.keyClick(panel.plot, Qt.Key.Key_Right)
+    assert deck.loop is not None
+    action.trigger()
+    assert deck.loop is None
 
 
 @pytest.mark.slow
@@ -402,6 +417,7 @@ def test_where_a_difference_begins_is_marked_while_the_front_is_played(
     assert panel.foot.mark_button.isHidden()
     action.trigger()
     assert "Play the front first" in sounding.notices.banner.text and not along.crossings
+    along.pace.setInterval(STAYS)
     sounding.action["front_play"].trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
     assert panel.foot.mark_button.isVisibleTo(panel)
@@ -459,6 +475,7 @@ def test_what_has_not_said_the_sentence_is_made_ahead(
     other = next(one for one in front if one is not lacking)
     go(window, other.key)
     panel.details.sentence.activated.emit([one.spoken for one in other.sounds].index(sentence.spoken))
+    window.features["tradeoff"].along.pace.setInterval(STAYS)
     window.action["front_play"].trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front) - 1, timeout=PATIENCE_MILLISECONDS)
     assert "1 setting on the front still to say it, the nearest first" in panel.foot.remarks
