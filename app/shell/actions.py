@@ -83,8 +83,7 @@ class Actions(QObject):
         for action in self._window.actions():
             if keys in action.shortcuts() and not action.isEnabled() and not keys.isEmpty():
                 title = action.text().replace("&", "").rstrip("…")
-                explained = action.toolTip() if action.toolTip() != action.statusTip() else "not possible now."
-                return f"{title}: {explained}"
+                return action.toolTip() if action.toolTip() != action.statusTip() else f"{title} is not possible now."
         return ""
 
     def make(self, text: str, tip: str, shortcut: str = "") -> QAction:

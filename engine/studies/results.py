@@ -311,7 +311,7 @@ def value_of(one: Metric, take: StoredTake) -> complex | None:
 
 
 def _judged(one: Metric, verdicts: Iterable[Verdict]) -> complex | None:
-    """The value of a recording by what judges say of it."""
+    """Metric of a recording, from judges' verdicts."""
     if one.verdict is None:
         return None
     return next((one.verdict(said.figures) for said in verdicts if said.judge == one.judge), None)
