@@ -84,7 +84,7 @@ class Actions(QObject):
             if keys in action.shortcuts() and not action.isEnabled() and not keys.isEmpty():
                 if action.toolTip() != action.statusTip():
                     return action.toolTip()
-                return f"{action.text().replace('&', '').rstrip('…')}: not possible now."
+                return f"{action.text().replace('&', '').rstrip('…')} is not possible now."
         return ""
 
     def make(self, text: str, tip: str, shortcut: str = "") -> QAction:

@@ -43,7 +43,7 @@ class Turns:
     """Asked before every sentence whether there is time for it."""
 
     def __init__(self, budget: Budget, least: int, share: float = 1.0) -> None:
-        """``least`` sentences in any case; of what is left now, a ``share`` may be taken."""
+        """``least`` sentences in any case; use ``share`` of the remaining time."""
         self._budget, self._least = budget, least
         self._until = (1 - share) * budget.left
         self._done, self._longest, self._since = 0, 0.0, budget.left

@@ -361,7 +361,7 @@ def value_of(one: Metric, take: StoredTake) -> complex | None:
 
 
 def _judged(one: Metric, verdicts: Iterable[Verdict]) -> complex | None:
-    """The value of a recording by what judges say of it; ``None`` also where they have said too little."""
+    """Metric of a recording, from judges' verdicts; ``None`` also if they have said too little."""
     if one.verdict is None:
         return None
     said = next((said for said in verdicts if said.judge == one.judge), None)

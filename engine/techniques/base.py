@@ -334,8 +334,7 @@ def to_type(command: str, info: ModelInfo) -> str:
 
 
 def other_checkpoint(info: ModelInfo, folder: str) -> str:
-    """That a file in a folder of this name was made from another checkpoint, if there is one, as a sentence that
-    follows another."""
+    """Note about weights made from another checkpoint, to append to a sentence."""
     path = next((Path(one) for one in info.foreign if Path(one).parent.name == folder), None)
     if path is None:
         return ""

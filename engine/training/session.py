@@ -322,7 +322,7 @@ class TrainingSession:
         self._tell(validation=self.validation)
 
     def _tell(self, **figures: Mapping[str, float]) -> None:
-        """Hand on a milestone."""
+        """Notify the callback."""
         share = self.budget.progress(self.seconds, self.number)
         left = None
         if self._began is not None:

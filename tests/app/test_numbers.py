@@ -105,7 +105,7 @@ def test_no_number_of_the_window_has_a_point(window: MainWindow, qtbot: QtBot) -
         run(window, action, qtbot)
     window.action["open_example"].trigger()
     shown = window.panels["tradeoff"].plot
-    qtbot.waitUntil(lambda: any("δ" in one for one in _painted(shown)))
+    qtbot.waitUntil(lambda: any("δ = 0,2" in one for one in _painted(shown)), timeout=20_000)
     for place, _ in window.workspaces:
         if place.name != "log":
             window.workspaces.go_to(place.name)
@@ -113,8 +113,6 @@ def test_no_number_of_the_window_has_a_point(window: MainWindow, qtbot: QtBot) -
     found = {text for text in _texts(window) if WITH_POINT.search(NAMES.sub("", text))}
     assert not found
     assert any("," in text for text in _texts(window.panels["meters"])), "there are numbers"
-    window.workspaces.go_to("tradeoff")
-    qtbot.waitUntil(lambda: any("δ = 0,2" in text for text in _painted(shown)))
     state = window.state
     told = [text for one in state.artefacts.sources if one.origin is not None for text in one.origin]
     assert told and not any(WITH_POINT.search(text) for text in told), "what a profile holds"

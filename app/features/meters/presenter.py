@@ -65,7 +65,7 @@ class MetersPresenter(Presenter):
 
     @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
-        """What was estimated for a take that is not made is no figure of anything."""
+        """Discard estimates of failed takes."""
         if self.meters is not None and outcome is not Outcome.FINISHED:
             self.meters.forget(job.number, outcome.value)
 

@@ -40,12 +40,12 @@ class _Line(QWidget):
         super().__init__(parent)
         self._model = ""
         self.owner = build.named(ComboBox(), "Technique or model")
-        self.knob = build.named(ComboBox(), "Varied")
+        self.knob = build.named(ComboBox(), "Parameter")
         self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
         self.choices = Flow()
         self._boxes: dict[str, tuple[tuple[str, QCheckBox], ...]] = {}
         """For each knob with named values, by its owner and name: what is put into a study, and its box."""
-        self.without = build.named(QCheckBox("and without it"), tip="Also compare without the technique")
+        self.without = build.named(QCheckBox("Include “off”"), tip="Also compare without the technique")
         self.remove = cross_button("Remove the line", "Do not vary this")
         grid = GridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -182,7 +182,7 @@ class AxesEditor(QWidget):
         self._column = VBoxLayout()
         self._column.setContentsMargins(0, 0, 0, 0)
         self.add_button = build.button(
-            "Vary &another", lambda: self.add().owner.setFocus(), "Add an option of the model or a knob of a technique"
+            "Add p&arameter", lambda: self.add().owner.setFocus(), "Add an option of the model or a knob of a technique"
         )
         build.fill(VBoxLayout(self), (self._column, self.add_button))
 

@@ -141,7 +141,7 @@ class StudyMaker(QDialog):
         self.sentences.currentIndexChanged.connect(self._show_sentences)
         self.text_file = build.named(QLineEdit(placeholderText="sentences.txt"), "Text file")
         self.browse_text = build.button("…", self._ask_for_text, name="Choose the text file")
-        self.count = SpinBox(minimum=0, maximum=100_000, value=5, prefix="the first ")
+        self.count = SpinBox(minimum=0, maximum=100_000, value=5, prefix="First ")
         self.count.setSpecialValueText("all of them")
         self.count.setAccessibleName("How many sentences")
         own = HBoxLayout()

@@ -413,5 +413,5 @@ class TakeGridPresenter(Presenter):
 
 
 def _key(text: str, voice: str, setting: Setting) -> tuple[str, str, Setting, int]:
-    """Equal for takes that are asked for and made, whatever was prepared for them."""
+    """Identity of a take, artefacts ignored."""
     return text, voice, setting.bare, setting.seed

@@ -273,7 +273,7 @@ class TakesPanel(QWidget):
         if self._a is None or len(selected) != 1 or selected[0].id == self._a.id:
             self._difference.setText(
                 f'<span style="color:{self._colours.muted}">'
-                + ("Select one take to see its differences from A." if self._a else "No take is A yet.")
+                + ("Select one take to see its differences from A." if self._a else "Choose take A first.")
                 + "</span>"
             )
             return

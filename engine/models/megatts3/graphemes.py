@@ -168,4 +168,4 @@ _SIZES = {
     "hidden_size": ("model.embed_tokens.weight", 1),
     "intermediate_size": ("model.layers.0.mlp.gate_proj.weight", 0),
 }
-"""Sizes that the configuration gives, and the axis of a weight that has each."""
+"""Config field to the weight and the axis that have its size."""

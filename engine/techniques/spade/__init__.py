@@ -197,7 +197,7 @@ TECHNIQUE = Technique(
             "some minutes of distillation, or the fully trained student.",
             default=RECOVERED,
             values=(NONE, PARTLY, RECOVERED),
-            titles=("Pruned only", "After some minutes", "Recovered"),
+            titles=("Pruned", "Briefly retrained", "Fully retrained"),
         ),
         LayerList(
             "layers",
