@@ -233,7 +233,8 @@ class MetersPanel(QScrollArea):
 
     def offer(self, action: QAction) -> None:
         """Offer ``action`` below the figures of A and B."""
-        button = build.button(action.text(), action.trigger, action.toolTip())
+        # The letter of its menu entry is one of the menu bar's.
+        button = build.button(action.text().replace("&", ""), action.trigger, action.toolTip())
 
         def follow() -> None:
             build.allow(button, "" if action.isEnabled() else action.toolTip(), action.toolTip())

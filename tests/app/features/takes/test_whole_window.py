@@ -80,7 +80,7 @@ def test_repeat_times_a_and_b_again_and_can_be_cancelled(
     qtbot.waitUntil(lambda: window.features["meters"].meters is not None, timeout=PATIENCE_MILLISECONDS)
     meters = window.features["meters"].meters
     assert "5 repeats" in meters._summaries["A"].text()
-    (button,) = [one for one in meters.findChildren(QPushButton) if one.text() == repeat.text()]
+    (button,) = [one for one in meters.findChildren(QPushButton) if one.text() == "Repeat ×5"]
     shared_posts.hold_at(Progress, 3)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: shared_posts.held, timeout=PATIENCE_MILLISECONDS)
