@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from app.shell.banner import Banner
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
+from engine.session.events import Caution
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +78,15 @@ def test_no_line_of_a_long_sentence_is_cut(theme: Theme, scheme: Scheme, qtbot: 
         assert banner.contentsRect().contains(label.geometry())
     banner.ask("words " * 200, ("This", "That"))
     assert label.height() >= label.heightForWidth(label.width())
+
+
+def test_what_is_to_be_known_of_a_voice_is_shown_once(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    """Every take in that voice says it."""
+    window, doubt = borrowed_window, "me.wav does not seem to say its transcript."
+    for number, shown in ((1, doubt), (2, "")):
+        window.notices.say("")
+        with qtbot.waitSignal(window.notices.noted) as noted:
+            window.bridge.post(Caution(number, doubt))
+        assert noted.args[1] == doubt
+        assert window.notices.banner.text == shown or not window.notices.banner.isVisible()
+        assert window.notices.banner.isVisible() == bool(shown)
