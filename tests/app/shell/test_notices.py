@@ -14,6 +14,7 @@ from app.shell import banner as cards
 from app.shell.banner import INFO, MOST, Banner, Message
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
+from engine.session.events import Caution
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 
@@ -163,6 +164,18 @@ def test_all_messages_can_be_read_again(borrowed_window: MainWindow, qtbot: QtBo
     assert "While it is open." in log.messages.text.toPlainText().splitlines()[0]
     log.messages.reject()
     qtbot.waitUntil(lambda: log.messages is None)
+
+
+def test_what_is_to_be_known_of_a_voice_is_shown_once(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    """Every take in that voice says it."""
+    window, doubt = borrowed_window, "me.wav does not seem to say its transcript."
+    for number, shown in ((1, doubt), (2, "")):
+        window.notices.say("")
+        with qtbot.waitSignal(window.notices.noted) as noted:
+            window.bridge.post(Caution(number, doubt))
+        assert noted.args[1] == doubt
+        assert window.notices.banner.text == shown or not window.notices.banner.isVisible()
+        assert window.notices.banner.isVisible() == bool(shown)
 
 
 @pytest.mark.parametrize("scheme", list(Scheme))
