@@ -55,7 +55,10 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
         raise NotPrepared(
             f"{info.title} has no trained {kind} to propose tokens; train one first."
             f"{other_checkpoint(info, f'{kind}s')}",
-            command=to_type(f"train {'spade' if kind == 'student' else 'draft'} --minutes 60 --work runs/{kind}", info),
+            # Students are another technique's.
+            command="paretone train --help"
+            if kind == "student"
+            else to_type("train draft --minutes 60 --work runs/draft", info),
         )
     if draft.fingerprint == plan.fingerprint:
         raise Conflict(
