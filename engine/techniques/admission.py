@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from engine.errors import PlainError, SettingError
+from engine.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark
 from engine.models import catalogue
 from engine.models.base import FLOW, LANGUAGE, MASKED
 from engine.reading import shown
@@ -31,8 +32,8 @@ FAMILIES = (FLOW, LANGUAGE, MASKED)
 FEATURES = ("recording", "compiling")
 """What a technique may need of a device; see :func:`engine.device.lacking`."""
 RESERVED = frozenset(
-    "again check compare csv device folder help json keep_profile model out profile published quiet repeats rounds "
-    "seed setting technique text text_file trace transcript variant voice".split()
+    "again check compare csv device folder help json keep_profile model out profile published quiet repeat repeats "
+    "rounds seed setting technique text text_file trace transcript variant vocoder voice".split()
 )
 """Options of commands that also take artefacts as files."""
 PROFILE_FIELDS = frozenset({"kind", "schema", "checkpoint", "variant", "setting", "evidence"})
@@ -87,6 +88,10 @@ def _faults(one: Technique) -> Iterator[str]:
         yield f"needs is {shown(one.needs)}, but must be one of {', '.join(FEATURES)}, or ''"
     if isinstance(one.place, bool) or not isinstance(one.place, int):
         yield f"place must be a whole number, not {kind_of(one.place)}"
+    if one.mark is not None and not (
+        isinstance(one.mark, Mark) and one.mark.hue in HUES and one.mark.shape in (*SHAPES, *DERIVED_SHAPES)
+    ):
+        yield f"mark must be None, for one that follows from the name, not {shown(one.mark)}"
     for field in ("experimental", "needs_mel_flow"):
         if not isinstance(getattr(one, field), bool):
             yield f"{field} must be True or False, not {kind_of(getattr(one, field))}"
@@ -183,6 +188,8 @@ def _fault_of_knob(knob: Knob) -> str:
 def _faults_of_functions(one: Technique) -> Iterator[str]:
     for field, arguments in (("resolve", 3), ("describe", 1), ("little", 1), ("lacking", 1)):
         yield from _fault_of_function(field, getattr(one, field), arguments)
+    if one.idle is not None:
+        yield from _fault_of_function("idle", one.idle, 2)
     reason = _fault_of_call(one.describe, (defaults(one.knobs),), str)
     if reason:
         yield f"describe {reason} with the knobs' defaults"

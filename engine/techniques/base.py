@@ -280,6 +280,8 @@ def idle(technique: Technique, knobs: Values, plan: Plan) -> tuple[Idle, ...]:
     if technique.idle is None and part != SKIPPING:
         return ()
     reason = "no step could be left out" if technique.idle is None else technique.idle(knobs, plan)
+    if not isinstance(reason, str):
+        raise TypeError(f"idle returned {type(reason).__name__} instead of a text")
     return (Idle(part, technique.title, reason),) if reason else ()
 
 
