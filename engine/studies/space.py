@@ -2,7 +2,7 @@
 
 A name is an option of the model (``guidance``) or a technique's knob (``steps.steps``, written as a nested table or in
 quotes). Among a technique's values ``"off"`` means without the technique; ``"on"`` under the name ``used`` stands
-for it as it is by default.
+for its default settings.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class AttentionPanel(QWidget):
     """Left: which layers attend diagonally at which steps. Right: what the attention of one of them looks like."""
 
     capture_wanted = Signal(int, int)
-    """The user chose (layer, step), counted from 0, whose attention shall be captured."""
+    """Capture the attention of (layer, step), counted from 0."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)

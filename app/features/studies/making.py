@@ -26,7 +26,7 @@ class StudyMaking(QObject):
     """One dialog at a time."""
 
     made = Signal(object, bool)
-    """A study's file was written: its :class:`~pathlib.Path`, and whether it shall be run."""
+    """A study's file was written: its :class:`~pathlib.Path`, and whether to run it."""
 
     def __init__(
         self,

@@ -56,13 +56,13 @@ class TakeCells(CursorCanvas):
     left = Signal()
     """The mouse has left the cells."""
     activated = Signal(int, int)
-    """(row, column) shall be played, or no longer."""
+    """Play (row, column), or stop."""
     reference_wanted = Signal(int, int)
-    """(row, column) shall be the reference."""
+    """Use (row, column) as the reference."""
     make_wanted = Signal(int, int)
-    """The take of (row, column) shall be made."""
+    """Make the take of (row, column)."""
     side_wanted = Signal(str, int, int)
-    """The take of (row, column) shall be ``"A"`` or ``"B"``."""
+    """Use the take of (row, column) as ``"A"`` or ``"B"``."""
 
     own_keys = (*_MOVES, *ACTIVATING, _REFERENCE, _MAKE, *_SIDES)
 

@@ -56,9 +56,9 @@ class TakeGridPanel(QWidget):
     sentence_wanted = Signal(str)
     """The same of another sentence."""
     make_all_wanted = Signal()
-    """All empty cells shall be made."""
+    """Make all empty cells."""
     point_wanted = Signal()
-    """The take of the point that is selected in Trade-off shall be the reference."""
+    """Use the take of the point selected in Trade-off as the reference."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -55,9 +55,9 @@ class TakesPanel(QWidget):
     """The history of takes, newest first."""
 
     a_chosen = Signal(object)
-    """A :class:`Take` shall be A."""
+    """Use a :class:`Take` as A."""
     b_chosen = Signal(object)
-    """A :class:`Take` shall be B."""
+    """Use a :class:`Take` as B."""
     play_wanted = Signal(object)
     """Play a :class:`Take` alone, or stop it."""
     rerun_wanted = Signal(object)

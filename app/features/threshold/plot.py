@@ -45,11 +45,11 @@ class ErrorPlot(ZoomChart):
     moved_to = Signal(float)
     """δ was dragged or clicked to this value."""
     steps_wanted = Signal(int)
-    """δ shall move by a number of steps."""
+    """Move δ by a number of steps."""
     home_wanted = Signal()
-    """δ shall return to where it was calibrated."""
+    """Return δ to where it was calibrated."""
     copy_wanted = Signal()
-    """The data of all plots shall be copied."""
+    """Copy the data of all plots."""
 
     own_keys = (*_STEPS, Qt.Key.Key_Home)
     own_modifiers = ZoomChart.own_modifiers | Qt.KeyboardModifier.ShiftModifier

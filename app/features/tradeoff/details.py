@@ -37,13 +37,13 @@ class TradeoffDetails(QWidget):
 
     hear_wanted = Signal()
     side_wanted = Signal(str)
-    """The point shall be ``"A"`` or ``"B"``."""
+    """Use the point as ``"A"`` or ``"B"``."""
     keep_wanted = Signal()
-    """The point's take shall be brought into the library."""
+    """Add the point's take to the library."""
     use_wanted = Signal()
-    """The point's setting shall be loaded into Setup."""
+    """Load the point's setting into Setup."""
     only_wanted = Signal(bool)
-    """Only the selected points shall be shown, or all again."""
+    """Show only the selected points, or all again."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)

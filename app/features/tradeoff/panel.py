@@ -54,14 +54,14 @@ class TradeoffPanel(QWidget):
     selection_changed = Signal(object)
     """The user selected other points: a tuple of them."""
     hear_wanted = Signal(object, object)
-    """A sound of a :class:`Point` shall be heard: the point, and the
+    """Play a sound of a :class:`Point`: the point, and the
     :class:`app.features.tradeoff.model.points.Sound`, ``None`` if it has none."""
     side_wanted = Signal(str, object, object)
-    """A sound of a point shall be ``"A"`` or ``"B"``."""
+    """Use a sound of a point as ``"A"`` or ``"B"``."""
     keep_wanted = Signal(object, object)
-    """A sound of a study's point shall be brought into the library."""
+    """Add a sound of a study's point to the library."""
     use_wanted = Signal(object, object)
-    """A point's setting shall be loaded into Setup."""
+    """Load a point's setting into Setup."""
     open_wanted = Signal()
     """The user wants to open a study."""
     export_wanted = Signal(str)

@@ -32,9 +32,9 @@ class ParallelPanel(QWidget):
     shown = Signal()
     """The panel can be seen from now on."""
     rank_wanted = Signal()
-    """The points in all ranges shall be ranked by ear, blind."""
+    """Rank the points in all ranges by ear, blind."""
     study_wanted = Signal()
-    """A new study shall stay within the ranges."""
+    """Make a study within the ranges."""
 
     def __init__(self, colours: Colours, undo_stack: QUndoStack, parent: QWidget | None = None) -> None:
         """What is brushed can be undone by ``undo_stack``."""
