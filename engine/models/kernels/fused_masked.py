@@ -268,8 +268,7 @@ class MaskedRun:
 
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         guide = self._possible(guide, first, last)
-        self.operations += self._cost(last - first, guide)
-        self.whole_operations += self._request.operations(self._network.config, last - first, guide)
+        self._count(last - first, guide)
         if guide is Guide.BOTH:
             conditional, alone = self._hidden(codes, first, last, self._guided).chunk(2)
             self._difference = (first, last), conditional - alone
@@ -284,6 +283,11 @@ class MaskedRun:
         if self._difference is None:
             raise ValueError("Guidance can be used again only once there has been some.")
         return self._difference[1]
+
+    def _count(self, targets: int, guide: Guide) -> None:
+        """Count the operations of the next step."""
+        self.operations += self._cost(targets, guide)
+        self.whole_operations += self._request.operations(self._network.config, targets, guide)
 
     def _cost(self, targets: int, guide: Guide) -> float:
         """Operations of the next step."""

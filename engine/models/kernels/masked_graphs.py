@@ -58,7 +58,7 @@ class GraphedRun(MaskedRun):
         )
         if found is None:
             return super().scores(codes, first, last, guide)
-        self.operations += self._cost(last - first, possible)
+        self._count(last - first, possible)
         scores, difference = found.scores(self, codes, first, last)
         if difference is not None:
             self._difference = (first, last), difference

@@ -23,7 +23,7 @@ class PlainRun:
     whatever its guide."""
 
     normalised = True
-    operations = 0.0
+    operations = whole_operations = 0.0
     """They are not counted."""
 
     def __init__(self, network: MaskedNetwork, request: MaskedRequest, guidance: float) -> None:
