@@ -33,7 +33,9 @@ def test_speaking(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path)
     assert soundfile.info(out).frames == data["samples"]
     code, said, _ = paretone("speak", *MODEL, "--text", TEXT, "--speed", "2", "--out", out)
     assert code == 0
-    assert "1.00 per pass of the model" in said
+    # The last pass gives the end.
+    assert f"{data['tokens'] / data['target_passes']:.2f} per pass of the model" in said
+    assert data["target_passes"] == data["tokens"] + 1
 
 
 def test_techniques_by_name(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

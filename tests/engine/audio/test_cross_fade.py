@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.audio.cross_fade import CrossFader, PassageJoiner
+from engine.audio.cross_fade import DECAY, RELEASE, CrossFader, PassageJoiner, faded_after
 
 
 def official_join(pieces: list[np.ndarray], fade: int) -> np.ndarray:
@@ -77,3 +77,20 @@ def test_the_end_of_the_last_passage_is_not_held_back() -> None:
     assert len(joiner.push(np.ones(40, np.float32))) == 40
     assert len(joiner.push(np.ones(5, np.float32))) == 5
     assert len(joiner.finish()) == 0
+
+
+@pytest.mark.parametrize("size", [1, 700, 10_000])
+def test_a_passage_is_silent_after_its_end_however_it_comes(size: int) -> None:
+    passages = [np.ones(length, np.float32) for length in (5_000, 4_000)]
+    ends = [1_000, 3_900]
+    joiner, streamed = PassageJoiner(CrossFader(0), ends=ends), []
+    for passage in passages:
+        joiner.begin()
+        streamed += [joiner.push(passage[first : first + size]) for first in range(0, len(passage), size)]
+    heard = np.concatenate([*streamed, joiner.finish()])
+    assert heard.dtype == np.float32
+    assert np.array_equal(heard, np.concatenate([faded_after(*one) for one in zip(passages, ends, strict=True)]))
+    first = heard[:5_000]
+    assert (first[: 1_000 + RELEASE] == 1).all() and (np.diff(first) <= 0).all()
+    assert not first[1_000 + RELEASE + DECAY :].any()
+    assert (heard[5_000:] == 1).all(), "the end of the second has not faded yet"

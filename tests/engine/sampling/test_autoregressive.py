@@ -73,6 +73,14 @@ def test_the_greatest_length_ends_it_without_a_stop(maximum: int) -> None:
     assert not any(cycle.stopped for cycle in cycles)
 
 
+def test_speech_of_a_known_length_stops_after_it() -> None:
+    model = small_model(stop_score=NEVER)
+    cycles = list(decode(model, request_of(model, maximum=9, length=5), Nucleus(), Uniforms(0)))
+    assert len(tokens_of(cycles)) == 5 and [cycle.stopped for cycle in cycles] == [False] * 5 + [True]
+    free = list(decode(model, request_of(model, maximum=9), Nucleus(), Uniforms(0)))
+    assert tokens_of(free)[:5] == tokens_of(cycles) and len(tokens_of(free)) == 9
+
+
 def test_seeds_repeat() -> None:
     model = small_model().optimised()
     first, again, other = (

@@ -138,6 +138,17 @@ def test_stops_are_the_targets_too(block: bool) -> None:
     assert distance(places) < CRITICAL
 
 
+@pytest.mark.parametrize("rule", [None, 0.4, 1.0], ids=str)
+def test_speech_of_a_known_length_stops_after_it(rule: float | None) -> None:
+    """A draft cannot run on either, under any tolerance."""
+    target, draft = pair()
+    request = request_of(target, maximum=12, length=10)
+    chosen = rule_of(target, False) if rule is None else by_token(rule, target.codes)
+    for seed in range(10):
+        cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(seed), chosen))
+        assert len(tokens_of(cycles)) == 10 and cycles[-1].stopped
+
+
 def test_the_test_would_see_tolerance() -> None:
     target, draft = pair()
     request = request_of(target, maximum=MANY)
