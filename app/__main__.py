@@ -10,17 +10,20 @@ import asyncio
 import contextlib
 import faulthandler
 import os
+import signal
+import socket
 import sys
+import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import qasync
-from PySide6.QtCore import QLocale, QMessageLogContext, QSettings, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QLocale, QMessageLogContext, QSettings, QSocketNotifier, QtMsgType, qInstallMessageHandler
 from PySide6.QtGui import QIcon, QPixmapCache
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
@@ -28,12 +31,15 @@ from shiboken6 import isValid
 from app import numbers
 from app.shell.icons import EMBLEM
 from engine import __version__
-from engine.errors import DeviceError
+from engine.errors import DeviceError, PlainError
+from engine.locks import LockedError
 from engine.paths import resource
+from engine.reading import printable
 from engine.session.events import AudioReady, EngineReady, Event, ModelLoaded
-from engine.surroundings import cap_kernels, cap_threads, leave_deleted_folder, share_one_heap
+from engine.surroundings import cap_threads, leave_deleted_folder, share_one_heap
 
 if TYPE_CHECKING:
+    from app.shell.only_window import Calls
     from app.shell.window import MainWindow
 
 
@@ -52,9 +58,8 @@ _IMPORTED = time.monotonic()
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the application; the process's exit code."""
-    options = _parse(arguments)
+    options = parse(arguments)
     cap_threads()
-    cap_kernels()
     share_one_heap()
     leave_deleted_folder()
     if sys.stderr is not None:
@@ -74,8 +79,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     application.setWindowIcon(QIcon(str(resource("icons", f"{EMBLEM}.svg"))))
     application.setQuitOnLastWindowClosed(False)
     numbers.use_sign(QLocale().decimalPoint())
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
-        return runner.run(_run(application, options))
+    with contextlib.ExitStack() as first:
+        calls = None
+        if not options.headless_tour:  # It shows no window, and takes the user's from nobody.
+            from app.shell.only_window import first_on
+
+            try:
+                calls = first.enter_context(first_on(_data(options.data), options.profile))
+            except PlainError as error:
+                print(error, file=sys.stderr if error.exit_code else sys.stdout, flush=True)
+                return error.exit_code
+        with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+            return runner.run(_run(application, options, calls))
 
 
 NO_DISPLAY = (
@@ -107,10 +122,29 @@ def told_of_no_display() -> Iterator[None]:
             sys.stderr.writelines(f"Qt: {one}\n" for one in said)
 
 
-async def _run(application: QApplication, options: argparse.Namespace) -> int:
-    window = make_window(application, options.data, options.settings)
+async def _run(application: QApplication, options: argparse.Namespace, calls: Calls | None) -> int:
+    with settings_file(options) as settings:
+        return await _run_window(application, options, settings, calls)
+
+
+@contextlib.contextmanager
+def settings_file(options: argparse.Namespace) -> Iterator[str]:
+    """The settings file: that of the options. The headless tour begins with each model's defaults and leaves the user's
+    settings alone."""
+    if options.settings or not options.headless_tour:
+        yield options.settings
+        return
+    with tempfile.TemporaryDirectory(prefix="paretone-tour-") as folder:
+        yield str(Path(folder) / "window.ini")
+
+
+async def _run_window(
+    application: QApplication, options: argparse.Namespace, settings: str, calls: Calls | None
+) -> int:
+    window = make_window(application, options.data, settings)
     catch_exceptions(window)
     tell_qt_messages(window)
+    terminated = close_on_sigterm(window)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: _report_task(window, context))
     closed = loop.create_future()
@@ -128,11 +162,10 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
 
         window.theme.apply(Scheme(options.theme))
     if options.profile:
-        from app.features.profiles.presenter import ProfilesPresenter
-
-        profiles = window.features.find(ProfilesPresenter)
-        window.action.attempt(lambda: profiles.open(Path(options.profile)))
+        _open_profile(window, options.profile)
     window.show()
+    if calls is not None:
+        _answer(window, calls)
     code = 0
     if options.headless_tour:
         from app.shell.headless_tour import headless_tour
@@ -145,7 +178,35 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
             code = 1
         window.close()
     await closed
-    return code
+    return TERMINATED if terminated() else code
+
+
+def _open_profile(window: MainWindow, path: str) -> None:
+    from app.features.profiles.presenter import ProfilesPresenter
+
+    profiles = window.features.find(ProfilesPresenter)
+    window.action.attempt(lambda: profiles.open(Path(path)))
+
+
+def _answer(window: MainWindow, calls: Calls) -> None:
+    """Do what later windows on the same data are asked for, until this one closes."""
+    from app.features.takes.presenter import TakesPresenter
+    from app.shell.only_window import come_to_front
+
+    def answer(profile: str) -> bool:
+        if window.closing:
+            return False
+        come_to_front(window)
+        if profile:
+            _open_profile(window, profile)
+        return True
+
+    def move(folder: Path) -> None:
+        with contextlib.suppress(OSError, LockedError):
+            calls.take(folder)
+
+    calls.answer = answer
+    window.features.find(TakesPresenter).moved.connect(move)
 
 
 KEPT_PICTURES = 2048
@@ -157,13 +218,54 @@ def make_window(application: QApplication, data: str = "", settings: str = "") -
     """The main window on the user's data folder and settings file, or on those given."""
     from app.shell.theme import Theme
     from app.shell.window import MainWindow
-    from app.state.data_place import chosen_folder
     from engine.session.engine_thread import EngineThread
 
     QPixmapCache.setCacheLimit(KEPT_PICTURES)
-    folder = Path(data) if data else chosen_folder()
+    folder = _data(data)
     file = Path(settings) if settings else folder / "window.ini"
     return MainWindow(Theme(application), QSettings(str(file), QSettings.Format.IniFormat), folder, EngineThread)
+
+
+def _data(given: str) -> Path:
+    """The user's data folder, or that ``given``."""
+    from app.state.data_place import chosen_folder
+
+    return Path(given) if given else chosen_folder()
+
+
+TERMINATED = 143
+"""Exit code after SIGTERM, as shells have it."""
+
+
+def close_on_sigterm(window: MainWindow) -> Callable[[], bool]:
+    """Close the window at SIGTERM, as its user does, so that what it keeps is kept; whether that has happened."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: False
+
+    def close(number: int, frame: object) -> None:
+        came.append(number)
+        window.close()
+
+    signal.signal(signal.SIGTERM, close)
+    # Python looks for signals between its own instructions only, of which a window that waits has none.
+    reading, writing = socket.socketpair()
+    for one in (reading, writing):
+        one.setblocking(False)
+    signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    notifier = QSocketNotifier(reading.fileno(), QSocketNotifier.Type.Read, window)
+
+    def wake() -> None:
+        with contextlib.suppress(BlockingIOError):
+            reading.recv(4096)
+
+    def let_go() -> None:
+        signal.set_wakeup_fd(-1)
+        writing.close()
+
+    notifier.activated.connect(wake)
+    window.closed.connect(let_go)
+    return lambda: bool(came)
 
 
 def catch_exceptions(window: MainWindow) -> None:
@@ -172,7 +274,7 @@ def catch_exceptions(window: MainWindow) -> None:
     def tell(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
         details = "".join(traceback.format_exception(kind, error, trace))
         if sys.stderr is not None:
-            sys.stderr.write(details)
+            sys.stderr.write(printable(details))
         if isValid(window):
             window.unexpected_happened.emit(f"{kind.__name__}: {error}", details)
 
@@ -200,7 +302,7 @@ def tell_qt_messages(window: MainWindow) -> None:
         if any(noise in message for noise in _NOISE):
             return
         if kind is not QtMsgType.QtDebugMsg and sys.stderr is not None:
-            sys.stderr.write(f"Qt: {message}\n")
+            sys.stderr.write(printable(f"Qt: {message}\n"))
         if isValid(window):
             window.qt_said.emit(message)
 
@@ -224,7 +326,8 @@ def _print_engine_milestone(event: Event) -> None:
         _print_milestone(type(event).__name__)
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options of ``paretone-gui``."""
     parser = argparse.ArgumentParser(
         prog="paretone-gui", description="Accelerate text-to-speech and hear what it costs."
     )

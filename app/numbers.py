@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from engine import wording
+
 _POINT = re.compile(r"[^\s<>]*[/\\][^\s<>]*|(?<![\w.])(?<!\w-)(?!\d{4}\.\d{5})(?P<whole>\d+)\.(?P<part>\d+)(?!\.?\d)")
 """In a number; not in a version such as 1.2.3, in a paper's number such as 2509.09748, in a name such as w-0.67, nor in
 a path or link."""
@@ -39,9 +41,9 @@ def signed(value: float, places: int) -> str:
     return localised(f"{value:+.{places}f}")
 
 
-def percent(share: float, places: int) -> str:
-    """``share`` of 1 as a percentage."""
-    return localised(f"{share:.{places}%}")
+def percent(share: float, places: int = 0) -> str:
+    """``share`` of 1 in percent, as everywhere (:mod:`engine.wording`)."""
+    return localised(wording.percent(share, places))
 
 
 def general(value: float, digits: int = 6) -> str:

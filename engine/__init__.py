@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from engine.surroundings import cap_kernels
+
+cap_kernels()  # Here, because it has to precede torch's first convolution, and every program imports this first.
+
 __version__ = "0.1.0"
 
 _PUBLIC = {
@@ -17,6 +21,8 @@ _PUBLIC = {
     "Take": "engine.setting.take",
     "EngineThread": "engine.session.engine_thread",
     "load_model": "engine.models",
+    "finished_part": "engine.models.base",
+    "spread": "engine.measure.timing",
 }
 
 __all__ = [*_PUBLIC, "__version__"]

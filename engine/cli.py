@@ -9,26 +9,31 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 
-from engine import __version__, errors, failures, surroundings
+from engine import __version__, errors, failures, files, surroundings
 from engine.commands import streams
 from engine.commands.parsing import ArgumentsError, Parser, asks_for_json
 from engine.commands.session import Session
-from engine.commands.terminal import Terminal, cancelling
+from engine.commands.terminal import Terminal, cancelling, exit_code, terminable
 from engine.errors import Cancelled, CheckpointError, PlainError
 
-CANCELLED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+CANCELLED, TERMINATED = Cancelled.exit_code, 143
+"""Exit codes after Ctrl-C and SIGTERM, as shells have them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the process's exit code."""
+    with terminable():
+        return _answered(arguments)
+
+
+def _answered(arguments: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     as_json = asks_for_json(arguments)
     surroundings.cap_threads()
-    surroundings.cap_kernels()
     try:
         streams.prepare()
         if not {"-h", "--help", "--version"} & set(arguments):
@@ -38,11 +43,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(error.usage)
         return _failed(str(error), type(error).__name__, error.exit_code, as_json)
     except (Cancelled, KeyboardInterrupt) as interruption:
-        return _failed(str(interruption) or "Cancelled.", "Cancelled", CANCELLED, as_json)
+        code = exit_code(interruption.signal if isinstance(interruption, Cancelled) else 0)
+        return _failed(str(interruption) or "Cancelled.", "Cancelled", code, as_json)
     except PlainError as error:
         sentence = str(error)
         if isinstance(error, CheckpointError) and error.candidates:
             sentence = f"{sentence} Here: {' or '.join(f'--variant {name}' for name in error.candidates)}."
+        sys.stderr.write(failures.details(error))
+        if isinstance(error, CheckpointError) and error.files:
+            sentence = f"{sentence} Type one of: {' or '.join(f'--folder {shlex.quote(one)}' for one in error.files)}."
+        if error.command:
+            sentence = f"{sentence} Type: {error.command}"
         return _failed(sentence, type(error).__name__, error.exit_code, as_json)
     except BrokenPipeError:
         # The reader of the output has stopped.
@@ -68,14 +79,17 @@ def _run(options: argparse.Namespace) -> int:
     with cancelling() as cancelled:
         terminal = Terminal(cancelled, quiet=options.quiet)
         try:
-            result = options.run(options, Session(terminal))
+            with files.waiting_for_readers(terminal.wait):
+                result = options.run(options, Session(terminal))
         finally:
             terminal.clear()
     if options.json:
         streams.show(json.dumps(result.data, allow_nan=False))
     elif result.text:
         streams.show(result.text)
-    return 0
+    if result.problem:
+        print(result.problem, file=sys.stderr)
+    return result.exit_code
 
 
 def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
@@ -114,7 +128,7 @@ def parser(name: str = "") -> argparse.ArgumentParser:
 
 
 def _exit_codes() -> str:
-    meanings = {0: "Done.", CANCELLED: "Cancelled with Ctrl-C."}
+    meanings = {0: "Done.", CANCELLED: "Cancelled with Ctrl-C.", TERMINATED: "Cancelled by SIGTERM."}
     kinds = [PlainError, *(kind for kind in vars(errors).values() if _is_plain_error(kind) and kind is not PlainError)]
     for kind in kinds:
         meanings[kind.exit_code] = (kind.__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".") + "."

@@ -29,7 +29,7 @@ class Computing:
     torch: str
     """PyTorch's version."""
     device: str
-    """``CPU, 2 threads``, or the graphics card's name."""
+    """``CPU: 2 cores, 1 thread``, or the graphics card's name."""
     lacking: str = ""
     """Why no graphics card computes, to follow a colon; ``""`` if one does."""
     advice: str = ""

@@ -10,6 +10,7 @@ kind of error.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -18,11 +19,11 @@ import threading
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from engine import files
 from engine.errors import PlainError, SettingError
-from engine.reading import first_line, shortened
+from engine.reading import first_line, parsed_json, require_regular, shortened, shown
 
 AUDIO = "audio"
 """Folder of a database's recordings."""
@@ -93,6 +94,10 @@ class Database:
     # --- Opening and closing ------------------------------------------------------------------------------------------
     def _connect(self) -> sqlite3.Connection:
         path = self.folder / self.file
+        for name in self._names():
+            # SQLite would wait for ever for the writer of a pipe, and calls a folder a failing disk.
+            if name != AUDIO and (self.folder / name).exists():
+                require_regular(self.folder / name)
         if not self._read_only:
             return sqlite3.connect(path, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
         if not path.exists():
@@ -117,6 +122,7 @@ class Database:
                 f"{len(migrations)}); update Paretone, or choose another folder for {self.contents}."
             )
         self.damage = self._find_damage()
+        self._require_types()
         if self.damage:
             self._read_only = True
         self._version = version
@@ -139,6 +145,35 @@ class Database:
         """SQLite's check of the file, ``""`` if sound; raises its error when the file cannot be read at all."""
         found = [line for (line,) in self._open_connection().execute("PRAGMA quick_check(3)")]
         return "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
+
+    def _require_types(self) -> None:
+        """Raise :class:`ValueError` if a column holds values of another type than it declares: SQLite keeps what it is
+        given, and reading relies on the types."""
+        connection = self._open_connection()
+        for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            declared = {
+                name: (*_TYPES[kind], *(() if required else ("null",)))
+                for _, name, kind, required, _, _ in connection.execute(f"PRAGMA table_info({_quoted(table)})")
+                if kind in _TYPES
+            }
+            if not declared:
+                continue
+            strange = ", ".join(
+                f"max(CASE WHEN typeof({_quoted(name)}) NOT IN ({', '.join(map(repr, kinds))}) "
+                f"THEN typeof({_quoted(name)}) "
+                # SQLite has no word for infinity, but reads what is too large as it.
+                f"WHEN typeof({_quoted(name)}) = 'real' AND abs({_quoted(name)}) = 9e999 THEN 'infinite' END)"
+                for name, kinds in declared.items()
+            )
+            try:
+                found = connection.execute(f"SELECT {strange} FROM {_quoted(table)}").fetchone()
+            except sqlite3.DatabaseError:
+                if self.damage:  # What can be read of it is read all the same.
+                    continue
+                raise
+            for name, kind in zip(declared, found, strict=True):
+                if kind is not None:
+                    raise ValueError(f"{table}.{name} holds a value of type {kind}")
 
     def _remove_orphans(self) -> None:
         kept = self._kept()
@@ -220,7 +255,8 @@ class Database:
         try:
             yield
         except OSError as error:
-            raise self.error(f"{start}: {files.reason(error)}.") from error
+            where = f" {Path(error.filename).name}:" if error.errno == errno.EINVAL and error.filename else ""
+            raise self.error(f"{start}:{where} {files.reason(error)}.") from error
         except sqlite3.OperationalError as error:
             raise self.error(f"{start}: {_OPERATIONAL.get(_code(error), shortened(str(error)))}.") from error
         except (sqlite3.DatabaseError, SettingError, ValueError, KeyError, TypeError) as error:
@@ -239,9 +275,34 @@ _OPERATIONAL = {
 }
 
 
+_TYPES = {"TEXT": ("text",), "INTEGER": ("integer",), "REAL": ("real", "integer"), "BLOB": ("blob",)}
+"""Types of values, by the declared type of their column."""
+
+
+def _quoted(name: str) -> str:
+    """A name within a statement."""
+    return f'"{name.replace(chr(34), chr(34) * 2)}"'
+
+
 def _code(error: sqlite3.Error) -> int:
     """SQLite's own code; 0 for an error of Python's module, such as a text that is not UTF-8, which has none."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def table_of(text: str) -> dict[str, Any]:
+    """A table of fields as rows hold it. Raises :class:`ValueError`."""
+    data = parsed_json(text)
+    if not isinstance(data, dict):
+        raise ValueError(f"{shown(data)} is no table of fields")
+    return data
+
+
+def texts_of(text: str) -> tuple[str, ...]:
+    """A list of texts as rows hold it. Raises :class:`ValueError`."""
+    data = parsed_json(text)
+    if not isinstance(data, list) or not all(isinstance(one, str) for one in data):
+        raise ValueError(f"{shown(data)} is no list of texts")
+    return tuple(data)
 
 
 def json_text(data: object) -> str:

@@ -58,13 +58,16 @@ def title(device: torch.device | str) -> str:
     return f"CPU: {cores} core" if cores == 1 else f"CPU: {cores} cores"
 
 
+_KINDS = {"cpu": "a CPU", "mps": "an Apple GPU"}
+
+
 def lacking(device: torch.device | str) -> tuple[tuple[str, str], ...]:
     """Features that ``device`` lacks, of ``recording`` (CUDA graphs) and ``compiling``, each with the reason."""
     kind, found = torch.device(device).type, {}
     if kind != "cuda":
-        found["recording"] = f"CUDA graphs need an NVIDIA graphics card, which {title(device)} is not; do without them."
+        found["recording"] = f"CUDA graphs need an NVIDIA GPU; this device is {_KINDS.get(kind, kind)}."
     if kind == "mps":
-        found["compiling"] = "Compiling needs a processor or an NVIDIA graphics card; do without it."
+        found["compiling"] = "Compiling needs a CPU or an NVIDIA GPU; this device is an Apple GPU."
     elif kind == "cuda" and importlib.util.find_spec("triton") is None:
         found["compiling"] = "Compiling for a graphics card needs the package triton; install it, or do without."
     elif packaged():

@@ -1,5 +1,5 @@
-"""What this installation is, and what is wrong with it: versions, devices, sound, fonts, folders, space, packages, each
-with what to do. Imports neither torch nor Qt."""
+"""What this installation is, and what is wrong with it: versions, devices, sound, fonts, folders, space, plug-ins,
+packages, each with what to do. Imports neither torch nor Qt."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from engine.measure.machine import describe, usable_cores
 from engine.models import catalogue
 from engine.own_process import packaged
 from engine.paths import data_folder, resource
+from engine.techniques.registry import registry, technique
 
 GOOD, NOTE, PROBLEM = "good", "note", "problem"
 """Nothing to do; something is not there that some want; something does not work."""
@@ -50,7 +51,7 @@ def examine(devices: Sequence[str], folder: Path | None = None) -> tuple[Check, 
     """Look at everything; takes about a second. ``devices`` are those that PyTorch can compute on here, the preferred
     one first, none while it starts; ``folder`` is where the user's data are kept, if not at the usual place."""
     places = _folders(folder or data_folder())
-    parts = _versions(), _torch(devices), _window(), _sound(), _fonts(), places, _models(), _packages()
+    parts = _versions(), _torch(devices), _window(), _sound(), _fonts(), places, _models(), _plug_ins(), _packages()
     return tuple(one for part in parts for one in part)
 
 
@@ -196,6 +197,14 @@ def _models() -> Iterator[Check]:
         yield Check("Bundled models", GOOD, ", ".join(one.title for one in bundled))
     others = [one.title for one in catalogue.MODELS if not one.bundled and one.available]
     yield Check("Official models", GOOD, ", ".join(others) or "none yet: Setup downloads them, or takes your folder")
+
+
+def _plug_ins() -> Iterator[Check]:
+    found = registry()
+    for name, called in found.plug_ins.items():
+        yield Check("Plug-in", GOOD, f"{called.removeprefix('the plug-in ')}: {technique(name).title}")
+    for sentence in found.problems:
+        yield Check("Plug-in", PROBLEM, sentence, "Mend the plug-in, or uninstall its package.")
 
 
 def _packages() -> Iterator[Check]:

@@ -11,12 +11,20 @@ class PlainError(Exception):
     """A problem that the user can act on; ``str(error)`` is the sentence to show."""
 
     exit_code = 1
+    command = ""
+    """What to type where one command mends it; the command line says so after the sentence."""
 
 
 class SettingError(PlainError):
     """A knob value, or a combination of techniques, that cannot be used."""
 
     exit_code = 2
+
+
+class PlugInError(PlainError):
+    """A plug-in that fails, or gives something else than it was asked for."""
+
+    exit_code = 11
 
 
 class TextError(PlainError):
@@ -37,6 +45,8 @@ class CheckpointError(PlainError):
     exit_code = 5
     candidates: tuple[str, ...] = ()
     """The architectures among which only the user can choose."""
+    files: tuple[str, ...] = ()
+    """The files of weights among which only the user can choose, the newest first."""
 
 
 class ProfileError(PlainError):
@@ -71,3 +81,8 @@ class StudyError(PlainError):
 
 class Cancelled(Exception):
     """Raised inside a job once its cancel token is set. Not an error: nothing is wrong."""
+
+    exit_code = 130
+    """As shells have it after Ctrl-C."""
+    signal = 0
+    """The signal that asked for it, if the job itself has taken it."""

@@ -7,8 +7,10 @@ import errno
 import traceback
 from collections.abc import Iterator
 
-from engine.errors import DeviceError, PlainError
+from engine.errors import DeviceError, PlainError, PlugInError
 
+plug_ins: dict[str, str] = {}
+"""Plug-ins for messages, by the package that their code is in; :mod:`engine.techniques.registry` fills it."""
 _FULL = (
     "out of memory",
     "not enough memory",
@@ -77,12 +79,33 @@ def sentence(error: BaseException, activity: str, device: str = "cpu", afterward
         )
     if isinstance(error, OSError):
         return _system_error(error, activity)
-    return f"Something unexpected went wrong while {activity}: {type(error).__name__}: {error}. {afterwards}".rstrip()
+    said = f"Something unexpected went wrong while {activity}: {type(error).__name__}: {error}."
+    owner = next((plug_ins[one] for one in _packages(error) if one in plug_ins), "")
+    advice = f"That is in {owner}; mend it, or do without it." if owner else ""
+    return " ".join(filter(None, (said, advice, afterwards)))
+
+
+def _packages(error: BaseException) -> Iterator[str]:
+    """The packages whose code an error passed through, the innermost last."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        yield str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def exit_code(error: BaseException) -> int:
+    """Exit code of a process that ends so."""
+    return getattr(error, "exit_code", PlainError.exit_code)
+
+
+def failure(said: str, error: BaseException) -> dict[str, object]:
+    """What ``--json`` says of an ``error``; ``said`` is its sentence."""
+    return {"error": said, "kind": type(error).__name__, "exit_code": exit_code(error)}
 
 
 def details(error: BaseException) -> str:
-    """The traceback for the log; ``""`` for problems that the sentence explains in full."""
-    return "" if isinstance(error, PlainError) else "".join(traceback.format_exception(error))
+    """The traceback for the log; ``""`` for problems that the sentence explains in full. Authors of plug-ins want
+    theirs."""
+    explained = isinstance(error, PlainError) and not (isinstance(error, PlugInError) and error.__cause__)
+    return "" if explained else "".join(traceback.format_exception(error))
 
 
 def _out_of_memory(activity: str, device: str) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from types import UnionType
-from typing import Any, TypeGuard, TypeVar, overload
+from typing import Any, TypeGuard, TypeVar, get_type_hints, overload
 
 from engine.errors import PlainError
 from engine.reading import shortened, shown
@@ -71,6 +72,29 @@ def exact(
         if kind is not object and not is_of(data[name], kind):
             raise error(f"{where}.{name} must be of type {named(kind)}, not {shown(data[name])}.")
     return data
+
+
+def record(kind: type[Kind], data: object) -> Kind:
+    """The dataclass ``kind``, of numbers and texts, with the fields ``data`` that a program wrote; fields that are not
+    there have their defaults, and what is infinite or no number counts as not measured. Raises :class:`ValueError` that
+    names a value of another type, and :class:`TypeError` for an unknown field."""
+    if not isinstance(data, Mapping):
+        raise ValueError(f"{kind.__name__} must be a table of fields, not {shown(data)}")
+    declared: Any = kind
+    kinds = _simple_kinds(declared)
+    data = {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in data.items()}
+    for name, value in data.items():
+        if name in kinds and not is_of(value, kinds[name]):
+            raise ValueError(f"{name} must be of type {named(kinds[name])}, not {shown(value)}")
+    return kind(**data)
+
+
+@cache
+def _simple_kinds(kind: type) -> Mapping[str, type | UnionType]:
+    """The types of its fields, where numbers may be whole or not."""
+    simple: dict[object, type | UnionType] = {float: int | float, int: int | float, str: str, bool: bool}
+    simple |= {one | None: wanted | None for one, wanted in list(simple.items()) if isinstance(one, type)}
+    return {name: simple[one] for name, one in get_type_hints(kind).items() if one in simple}
 
 
 def named(kind: type | UnionType) -> str:

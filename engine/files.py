@@ -6,10 +6,14 @@ import contextlib
 import errno
 import io
 import os
+import select
 import shutil
+import stat
 import struct
+import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,8 +27,14 @@ ABANDONED_SECONDS = 3600.0
 """A temporary file or folder in which nothing was written for so long is what a killed process left."""
 _MOST_CLEARED = 1000
 """Folders that are remembered as cleared."""
+STANDARD_OUTPUT = Path("standard output")
+"""Compared by identity: :func:`write` puts into this process's standard output what is meant for this very object."""
 _WIDTH = 4
 """Bytes of a sample."""
+_PATIENCE_SECONDS = 3.0
+"""How long a window, which cannot wait, waits for a reader to go on."""
+_GLANCE_SECONDS = 0.1
+"""How often a pipe is looked at that nobody reads from yet."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -88,11 +98,101 @@ def _last_change(entry: os.DirEntry[str]) -> float:
 
 
 def write(path: Path, content: bytes) -> None:
-    """The same for a file of the user's. Raises :class:`PlainError` with the reason if it cannot be written."""
+    """Write a file that the user named: see :func:`write_through`. Raises :class:`PlainError` with the reason if it
+    cannot be written."""
     try:
-        write_atomically(path, content)
+        write_through(path, content)
     except OSError as error:
         raise PlainError(f"{path} could not be written: {reason(error)}.") from error
+
+
+def write_through(path: Path, content: bytes) -> None:
+    """Write a file that the user named. The target of a symbolic link is written, whole or not at all, and the link
+    stays; pipes and devices are written into. Raises :class:`OSError`, also for anything else that is no regular file.
+
+    Within folders of ours, studies and the library, :func:`write_atomically` is used: nothing is written through links.
+    """
+    if path is STANDARD_OUTPUT:
+        _pour(sys.stdout.fileno(), content, path)
+    elif flows(path):
+        handle = _opened_to_pour(path)
+        try:
+            _pour(handle, content, path)
+        finally:
+            os.close(handle)
+    else:
+        write_atomically(Path(os.path.realpath(path)) if path.is_symlink() else path, content)
+
+
+def flows(path: Path) -> bool:
+    """Whether ``path`` is a pipe or a device, which takes what is written and keeps its place. Raises :class:`OSError`
+    for what cannot be written to as a file: a folder, a socket, a disk."""
+    if path is STANDARD_OUTPUT:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    except ValueError:  # a NUL in the name
+        raise OSError("no file can have such a name") from None
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        return True
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a socket" if stat.S_ISSOCK(mode) else "a disk"
+        raise OSError(f"it is {kind}; choose a file's name")
+    return False
+
+
+@contextlib.contextmanager
+def waiting_for_readers(wait: Callable[[str], None]) -> Iterator[None]:
+    """Let writing to a pipe wait for its reader, as a command can and a window cannot. Meanwhile ``wait`` is called
+    again and again with a sentence that says so; it may raise."""
+    global _wait
+    before, _wait = _wait, wait
+    try:
+        yield
+    finally:
+        _wait = before
+
+
+_wait: Callable[[str], None] | None = None
+
+
+def _opened_to_pour(path: Path) -> int:
+    """A pipe or device, opened without waiting in the system, where Ctrl-C could not end it."""
+    flags = os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+    while True:
+        try:
+            handle = os.open(path, flags)
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
+                raise
+            if _wait is None:
+                raise OSError("nobody reads from this pipe; start its reader first") from None
+            _wait(f"Waiting for a reader of {path}")
+            time.sleep(_GLANCE_SECONDS)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("it has just been replaced; try again")
+    return handle
+
+
+def _pour(handle: int, content: bytes, path: Path) -> None:
+    """Write all of ``content`` into what is open as ``handle``."""
+    rest = memoryview(content)
+    last = time.monotonic()
+    while rest:
+        if os.name != "nt" and not select.select([], [handle], [], _GLANCE_SECONDS)[1]:
+            if _wait is not None:
+                _wait(f"Waiting for the reader of {path}")
+            elif time.monotonic() > last + _PATIENCE_SECONDS:
+                raise OSError("its reader does not read on")
+            continue
+        last = time.monotonic()
+        # No more than a pipe takes at once: a reader that pauses must not hold us in the system.
+        with contextlib.suppress(BlockingIOError):
+            rest = rest[os.write(handle, rest[: select.PIPE_BUF if os.name != "nt" else len(rest)]) :]
 
 
 def append_line(path: Path, line: str) -> None:
@@ -183,6 +283,10 @@ def _wav_head(frames: int, sample_rate: int) -> bytes:
 
 def reason(error: OSError) -> str:
     """Why a file could not be written, as the end of a sentence."""
+    if error.errno is None and str(error):
+        return str(error)
+    if error.errno == errno.EINVAL and error.strerror and error.strerror != os.strerror(errno.EINVAL):
+        return error.strerror  # A sentence of ours: engine.reading.require_regular.
     reasons = {
         errno.ENOSPC: "the disk is full; free some space",
         errno.EDQUOT: "your share of the disk is used up; free some space",
@@ -193,6 +297,8 @@ def reason(error: OSError) -> str:
         errno.ENOENT: "its folder does not exist; create it or choose another",
         errno.ENOTDIR: "its folder is a file; choose another",
         errno.EISDIR: "it is a folder; choose a file's name",
+        errno.EPIPE: "its reader has stopped",
+        errno.ELOOP: "it is a symbolic link that leads back to itself; delete it or choose another name",
     }
     return reasons.get(error.errno or 0, f"the system says: {error.strerror or error}")
 

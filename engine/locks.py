@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from engine.reading import require_regular
+
 _TRY_SECONDS = 0.5
 
 
@@ -27,6 +29,8 @@ def held(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[No
     lock = None
     try:
         try:
+            if path.exists():
+                require_regular(path)  # SQLite would wait for ever at a pipe.
             lock = sqlite3.connect(path, timeout=_TRY_SECONDS if waiting else 0.0, isolation_level=None)
             while not _taken(lock):
                 if waiting is None:

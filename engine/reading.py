@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import reprlib
 import stat
 from collections.abc import Callable, Collection
@@ -26,6 +27,8 @@ LARGEST = 1 << 28
 """Bytes of a file of JSON or text."""
 LARGEST_YAML = 1 << 20
 """Bytes of a file of YAML, which is read a thousand times slower; published ones have 5 kB."""
+LARGEST_POINTER = 1024
+"""Bytes; Git LFS writes smaller ones."""
 MOST_NODES = 100_000
 """Values of a YAML file, those that its aliases stand for counted each time."""
 
@@ -56,6 +59,15 @@ def shortened(text: str, length: int = LONGEST_SHOWN) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
+def printable(text: str) -> str:
+    """``text`` for a terminal: what would move its cursor, colour it, or turn letters round is written out, since names
+    and texts of others may hold it. Ends of lines and tabs stay. JSON keeps its meaning."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
 def require_regular(path: Path | str) -> os.stat_result:
     """The status of a file that can be read to its end. Raises :class:`OSError` for a pipe, a device, a folder, or a
     name that no file can have: opening a pipe would wait for ever, and a device may have no end."""
@@ -66,7 +78,25 @@ def require_regular(path: Path | str) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
         kind = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "no regular file")
         raise OSError(errno.EINVAL, f"it is {kind}; choose a regular file", str(path))
+    if status.st_size < LARGEST_POINTER and _is_pointer(path):
+        raise OSError(
+            errno.EINVAL,
+            "it is a Git LFS pointer, a note in place of the file; run 'git lfs pull' in its folder, or download it",
+            str(path),
+        )
     return status
+
+
+def _is_pointer(path: Path | str) -> bool:
+    """Whether a clone without Git LFS left its note where a large file should be. Source: Git LFS specification."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_POINTER)) == _POINTER
+    except OSError:
+        return False
+
+
+_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def is_regular(path: Path) -> bool:

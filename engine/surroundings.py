@@ -13,11 +13,12 @@ from engine.errors import PlainError
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """Variables by which the maths libraries are told a number of threads, when they are loaded."""
 
-KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-"""Variable for the number of compiled kernels that oneDNN keeps; read at its first computation."""
+KERNELS = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY")
+"""Variables for the number of compiled kernels that oneDNN keeps, and of the objects that torch wraps them in; both are
+read at the first convolution."""
 KEPT_KERNELS = 64
-"""oneDNN's default of 1,024 fills up over some hundred takes, because every length of speech needs new kernels: up to
-0.4 MB per take, and no take was faster for them (``resources/docs/endurance.md``)."""
+"""The default of 1,024 fills up over some hundred takes, because every length of speech needs new kernels: up to 0.4 MB
+per take, and no take was faster for them (``resources/docs/endurance.md``)."""
 
 HEAPS = "MALLOC_ARENA_MAX"
 """Variable for the number of heaps that the C library of Linux makes for a program's threads."""
@@ -44,8 +45,10 @@ def cap_threads() -> None:
 
 
 def cap_kernels() -> None:
-    """Let oneDNN keep :data:`KEPT_KERNELS`, unless the user says otherwise; also in processes that are started."""
-    os.environ.setdefault(KERNELS, str(KEPT_KERNELS))
+    """Let oneDNN and torch keep :data:`KEPT_KERNELS`, unless the user says otherwise; also in processes that are
+    started. Nothing changes after the process's first convolution."""
+    for name in KERNELS:
+        os.environ.setdefault(name, str(KEPT_KERNELS))
 
 
 def share_one_heap() -> None:

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from app.audio.envelope import Envelope
 from app.shell.background import Background
 from engine.audio.spectrogram import log_mel
-from engine.measure.loudness import matching_gains
+from engine.measure.loudness import headroom, matching_gains
 from engine.setting.take import Take
 
 _Found = TypeVar("_Found")
@@ -32,6 +32,8 @@ class Analysis:
     """Linear; they make A and B equally loud."""
     exact: bool = True
     """False when a take is too short for the gated measurement."""
+    headroom: float = 1.0
+    """Linear gain at which neither A nor B clips."""
 
 
 class Analyser(QObject):
@@ -108,8 +110,9 @@ def analysed(
     first, second = takes
     mels = mel_of(first), mel_of(second)
     envelopes = envelope_of(first), envelope_of(second)
+    room = min((headroom(take.samples) for take in takes if take is not None), default=1.0)
     if first is None or second is None:
-        return Analysis(takes, mels, envelopes)
+        return Analysis(takes, mels, envelopes, (room, room), True, room)
     match = matching_gains([(take.samples, take.sample_rate) for take in (first, second)])
     of_first, of_second = (10 ** (gain / 20) for gain in match.gains)
-    return Analysis(takes, mels, envelopes, (of_first, of_second), match.exact)
+    return Analysis(takes, mels, envelopes, (of_first, of_second), match.exact, room)

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.audio.analysis import Analyser, Analysis
 from app.audio.envelope import Envelope
+from app.audio.looping import Part
 from app.audio.player import Player
 from app.audio.same_word import same_place
 from app.audio.sound import Sound
@@ -17,6 +18,7 @@ from app.audio.switching import Mode, Switching, comparison
 from app.audio.transport import Transport
 from app.audio.waits import Waits
 from app.widgets.side_buttons import SIDES
+from engine.measure.loudness import headroom
 from engine.setting.take import Take
 
 
@@ -40,14 +42,19 @@ class Deck(Transport):
         self.row: tuple[Sound, ...] = ()
         """Sounds that are in the player in place of A and B: one, or several that can be switched."""
         self._at = 0
-        self._row_aligned = True
+        self._row_aligned = self._repeats = True
         self._envelope: Envelope | None = None
         """Of the stream, while it is there."""
+        self._stream_gain = 1.0
         self._waits = Waits(player)
         self._aligned = True
         self._matching = True
         self._heard = "A"
         self._loaded: tuple[tuple[str, Take], ...] = ()
+        self._left: tuple[tuple[str, Take], ...] = ()
+        """The takes that something else replaced in the player."""
+        self._loop_left: tuple[Part | None, Part | None] = None, None
+        """What was repeated of them, and what last."""
         self._load_pending = False
         self._play_wanted = False
         self._late: Analysis | None = None
@@ -118,6 +125,7 @@ class Deck(Transport):
 
     def _load(self) -> None:
         self._load_pending = False
+        after_row = bool(self.row)
         self.row, self._envelope = (), None
         before = dict(self._loaded).get(self._heard)
         loaded = tuple((side, take) for side, take in zip(SIDES, self.analysis.takes, strict=True) if take is not None)
@@ -125,6 +133,10 @@ class Deck(Transport):
         if self._heard not in sides and sides:
             self._heard = sides[0]
         self._loaded = loaded
+        if after_row:
+            same = [id(take) for _, take in self._left] == [id(take) for _, take in loaded]
+            self._looping.recall(*(self._loop_left if same else (None, None)))
+        self._left, self._loop_left = (), (None, None)
         # A take keeps playing when the other one changes; so does the stream when the finished take replaces it.
         kept = self.player.streaming or (before is not None and dict(loaded).get(self._heard) is before)
         self.player.load(
@@ -156,19 +168,19 @@ class Deck(Transport):
     @property
     def gains(self) -> tuple[float, float]:
         """Gains of A and B, linear."""
-        return self.analysis.gains if self._matching else (1.0, 1.0)
+        return self.analysis.gains if self._matching else (self.analysis.headroom,) * 2
 
     @property
     def gain(self) -> float:
         """The gain of what is heard, linear."""
         if self.sound is not None:
             return self._gain_of(self.sound)
-        return 1.0 if self.player.streaming else self.gains[SIDES.index(self._heard)]
+        return self._stream_gain if self.player.streaming else self.gains[SIDES.index(self._heard)]
 
     def _gain_of(self, sound: Sound) -> float:
         if sound.part_of is not None:
             return self.gains[SIDES.index(sound.part_of[0])]
-        return sound.gain if self._matching else 1.0
+        return sound.gain if self._matching else sound.headroom
 
     def _player_gains(self) -> list[float]:
         gains = dict(zip(SIDES, self.gains, strict=True))
@@ -215,7 +227,7 @@ class Deck(Transport):
         """Play a take while it is being made; A and B come back when it has been heard, or on the next key."""
         self._leave_takes()
         self._load_pending = True
-        self._envelope = Envelope(rate)
+        self._envelope, self._stream_gain = Envelope(rate), 1.0
         self.expect_stream()
         self.player.begin_stream(rate)
         self.changed.emit()
@@ -225,8 +237,9 @@ class Deck(Transport):
         self._waits.begin()
 
     def append(self, samples: np.ndarray) -> None:
-        """More of the stream."""
-        self.player.append(samples)
+        """More of the stream. From the first piece that would clip on, it is played at what that piece needs."""
+        self._stream_gain = min(self._stream_gain, headroom(samples))
+        self.player.append(samples if self._stream_gain == 1 else samples * np.float32(self._stream_gain))
         if self._envelope is not None:
             self._envelope.append(samples)
 
@@ -243,19 +256,33 @@ class Deck(Transport):
         """Play a sound from its beginning. It stays in the player until A, B or something else is wanted there."""
         self.hear_row((sound,))
 
-    def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True) -> None:
+    def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
         """The same of sounds between which :meth:`go_in_row` switches, at the same place if they are ``aligned``, else
-        at the same word; that at ``at`` is heard first. Several are repeated."""
+        at the same word; that at ``at`` is heard first. Several are repeated, unless ``repeat`` is off."""
         if self._lent:
             return
         self._leave_takes()
         self._load_pending = self._later_take = False
-        self.row, self._at, self._row_aligned = tuple(sounds), at, aligned
+        self.row, self._at, self._row_aligned, self._repeats = tuple(sounds), at, aligned, repeat
         self._load_row()
-        if len(sounds) > 1:
+        if len(sounds) > 1 and repeat:
             self._looping.put((0.0, max(one.seconds for one in sounds)))
         self.player.play()
         self.changed.emit()
+
+    def repeat_row(self) -> None:
+        """Repeat the sounds of the row from now on."""
+        if not self._lent and self.row and not self._repeats:
+            self._repeats = True
+            self.set_loop((0.0, max(one.seconds for one in self.row)))
+
+    def begin_in_row(self, at: int) -> None:
+        """Hear a sound of the row from its beginning."""
+        if not self._lent:
+            self.go_in_row(at)
+            self.player.seek(0.0)
+            self.player.play()
+            self.changed.emit()
 
     def go_in_row(self, at: int) -> None:
         """Hear another sound of the row, without a gap."""
@@ -274,7 +301,7 @@ class Deck(Transport):
             whole = part == (0.0, length) or (part is None and len(self.row) == 1)
             self.row, self._at = tuple(sounds), at
             self._load_row(keep_place=True)
-            if whole and len(sounds) > 1:
+            if whole and len(sounds) > 1 and self._repeats:
                 self._looping.put((0.0, max(one.seconds for one in sounds)))
             else:
                 self._looping.put_again()
@@ -293,6 +320,8 @@ class Deck(Transport):
 
     def _leave_takes(self) -> None:
         """Something else than A and B comes into the player."""
+        if self._loaded:
+            self._left, self._loop_left = self._loaded, (self._looping.part, self._looping.last)
         self._looping.forget()
         self._play_wanted = False
         self._loaded, self.row, self._at, self._envelope = (), (), 0, None

@@ -47,6 +47,11 @@ class Looping:
         self.put(None)
         self.last = None
 
+    def recall(self, part: Part | None, last: Part | None) -> None:
+        """What was in the player before is there again, with what was repeated of it then."""
+        self.put(part)
+        self.last = last
+
     def fit(self, duration: float) -> None:
         """What is in the player lasts ``duration`` seconds now."""
         if self.part is not None and self.part[1] > duration:

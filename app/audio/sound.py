@@ -9,7 +9,7 @@ import numpy as np
 
 from app.audio.envelope import Envelope
 from app.audio.same_word import frames_of
-from engine.measure.loudness import gain_to
+from engine.measure.loudness import FULL_SCALE, gain_to, headroom
 
 ALONE_LUFS = -23.0
 """How loud sounds are played alone (EBU R 128), so that one after the other can be judged."""
@@ -43,8 +43,15 @@ class Sound:
 
     @cached_property
     def gain(self) -> float:
-        """Linear; makes it as loud as other sounds that are played alone. The beginning of a long one is measured."""
-        return 10 ** (gain_to(ALONE_LUFS, self.samples[: MEASURED_SECONDS * self.rate], self.rate) / 20)
+        """Linear; makes it as loud as other sounds that are played alone, but for what would clip. The beginning of a
+        long one is measured."""
+        matched = 10 ** (gain_to(ALONE_LUFS, self.samples[: MEASURED_SECONDS * self.rate], self.rate) / 20)
+        return min(matched, FULL_SCALE / max(float(np.abs(self.samples).max(initial=0.0)), 1e-9))
+
+    @cached_property
+    def headroom(self) -> float:
+        """Linear gain at which it does not clip."""
+        return headroom(self.samples)
 
     @cached_property
     def envelope(self) -> Envelope:
@@ -58,7 +65,7 @@ class Sound:
 
     def worked_out(self) -> Sound:
         """This sound after its gain, outline and frames were worked out, which takes a moment: for another thread."""
-        _ = self.gain, self.envelope, self.frames
+        _ = self.gain, self.headroom, self.envelope, self.frames
         return self
 
     @property

@@ -9,7 +9,7 @@ from app.audio.player import Player
 
 
 class Transport(QObject):
-    """What there is to go to and to repeat is a subclass's business."""
+    """Subclasses define seeking and looping."""
 
     changed = Signal()
     """Choice, takes, loop or gains changed."""

@@ -13,7 +13,7 @@ class Waits:
         self._before = (0, 0.0)
 
     def begin(self) -> None:
-        """Another stream is awaited: what earlier ones waited is no longer of interest."""
+        """Reset the underrun counters for another stream."""
         self._before = self._player.starvations, self._player.starved_seconds
 
     @property

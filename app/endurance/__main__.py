@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from engine.surroundings import cap_kernels, cap_threads, share_one_heap
+from engine.surroundings import cap_threads, share_one_heap
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
@@ -38,7 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run; the process's exit code."""
     options = _parse(arguments)
     cap_threads()
-    cap_kernels()
     share_one_heap()
     if not os.environ.get("DISPLAY"):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")

@@ -100,7 +100,7 @@ def _sizes() -> dict[str, int]:
 
 
 def _give_back_free_memory() -> None:
-    """What the C library keeps for later is no leak, and hides one. Only glibc can."""
+    """Free malloc's cache: it hides leaks. Only glibc can."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)

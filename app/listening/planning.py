@@ -21,8 +21,8 @@ from app.listening.ranking import RankingSession
 from app.listening.session import ListeningSession
 from app.listening.staircase import FEWEST, MOST, StaircaseSession
 from app.listening.stimuli import MOST_SLIDERS, Condition, Item, PreparedItem
-from app.listening.wording import percent, speed_up
-from app.numbers import counted, fixed
+from app.listening.wording import speed_up
+from app.numbers import counted, fixed, percent
 from engine.listening import statistics
 from engine.listening.staircase import TRIALS
 from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RANKING, STAIRCASE, new_name

@@ -164,6 +164,9 @@ def compared(takes: Sequence[Take]) -> tuple[tuple[Condition, ...], tuple[Item, 
     found = conditions(one.setting for one in takes)
     if len(takes) < 2:
         return found, (), "Choose two takes as A and B first."
+    cut = next((one.unfinished for one in takes if one.unfinished), "")
+    if cut:
+        return found, (), f"One of the takes was {cut}; choose takes of the whole text."
     if len(found) < 2:
         return found, (), "A and B have the same setting; choose takes of different settings."
     return found, (item_of(takes),), ""

@@ -6,8 +6,6 @@ reference and the anchors are called as webMUSHRA calls them.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,6 +31,7 @@ from engine.listening.trials import (
     TrialRecord,
     complete_sessions,
 )
+from engine.tables import comma_separated
 
 RATE = 48000
 """Hertz. webMUSHRA plays only what has the browser's own rate."""
@@ -142,11 +141,7 @@ def _condition_name(key: str, title: str) -> str:
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue().encode("utf-8")
+    return comma_separated([columns, *rows]).encode("utf-8")
 
 
 def write_tables(found: Sequence[TrialRecord], folder: Path) -> tuple[Path, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.numbers import counted, fixed, localised
+from app.numbers import counted, fixed, localised, percent
 from engine.listening import statistics
 from engine.listening.results import AbxResult, MushraResult, PreferenceResult, RankingResult, Result, StaircaseResult
 from engine.listening.staircase import Noticeable
@@ -178,11 +178,6 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
 def interval(one: MeanInterval, shown: Callable[[float], str]) -> str:
     """A mean with its interval, each as ``shown``, and n."""
     return f"{shown(one.mean)} (95 % interval {shown(one.low)} to {shown(one.high)}, n = {one.n})"
-
-
-def percent(share: float) -> str:
-    """A share as a whole percentage."""
-    return f"{100 * share:.0f} %"
 
 
 def speed_up(value: float) -> str:

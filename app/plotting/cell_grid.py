@@ -7,7 +7,7 @@ Shift for a range, Space or Enter to act on the cell, Ctrl+C to copy everything 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -231,13 +231,14 @@ class CellGrid(CursorCanvas):
             cell = self.cell_rectangle(layer, 0)
             box = QRect(height + 2, cell.center().y() - height // 2, area.left() - height - 8, height)
             painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(layer + 1))
-        width = metrics.horizontalAdvance("0.00 " if self.times else "00 ")
+        times = distinct(self.times)
+        width = metrics.horizontalAdvance(f"{times[0]} " if times else "00 ")
         for step in _labelled(self.steps, area.width(), width):
             cell = self.cell_rectangle(0, step)
             box = QRect(cell.center().x() - width, area.bottom() + 4, 2 * width, height)
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(step + 1))
-            if self.times:
-                painter.drawText(box.translated(0, height), Qt.AlignmentFlag.AlignCenter, fixed(self.times[step], 2))
+            if times:
+                painter.drawText(box.translated(0, height), Qt.AlignmentFlag.AlignCenter, times[step])
         title = QRect(area.left(), self.height() - height - 1, area.width(), height)
         text = "Step, and flow time t where it starts" if self.times else "Step"
         shortened = metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width())
@@ -322,6 +323,16 @@ class CellGrid(CursorCanvas):
             yield "\t".join(("t", *(f"{one:.6g}" for one in self.times)))
         for layer in range(self.layers):
             yield "\t".join((str(layer + 1), *(self.cell_text(layer, step) for step in range(self.steps))))
+
+
+def distinct(times: Sequence[float]) -> list[str]:
+    """Times with two places, or as many as it takes to tell them apart."""
+    texts: list[str] = []
+    for places in (2, 3, 4):
+        texts = [fixed(one, places) for one in times]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
 
 
 def _labelled(count: int, room: float, size: float) -> np.ndarray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QRect, QSize
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 
-from engine import files
+from engine import files, tables
 from engine.errors import PlainError
 
 PIXELS_PER_UNIT = 2
@@ -51,9 +49,8 @@ def png(size: QSize, paint: Paint) -> bytes:
 
 def comma_separated(table: str) -> bytes:
     """Tab-separated text as CSV."""
-    content = io.StringIO(newline="")
-    csv.writer(content).writerows(line.split("\t") for line in table.splitlines())
-    return content.getvalue().encode(errors="replace")
+    rows = (line.split("\t") for line in table.splitlines())
+    return tables.comma_separated(rows, end="\r\n").encode(errors="replace")
 
 
 def write(path: Path, kinds: Mapping[str, Callable[[], bytes]]) -> None:

@@ -228,7 +228,7 @@ class Frame(pg.GraphicsWidget):
 
     def set_title(self, *texts: str) -> None:
         """Write the first of ``texts`` that has room above the view, or what there is room for of the last."""
-        self._titles = texts
+        self._titles = tuple(map(localised, texts))
         self.arrange()
 
     def set_scales(self, across: Scale, up: Scale) -> None:

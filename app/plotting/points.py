@@ -38,6 +38,8 @@ class Points(Layer):
         """In pixels, of each or of all."""
         self.order: np.ndarray = np.empty(0, int)
         self.dim = 0
+        self.doubtful: frozenset[int] = frozenset()
+        """Points with a dashed ring."""
         self._sprites: dict[tuple[Glyph, float, float, Colours], QPixmap] = {}
 
     def draw(self, painter: QPainter) -> None:
@@ -48,7 +50,7 @@ class Points(Layer):
         order, dim = self.order[seen[self.order]], int(seen[self.order[: self.dim]].sum())
         colours, ratio = self.frame.colours, painter.device().devicePixelRatioF()
         known: dict[tuple[int, float], tuple[QPixmap, float]] = {}
-        places = zip(order.tolist(), x[order].tolist(), y[order].tolist(), radii[order].tolist(), strict=True)
+        places = list(zip(order.tolist(), x[order].tolist(), y[order].tolist(), radii[order].tolist(), strict=True))
         if dim:
             painter.setOpacity(_DIM)
         for number, (index, left, top, radius) in enumerate(places):
@@ -65,6 +67,11 @@ class Points(Layer):
             picture, half = known[key]
             painter.drawPixmap(QPointF(left - half, top - half), picture)
         painter.setOpacity(1.0)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(colours.warning), 1.3, Qt.PenStyle.DashLine))
+        for index, left, top, radius in places:
+            if index in self.doubtful:
+                painter.drawEllipse(QPointF(left, top), radius + 2.5, radius + 2.5)
 
     def _sprite(self, glyph: Glyph, radius: float, ratio: float) -> QPixmap:
         key = glyph, radius, ratio, self.frame.colours

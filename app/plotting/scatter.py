@@ -55,7 +55,7 @@ class ScatterLayers:
         for axis, along in ((self.frame.bottom, shown.x), (self.frame.left, shown.y)):
             axis.set_title(along)
         self._points.across, self._points.up = shown.across[:, 0], shown.up[:, 0]
-        self._points.glyphs = shown.glyphs
+        self._points.glyphs, self._points.doubtful = shown.glyphs, frozenset(shown.doubtful)
         self._whiskers.across, self._whiskers.up = shown.across, shown.up
         self._whiskers.colours = [one.colours[0] for one in shown.glyphs]
         self._whiskers.setVisible(shown.intervals)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 
+from app.numbers import localised
 from app.plotting.frame import Frame
 from app.plotting.glyphs import paint_glyph
 from app.plotting.layers import Layer, StaticLayers
@@ -23,6 +24,9 @@ class Entry:
     fill: QBrush | QColor | None = None
     line: QPen | None = None
     glyph: Glyph | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", localised(self.text))
 
 
 class Legend(Layer):
@@ -107,6 +111,9 @@ class Label:
     """Target of the line from a distant label."""
     angle: float = 0.0
     """Turned around the middle of the first place."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", localised(self.text))
 
 
 class Labels(Layer):

@@ -43,7 +43,7 @@ class Actions(QObject):
         )
         self.compare = make("&Play and switch A/B", "Play; while playing, switch between A and B", "Ctrl+Space")
         self.play = make("Play or pa&use", "Play or pause the current take", "Ctrl+P")
-        self.undo = undo_action(undo_stack, "&Undo", window)
+        self.undo = undo_action(undo_stack, "&Undo", window, self.about_to_run.emit)
         self.undo.setShortcut(QKeySequence.StandardKey.Undo)
         self.redo = redo_action(undo_stack, "&Redo", window)
         self.redo.setShortcut(QKeySequence("Ctrl+Shift+Z"))
@@ -59,7 +59,7 @@ class Actions(QObject):
         """By workspace, what shows it."""
         self.next_region = make("Next &region", "Focus the message, or the next part of the window", "F6")
         self.previous_region = make("Pre&vious region", "Focus the part of the window before this one", "Shift+F6")
-        self.message = make("Go to messa&ge", "Focus the message above the panels")
+        self.message = make("Go to messa&ge", "Focus the newest message")
         self.maximise = make("Ma&ximise panel", "Show the panel with the focus alone, or all again", "F11")
         self.keys = make("&Keyboard", "All shortcuts", "Ctrl+Shift+F1")
         self.first_steps = make("&First steps", "What Paretone does, in five steps", "Shift+F1")
@@ -82,9 +82,9 @@ class Actions(QObject):
         none."""
         for action in self._window.actions():
             if keys in action.shortcuts() and not action.isEnabled() and not keys.isEmpty():
-                title = action.text().replace("&", "").rstrip("…")
-                explained = action.toolTip() if action.toolTip() != action.statusTip() else "not possible now."
-                return f"{title}: {explained}"
+                if action.toolTip() != action.statusTip():
+                    return action.toolTip()
+                return f"{action.text().replace('&', '').rstrip('…')} is not possible now."
         return ""
 
     def make(self, text: str, tip: str, shortcut: str = "") -> QAction:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from PySide6.QtGui import QColor
+
 
 @dataclass(frozen=True)
 class Colours:
@@ -60,3 +62,24 @@ DARK = Colours(
     baseline="#82aaff",
     accelerated="#ffa366",
 )
+
+ON_GROUND = "#ffffff"
+"""Text on :func:`ground`, in both schemes."""
+_GROUND = 0.16
+"""Luminance: white has a contrast of 5 to it, and each scheme's text, which marks the focus around it, of 3."""
+
+
+def ground(colour: str) -> str:
+    """The shade of ``colour`` that fills a pressed or leading button."""
+    there = QColor(colour)
+    channels = [_linear(value) for value in (there.redF(), there.greenF(), there.blueF())]
+    factor = _GROUND / sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
+    return QColor.fromRgbF(*(_encoded(min(1.0, factor * one)) for one in channels)).name()
+
+
+def _linear(value: float) -> float:
+    return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+
+
+def _encoded(value: float) -> float:
+    return 12.92 * value if value <= 0.0031308 else 1.055 * value ** (1 / 2.4) - 0.055

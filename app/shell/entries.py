@@ -9,6 +9,10 @@ TERM = "term"
 """Property of widgets: the title or key of the term that they are about."""
 
 
+SEARCH = "search"
+"""Property of the field that *Find* goes to in its panel."""
+
+
 @dataclass(frozen=True)
 class FeatureAction:
     """An action of one feature; its presenter binds it and says when it can be done."""

@@ -68,6 +68,7 @@ class Header(QWidget):
         for widget in (self.factor, self.device, self.cancel):
             row.addWidget(widget)
         state.synthesis.take_added.connect(self._show_take)
+        state.synthesis.remeasured.connect(self._show_take)
         state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
@@ -106,6 +107,8 @@ class Header(QWidget):
 
     @Slot(object)
     def _show_take(self, take: Take) -> None:
+        if take.unfinished:
+            return  # Its time is that of a part.
         self._measured = take.measurements.real_time_factor, take.setting, take.label or "last take"
         self._estimate = None
         self._show_factor()

@@ -13,6 +13,7 @@ from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
+from app.shell.colours import ON_GROUND
 from engine.paths import resource
 
 EMBLEM = "paretone"
@@ -23,8 +24,8 @@ _SIZES = (16, 20, 24, 32, 48, 64)
 def icon(name: str, palette: QPalette | None = None) -> QIcon:
     """The icon ``name`` (a file of ``resources/icons/`` without its suffix), coloured for ``palette``.
 
-    Normal and disabled icons take the button text's colours, checked ones that of highlighted text. Icons do not follow
-    a later change of the palette: ask again. Raises ``FileNotFoundError`` for a name that does not exist.
+    Normal and disabled icons take the button text's colours, checked ones that of text on their ground. Icons do not
+    follow a later change of the palette: ask again. Raises ``FileNotFoundError`` for a name that does not exist.
     """
     colours = QGuiApplication.palette() if palette is None else palette
     group, role = QPalette.ColorGroup, QPalette.ColorRole
@@ -32,7 +33,7 @@ def icon(name: str, palette: QPalette | None = None) -> QIcon:
         name,
         colours.color(group.Active, role.ButtonText).name(),
         colours.color(group.Disabled, role.ButtonText).name(),
-        colours.color(group.Active, role.HighlightedText).name(),
+        ON_GROUND,
     )
 
 

@@ -47,6 +47,7 @@ class Menus:
                 actions.quit,
             ),
         )
+        _fill(bar.addMenu("&Edit"), (actions.undo, actions.redo))
         self._fill_model(bar.addMenu("&Model"), actions)
         _fill(
             bar.addMenu("&Run"),

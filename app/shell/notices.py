@@ -1,23 +1,26 @@
-"""Messages to the user: the banner over the panels, and the log of everything that happened."""
+"""Messages to the user: those that are shown, those that were, and the log of everything that happened."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import IntEnum
 
-from PySide6.QtCore import QObject, QPoint, Qt, Signal, Slot
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Signal, Slot
+from PySide6.QtWidgets import QMainWindow
 
 from app.numbers import fixed, localised
-from app.shell.banner import Banner
-from app.shell.workspaces import bars_of
+from app.shell.banner import WARNING, Banner, Message
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from app.widgets.screen_readers import announce
 from engine.session.events import Caution, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
 
-_MARGIN = 6
-"""Pixels to the left and right of the banner."""
+_MARGIN = 10
+"""Pixels between the messages and the edges of what they lie over."""
+_REMEMBERED = 500
+"""Messages in the history; older ones are dropped."""
 
 
 class Level(IntEnum):
@@ -30,113 +33,106 @@ class Level(IntEnum):
 
 
 @dataclass(frozen=True)
-class _Message:
-    """A sentence of the banner, or a question with its choices."""
+class Said:
+    """A message of the history."""
 
-    sentence: str
+    when: datetime
     level: str
-    choices: tuple[str, ...] = ()
-    answered: Callable[[str], object] | None = None
-    stays: bool = False
-    """Whether it stays until the user dismisses or answers it."""
+    sentence: str
 
 
 class Notices(QObject):
-    """The window's banner, which holds one sentence or question, and what is logged."""
+    """The messages that the window shows, their history, and what is logged."""
 
     noted = Signal(Level, str)
     """An entry for the log."""
+    history_changed = Signal()
+    """A message came, or went unseen, or the history was looked at."""
 
-    def __init__(self, window: QMainWindow, jobs: Jobs, cancel: QWidget) -> None:
-        """``cancel``: the button at the right end of the bars, which stays in sight."""
+    def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
         super().__init__(window)
-        self._window, self._jobs, self._cancel = window, jobs, cancel
+        self._window, self._jobs = window, jobs
         self.banner = Banner(window)
-        self.banner.hide()
-        self._message: _Message | None = None
-        """The one shown."""
+        self.history: deque[Said] = deque(maxlen=_REMEMBERED)
+        """All messages, the newest last."""
+        self.missed = 0
+        """How many messages went by themselves since the history was looked at."""
         self._cautioned: set[str] = set()
-        self._covered: list[_Message] = []
-        """Those that were covered and come back, the last of them first."""
-        self._answered: Callable[[str], object] | None = None
-        self.banner.dismissed.connect(self._show_covered)
         self.banner.chosen.connect(self._answer)
+        self.banner.expired.connect(self._miss)
+        window.centralWidget().installEventFilter(self)
         jobs.began.connect(self._job_began)
         jobs.ended.connect(self._job_ended)
 
     def place(self) -> None:
-        """Put the banner over the last line of the bars, so that nothing moves when it comes and goes."""
-        above = bars_of(self._window, Qt.ToolBarArea.TopToolBarArea)
-        below = max((bar.geometry().bottom() + 1 for bar in above if bar.isVisible()), default=0)
-        right = self._window.width()
-        if self._cancel.isVisible():
-            right = min(right, self._cancel.mapTo(self._window, QPoint()).x())
-        self.banner.setFixedWidth(max(0, right - 2 * _MARGIN))
-        self.banner.move(_MARGIN, max(0, below - self.banner.line_height + _MARGIN))
-        self.banner.raise_()
+        """Put the messages into the lower right corner of the panels."""
+        centre = self._window.centralWidget()
+        room = QRect(centre.mapTo(self._window, QPoint()), centre.size())
+        self.banner.place(room.adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN))
 
-    # --- The banner -------------------------------------------------------------------------------------------------
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the place of the panels."""
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+            self.place()
+        return False
+
+    # --- The messages -----------------------------------------------------------------------------------------------
     @Slot(str)
     def warn(self, sentence: str) -> None:
         """Show a sentence of caution and log it."""
         self.note(sentence, Level.WARNING)
         self.say(sentence)
 
-    def say(self, sentence: str, level: str = "warning", at_risk: bool = False) -> None:
-        """Show ``sentence``; if it is empty, hide the banner unless the user has to see it. ``level`` is as in
-        :class:`Banner`; ``at_risk``: data may be lost, so that the sentence stays until it is dismissed."""
+    def say(self, sentence: str, level: str = WARNING, at_risk: bool = False) -> None:
+        """Show ``sentence``; if it is empty, take away what the user need not see. ``level`` is ``info`` or
+        ``warning``, which go by themselves, or ``error``, which stays until it is dismissed; ``at_risk``: data may be
+        lost, so that the sentence stays as well."""
         if sentence:
-            self._put(_Message(sentence, level, stays=at_risk))
-        elif self._message is not None and not self._message.stays:
-            self.banner.dismiss()
+            self._put(Message(sentence, level, at_risk=at_risk))
+        else:
+            self.banner.pass_by()
 
     @property
     def waits(self) -> bool:
         """Whether a message is shown that stays until the user has seen to it."""
-        return self._message is not None and self._message.stays
+        return self.banner.waits
 
     def clear(self) -> None:
-        """Hide the banner, whatever it says."""
-        self._covered.clear()
-        self.banner.dismiss()
+        """Take all messages away, whatever they say."""
+        self.banner.clear()
 
     def ask(
-        self, question: str, choices: Sequence[str], answered: Callable[[str], object], level: str = "warning"
+        self, question: str, choices: Sequence[str], answered: Callable[[str], object], level: str = WARNING
     ) -> None:
         """Show ``question``; ``answered`` is given the one of ``choices`` that the user presses, if any."""
-        self._put(_Message(question, level, tuple(choices), answered, True))
+        self._put(Message(question, level, tuple(choices), answered))
 
     def go_to_message(self) -> None:
-        """Put the focus into the banner, when it shows something."""
-        if self.banner.isVisible():
-            self.banner.focus()
+        """Put the focus into the newest message, if there is one."""
+        self.banner.focus()
 
-    @Slot(str)
-    def _answer(self, choice: str) -> None:
-        if self._answered is not None:
-            answered, self._answered = self._answered, None
-            answered(choice)
+    def look_back(self) -> None:
+        """The user looks at the history."""
+        self.missed = 0
+        self.history_changed.emit()
 
-    def _put(self, message: _Message) -> None:
+    @Slot(object, str)
+    def _answer(self, message: Message, choice: str) -> None:
+        if message.answered is not None:
+            message.answered(choice)
+
+    @Slot(object)
+    def _miss(self, message: Message) -> None:
+        self.missed += 1
+        self.history_changed.emit()
+
+    def _put(self, message: Message) -> None:
         message = replace(message, sentence=localised(message.sentence))
-        if self._message is not None and self._message.stays and self._message != message:
-            self._covered.append(self._message)
-        self._message = message
+        self.history.append(Said(datetime.now(), message.level, message.sentence))
         self.place()
-        if message.choices:
-            self.banner.ask(message.sentence, message.choices, message.level)
-        else:
-            self.banner.say(message.sentence, message.level)
+        self.banner.show_message(message)
         announce(self.banner, message.sentence)
-        self.place()
-
-    @Slot()
-    def _show_covered(self) -> None:
-        """The message was dismissed, or answered: then :meth:`_answer` follows."""
-        self._answered = self._message.answered if self._message is not None else None
-        self._message = None
-        if self._covered:
-            self._put(self._covered.pop())
+        self.history_changed.emit()
 
     # --- The log ----------------------------------------------------------------------------------------------------
     def note(self, text: str, level: Level = Level.INFO) -> None:

@@ -23,7 +23,7 @@ class Workspace:
     """Whether measurements may be shown around its panels: not where ears are to judge."""
 
 
-LISTEN = Workspace("listen", "Listen", "Speak, hear and compare", "headphones", below=0.4)
+LISTEN = Workspace("listen", "Listen", "Speak, hear and compare", "headphones", below=0.45)
 INSPECT = Workspace("inspect", "Inspect", "See what happens inside the model", "magnifier", gallery=True)
 EXPLORE = Workspace("explore", "Explore", "Weigh speed against quality", "scatter", below=0.28)
 TEST = Workspace("test", "Test", "Find out blindly what can be heard", "ear", figures=False)

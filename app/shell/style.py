@@ -6,7 +6,7 @@ from __future__ import annotations
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication
 
-from app.shell.colours import DARK, Colours
+from app.shell.colours import DARK, ON_GROUND, Colours, ground
 from app.shell.metrics import FIGURE, HEADING, REGULAR, STRONG
 from engine.paths import resource
 
@@ -24,13 +24,17 @@ def style_sheet(colours: Colours) -> str:
     """Style beyond the palette: spacing, corners, and the few widgets with their own meaning.
 
     Widgets choose a look by the property ``look``: ``primary`` and ``quiet`` buttons, ``title``, ``muted``, ``figure``,
-    ``warning``, ``banner``, ``heading`` and ``chip`` labels.
+    ``warning``, ``banner``, ``heading`` and ``chip`` labels; ``reached`` marks the focus of what is only read.
     """
     scheme = "dark" if colours is DARK else "light"
-    size = QApplication.font().pointSizeF()
+    size, filled = QApplication.font().pointSizeF(), ground(colours.accent)
 
     def drawing(name: str) -> str:
-        return f'url("{resource("style", f"{name}-{scheme}.svg").as_posix()}")'
+        return f'url("{resource("style", f"{name}.svg").as_posix()}")'
+
+    tick, up, down, up_off, down_off = (
+        drawing(one) for one in ("tick", *(f"{name}-{scheme}" for name in ("up", "down", "up-off", "down-off")))
+    )
 
     return f"""
     QToolTip {{ color: {colours.text}; background: {colours.raised}; border: 1px solid {colours.border};
@@ -76,17 +80,17 @@ def style_sheet(colours: Colours) -> str:
     QPushButton:focus, QToolButton:focus {{ border: 2px solid {colours.accent}; }}
     QPushButton:disabled, QToolButton[look="step"]:disabled {{ color: {colours.disabled};
         background: {colours.window}; }}
-    QPushButton:checked {{ background: {colours.accent}; color: {colours.on_accent}; border-color: {colours.accent}; }}
-    QPushButton[look="primary"], QToolButton[look="step"][next="true"] {{ background: {colours.accent};
-        color: {colours.on_accent}; border-color: {colours.accent}; font-weight: {STRONG}; }}
-    QPushButton[look="primary"]:focus, QToolButton[look="step"][next="true"]:focus {{
+    QPushButton:checked {{ background: {filled}; color: {ON_GROUND}; border-color: {filled}; }}
+    QPushButton[look="primary"], QToolButton[look="step"][next="true"] {{ background: {filled};
+        color: {ON_GROUND}; border-color: {filled}; font-weight: {STRONG}; }}
+    QPushButton:checked:focus, QPushButton[look="primary"]:focus, QToolButton[look="step"][next="true"]:focus {{
         border: 2px solid {colours.text}; }}
     QPushButton[look="primary"]:disabled, QToolButton[look="step"][next="true"]:disabled {{
         background: {colours.window}; color: {colours.disabled}; border-color: {colours.border}; }}
     QToolButton[look="workspace"] {{ border: 2px solid transparent; border-radius: 6px; padding: 4px 2px;
         color: {colours.muted}; background: transparent; }}
     QToolButton[look="workspace"]:hover {{ color: {colours.text}; background: {colours.raised}; }}
-    QToolButton[look="workspace"]:checked {{ color: {colours.on_accent}; background: {colours.accent};
+    QToolButton[look="workspace"]:checked {{ color: {ON_GROUND}; background: {filled};
         font-weight: {STRONG}; }}
     QToolButton[look="workspace"]:focus {{ border-color: {colours.text}; }}
     QToolButton[look="card"] {{ border: 2px solid {colours.border}; border-radius: 6px; padding: 2px;
@@ -106,7 +110,7 @@ def style_sheet(colours: Colours) -> str:
     QLabel[look="title"] {{ font-weight: {STRONG}; }}
     QLabel[look="heading"] {{ font-size: {HEADING * size:g}pt; font-weight: {STRONG}; }}
     QLabel[look="plain"] {{ color: {colours.text}; }}
-    QLabel[look="muted"] {{ color: {colours.muted}; }}
+    QLabel[look="muted"], QLabel[look="reached"] {{ color: {colours.muted}; }}
     QLabel[look="figure"] {{ font-size: {FIGURE * size:g}pt; font-weight: {STRONG}; }}
     QLabel[look="warning"] {{ color: {colours.warning}; }}
     QLabel[look="good"] {{ color: {colours.good}; }}
@@ -124,13 +128,15 @@ def style_sheet(colours: Colours) -> str:
     QTabBar::tab:selected {{ color: {colours.text}; border-bottom-color: {colours.accent}; }}
     QTabBar::tab:focus {{ border-bottom-color: {colours.text}; }}
     QMainWindow[tabs="no"] > QTabBar::tab {{ height: 0; padding: 0; margin: 0; border: none; }}
-    QTableView {{ background: {colours.base}; alternate-background-color: {colours.window}; border: none;
-        gridline-color: {colours.border}; }}
+    QTableView {{ background: {colours.base}; alternate-background-color: {colours.window};
+        border: 1px solid transparent; gridline-color: {colours.border}; }}
+    QTableView:focus {{ border-color: {colours.accent}; }}
     QHeaderView::section {{ background: {colours.window}; color: {colours.muted}; border: none;
         border-bottom: 1px solid {colours.border}; padding: 4px 8px; }}
     QPlainTextEdit, QLineEdit {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px;
-        padding: 2px; selection-background-color: {colours.accent}; selection-color: {colours.on_accent}; }}
-    QPlainTextEdit:focus, QLineEdit:focus {{ border-color: {colours.accent}; }}
+        padding: 2px; selection-background-color: {colours.accent}; selection-color: {colours.on_accent};
+        placeholder-text-color: {colours.muted}; }}
+    QPlainTextEdit:focus, QLineEdit:focus, QTextBrowser:focus {{ border-color: {colours.accent}; }}
     QComboBox, QAbstractSpinBox {{ background: {colours.base}; color: {colours.text};
         border: 1px solid {colours.border}; border-radius: 4px; padding: 2px 4px;
         selection-background-color: {colours.accent}; selection-color: {colours.on_accent}; }}
@@ -138,10 +144,10 @@ def style_sheet(colours: Colours) -> str:
     QComboBox:hover, QAbstractSpinBox:hover, QComboBox:on {{ border-color: {colours.muted}; }}
     QComboBox:focus, QAbstractSpinBox:focus {{ border-color: {colours.accent}; }}
     QComboBox:disabled, QAbstractSpinBox:disabled, QLineEdit:disabled, QPlainTextEdit:disabled {{
-        background: {colours.window}; color: {colours.disabled}; }}
+        background: {colours.window}; color: {colours.disabled}; placeholder-text-color: {colours.disabled}; }}
     QComboBox::drop-down {{ subcontrol-origin: border; subcontrol-position: center right; width: 24px; border: none; }}
-    QComboBox::down-arrow {{ width: 12px; height: 12px; image: {drawing("down")}; }}
-    QComboBox::down-arrow:disabled {{ image: {drawing("down-off")}; }}
+    QComboBox::down-arrow {{ width: 12px; height: 12px; image: {down}; }}
+    QComboBox::down-arrow:disabled {{ image: {down_off}; }}
     QComboBox QAbstractItemView {{ background: {colours.base}; color: {colours.text}; outline: none;
         border: 1px solid {colours.border}; selection-background-color: {colours.accent};
         selection-color: {colours.on_accent}; }}
@@ -153,29 +159,53 @@ def style_sheet(colours: Colours) -> str:
     QAbstractSpinBox::up-button:hover, QAbstractSpinBox::down-button:hover {{ background: {colours.raised}; }}
     QAbstractSpinBox::up-button:pressed, QAbstractSpinBox::down-button:pressed {{ background: {colours.border}; }}
     QAbstractSpinBox::up-arrow, QAbstractSpinBox::down-arrow {{ width: 10px; height: 10px; }}
-    QAbstractSpinBox::up-arrow {{ image: {drawing("up")}; }}
-    QAbstractSpinBox::down-arrow {{ image: {drawing("down")}; }}
-    QAbstractSpinBox::up-arrow:disabled, QAbstractSpinBox::up-arrow:off {{ image: {drawing("up-off")}; }}
-    QAbstractSpinBox::down-arrow:disabled, QAbstractSpinBox::down-arrow:off {{ image: {drawing("down-off")}; }}
+    QAbstractSpinBox::up-arrow {{ image: {up}; }}
+    QAbstractSpinBox::down-arrow {{ image: {down}; }}
+    QAbstractSpinBox::up-arrow:disabled, QAbstractSpinBox::up-arrow:off {{ image: {up_off}; }}
+    QAbstractSpinBox::down-arrow:disabled, QAbstractSpinBox::down-arrow:off {{ image: {down_off}; }}
     QMenu {{ background: {colours.base}; border: 1px solid {colours.border}; padding: 4px; }}
+    QMenu::item {{ padding: 4px 16px 4px 8px; color: {colours.text}; }}
+    QMenu::item:selected, QMenuBar::item:selected {{ background: {colours.accent}; color: {colours.on_accent}; }}
+    QMenu::item:disabled, QMenuBar::item:disabled {{ color: {colours.disabled}; }}
+    QMenu::item:disabled:selected {{ background: {colours.raised}; color: {colours.disabled}; }}
     QMenu::separator {{ height: 1px; background: {colours.border}; margin: 4px 8px; }}
     QTextBrowser {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px; padding: 8px; }}
-    QListWidget {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px; }}
+    QListWidget {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px; outline: none; }}
     QListWidget::item {{ padding: 2px 4px; color: {colours.text}; }}
     QListWidget::item:selected {{ background: {colours.accent}; color: {colours.on_accent}; }}
     QAbstractScrollArea::corner {{ background: transparent; border: none; }}
     QListWidget:focus {{ border-color: {colours.accent}; }}
-    QCheckBox::indicator, QGroupBox::indicator, QListWidget::indicator {{
+    QCheckBox::indicator, QRadioButton::indicator, QGroupBox::indicator, QListWidget::indicator, QMenu::indicator {{
         width: 0.95em; height: 0.95em; border: 1px solid {colours.muted};
         border-radius: 3px; background: {colours.base}; }}
-    QCheckBox::indicator:hover, QCheckBox::indicator:focus, QGroupBox::indicator:hover {{
+    QRadioButton::indicator, QMenu::indicator:exclusive {{ border-radius: 0.5em; }}
+    QCheckBox::indicator:hover, QRadioButton::indicator:hover, QGroupBox::indicator:hover {{
         border-color: {colours.accent}; }}
-    QCheckBox::indicator:checked, QGroupBox::indicator:checked, QListWidget::indicator:checked {{
-        background: {colours.accent};
-        border-color: {colours.accent}; image: {drawing("tick")}; }}
-    QCheckBox::indicator:disabled, QGroupBox::indicator:disabled {{ border-color: {colours.disabled}; }}
+    QCheckBox::indicator:checked, QRadioButton::indicator:checked, QGroupBox::indicator:checked,
+    QListWidget::indicator:checked, QMenu::indicator:checked {{
+        background: {filled}; border-color: {filled}; image: {tick}; }}
+    QCheckBox::indicator:disabled, QRadioButton::indicator:disabled, QGroupBox::indicator:disabled,
+    QMenu::indicator:disabled {{ border-color: {colours.disabled}; }}
+    QCheckBox::indicator:checked:disabled, QRadioButton::indicator:checked:disabled,
+    QGroupBox::indicator:checked:disabled, QMenu::indicator:checked:disabled {{ background: {colours.disabled}; }}
+    QCheckBox::indicator:focus, QRadioButton::indicator:focus {{ border: 2px solid {colours.text}; }}
+    QMenu::indicator {{ margin-left: 6px; }}
+    QMenu::indicator:selected {{ border-color: {colours.on_accent}; }}
+    QSlider::groove {{ border-radius: 2px; background: {colours.border}; }}
+    QSlider::groove:horizontal {{ height: 4px; }}
+    QSlider::groove:vertical {{ width: 4px; }}
+    QSlider::sub-page:horizontal, QSlider::add-page:vertical {{ border-radius: 2px; background: {filled}; }}
+    QSlider::handle {{ border: 2px solid {filled}; border-radius: 7px; background: {filled}; }}
+    QSlider::handle:horizontal {{ width: 10px; margin: -5px 0; }}
+    QSlider::handle:vertical {{ height: 10px; margin: 0 -5px; }}
+    QSlider::handle:hover, QSlider::handle:focus {{ border-color: {colours.text}; }}
+    QSlider::sub-page:horizontal:disabled, QSlider::add-page:vertical:disabled, QSlider::handle:disabled {{
+        background: {colours.disabled}; border-color: {colours.disabled}; }}
     QScrollArea {{ border: none; }}
-    QScrollArea:focus {{ border: 1px solid {colours.accent}; }}
+    QScrollArea[look="reached"], QLabel[look="reached"], QFrame[look="banner"] > QLabel {{
+        border: 1px solid transparent; }}
+    QScrollArea[look="reached"]:focus, QLabel[look="reached"]:focus, QFrame[look="banner"] > QLabel:focus {{
+        border: 1px solid {colours.accent}; }}
     QScrollBar {{ background: transparent; }}
     QScrollBar:vertical {{ width: 0.75em; }}
     QScrollBar:horizontal {{ height: 0.75em; }}

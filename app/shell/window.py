@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app.features.feature import Feature, main_job, tour_stops
@@ -35,9 +35,11 @@ from app.state.app_state import AppState
 from app.state.jobs import Jobs, Kind
 from app.widgets.screen_readers import announce, tell_roles
 from engine.session.commands import Command, ShutDown
-from engine.session.events import Event
+from engine.session.events import Event, JobFailed, ModelLoaded
 
 _JOIN_POLL_MILLISECONDS = 20
+_LOADING = "loading"
+"""Settings key of the model that a start loads, until it is loaded."""
 _FRAME = 12
 """Pixels that a window's frame has on each side at most; three times as many with the title above."""
 
@@ -102,7 +104,7 @@ class MainWindow(QMainWindow):
         add_bar(self, "rail", "Workspaces", self.rail, Qt.ToolBarArea.LeftToolBarArea)
         self.regions = Regions(self)
         self.status = StatusLine(self, self.jobs)
-        self.notices = Notices(self, self.jobs, self.header.cancel)
+        self.notices = Notices(self, self.jobs)
         self.features = self._make_presenters(features, data_folder)
         VisibleMnemonics(self)
         self._menus = Menus(
@@ -198,18 +200,16 @@ class MainWindow(QMainWindow):
         self.workspaces.restore(settings, self.workspaces.size)
         self._show_workspace()
         self.notices.say("")
-        self.state.selection.recall(str(settings.value("selection", "")))
+        self.state.selection.passed_over.connect(self.notices.warn)
+        self.state.selection.recall(str(settings.value("selection", "")), str(settings.value(_LOADING, "")))
 
     def _save(self) -> None:
+        self.settings.remove(_LOADING)
         self.settings.setValue("theme", self.theme.scheme.value)
         self.settings.setValue("geometry", self.saveGeometry())
         self.workspaces.save(self.settings)
         self.settings.setValue("selection", self.state.selection.remembered())
         self.settings.sync()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.notices.place()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """A key whose action cannot be done says why."""
@@ -227,7 +227,6 @@ class MainWindow(QMainWindow):
         self.rail.show_current(current)
         self.header.show_figures(current.figures)
         self.setWindowTitle(f"{current.title} · Paretone")
-        self.notices.place()
 
     @property
     def _feet(self) -> tuple[QWidget, ...]:
@@ -262,7 +261,10 @@ class MainWindow(QMainWindow):
         self._engine.start()
         for presenter in self.features:
             presenter.engine_starts()
-        self.state.loading.load_model(self.state.selection.model_id)
+        # Should the process end before it is loaded, for lack of memory for one, another model is next.
+        self.settings.setValue(_LOADING, self.state.selection.model_id)
+        self.settings.sync()
+        self.state.loading.reload()
 
     @Slot()
     def _build_next(self) -> None:
@@ -288,6 +290,8 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _handle(self, event: Event) -> None:
         """First the state, then who shows it, then its end."""
+        if isinstance(event, ModelLoaded | JobFailed):
+            self.settings.remove(_LOADING)
         self.notices.record(event)
         self.status.follow(event)
         self.state.follow(event)
@@ -316,6 +320,11 @@ class MainWindow(QMainWindow):
         self._refresh()
 
     # --- Closing ----------------------------------------------------------------------------------------------------
+    @property
+    def closing(self) -> bool:
+        """Whether the window is on its way out, or closed."""
+        return self._closing or self.is_closed
+
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.is_closed:
             event.accept()

@@ -113,7 +113,7 @@ class Availability:
         """Why no accelerated take can be synthesised now, as a sentence, or ``""``."""
         setting, info = self._selection.setting, self._selection.info
         if not setting.techniques:
-            return "Switch at least one technique on first."
+            return "Enable a technique first."
         return (
             self.why_not_synthesise()
             or conflict(setting)

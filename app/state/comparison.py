@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
+from app.numbers import fixed
 from app.state.differences import difference_words, differences, speed_of_b
 from engine.setting.setting import Difference, Setting
 from engine.setting.take import Take
@@ -57,7 +58,8 @@ class Comparison(QObject):
 
     def made_with(self, setting: Setting) -> Take | None:
         """The take, B or A, that was made with exactly this setting; a profile quotes its figures."""
-        return next((one for one in (self.take_b, self.take_a) if one is not None and one.setting == setting), None)
+        takes = (one for one in (self.take_b, self.take_a) if one is not None and not one.unfinished)
+        return next((one for one in takes if one.setting == setting), None)
 
     def differences(self) -> tuple[Difference, ...]:
         """Everything in which A and B differ, text and voice included; empty unless both are set."""
@@ -68,18 +70,39 @@ class Comparison(QObject):
         one, two = self.take_a, self.take_b
         if one is None or two is None or not one.measurements.seconds or not two.measurements.seconds:
             return ""
+        if cut := self._cut_short():
+            return f"No speed-up is given: {cut}."
         apart = [what for what, left, right in _conditions(one, two) if left != right]
         if apart:
             return f"No speed-up is given: A and B differ in {_listed(apart)}."
         ratio = one.measurements.real_time_factor / two.measurements.real_time_factor
-        return f"{speed_of_b(ratio)} (one run each)"
+        return f"{speed_of_b(ratio)} ({_runs(one, two)})"
+
+    def _cut_short(self) -> str:
+        """Which of A and B were not finished, and why; ``""`` if both were."""
+        sides = (("A", self.take_a), ("B", self.take_b))
+        return " and ".join(f"{side} was {one.unfinished}" for side, one in sides if one is not None and one.unfinished)
 
     def warning(self) -> str:
         """A sentence when A and B differ in more than the technique, or ``""``."""
+        if self.take_a is not None and self.take_b is not None and (cut := self._cut_short()):
+            return f"{cut}: their figures cannot be compared."
         others = [_within_sentence(difference_words(one)[0]) for one in self.differences() if not one.technique]
         if not others:
             return ""
         return f"A and B also differ in {_listed(others)}: what you hear is not the technique alone."
+
+
+def _runs(one: Take, two: Take) -> str:
+    """From how many runs the times of two takes are, and whether they are doubtful."""
+    counts = sorted({max(1, len(take.repeats)) for take in (one, two)})
+    runs = "one run each" if counts == [1] else f"medians of {' and '.join(map(str, counts))} runs"
+    busy = [side for side, take in (("A", one), ("B", two)) if take.measurements.busy]
+    if not busy:
+        return runs
+    said = f"{runs}; the machine was busy during {' and '.join(busy)}"
+    factors = [take.measurements.cpu_time_factor for take in (one, two)]
+    return f"{said}: {fixed(factors[0] / factors[1], 2)}× in CPU time" if factors[0] and factors[1] else said
 
 
 def _listed(names: Sequence[str]) -> str:

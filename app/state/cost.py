@@ -12,7 +12,7 @@ from app.state.artefacts import Artefacts
 from app.state.selection import Selection
 from engine.errors import PlainError
 from engine.sampling.operations import OperationCounts
-from engine.session.events import Event, TakeReady
+from engine.session.events import Event, ModelLoaded, TakeReady
 from engine.setting.plan import FlowPlan, Plan
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements
@@ -39,13 +39,22 @@ class Cost(QObject):
         self.operations: OperationCounts | None = None
         self._measured: dict[Setting, tuple[Measurements, int]] = {}
         """The last measurements under each setting, whatever its seed, and the number of letters that were spoken."""
+        self._places: dict[str, tuple[str, str]] = {}
+        """By model: the weights and the device of its last measurements."""
 
     def follow(self, event: Event) -> None:
-        """Take in counted operations, and how long a take took."""
+        """Take in counted operations, and how long a take took; a model that is loaded with other weights or on another
+        device takes another time."""
+        if isinstance(event, ModelLoaded):
+            info = event.info
+            place = info.fingerprint, info.device
+            if self._places.setdefault(info.id, place) != place:
+                self._places[info.id] = place
+                self._measured = {one: known for one, known in self._measured.items() if one.model != info.id}
         if not isinstance(event, TakeReady):
             return
         take = event.take
-        if take.measurements.seconds and take.text.strip():
+        if take.measurements.seconds and take.text.strip() and not take.unfinished:
             setting = replace(take.setting, seed=0)
             self._measured.pop(setting, None)  # The newest are last.
             self._measured[setting] = take.measurements, len(take.text.strip())

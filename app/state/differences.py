@@ -24,13 +24,17 @@ STREAMING_MEANING = (
 )
 
 
+_SAME_SPEED = 1.03
+"""Two takes of one setting differ in time by up to some 3 % on a quiet machine: that is no difference of settings."""
 _OF_ALL = "model", "seed"
 """What a setting of any model has."""
 
 
 def speed_of_b(ratio: float) -> str:
     """Speed of B, ``ratio`` being the time of A over that of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower than
-    A``."""
+    A``; ``B is about as fast as A`` within what two takes of one setting differ by."""
+    if 1 / _SAME_SPEED < ratio < _SAME_SPEED:
+        return "B is about as fast as A"
     return f"B is {fixed(ratio, 2)}× as fast as A" if ratio >= 1 else f"B is {fixed(1 / ratio, 2)}× slower than A"
 
 
@@ -97,12 +101,21 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
     return (*spoken, *weights, *setting_differences(left.setting, right.setting))
 
 
-def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice]) -> str:
-    """What will be different when ``take`` is made again with the loaded model, which has ``voices``: sentences, or
-    ``""``."""
+def other_weights(made_with: str, loaded: str) -> str:
+    """That something was made with other weights than those loaded, by their fingerprints, in words, or ``""``."""
+    if not (made_with and loaded) or made_with == loaded:
+        return ""
+    return f"was made with other weights, {checkpoint_text(made_with)}, than those loaded, {checkpoint_text(loaded)}"
+
+
+def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice], loaded: str = "") -> str:
+    """What will be different when ``take`` is made again with the loaded model, which has ``voices`` and the weights
+    ``loaded``: sentences, or ``""``."""
     notes = []
     if is_replaced(take.setting.model, take.checkpoint, take.voice):
         notes.append("The take was made with earlier weights of this model: now it will sound different.")
+    elif others := other_weights(take.checkpoint, loaded):
+        notes.append(f"The take {others}: now it will sound different.")
     if take.voice not in {one.id for one in voices}:
         notes.append(f"The voice {shown_name(take.voice)!r} of the take is not there; another one is selected.")
     return " ".join(notes)

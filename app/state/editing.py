@@ -105,8 +105,8 @@ class Editing(QObject):
             self._stack.undo()
 
     def forget(self) -> None:
-        """Give up all entries: they belong to something that is no longer used. Not while an entry is made, undone or
-        redone, which knows what it replaced."""
+        """Discard all entries: they belong to something that is no longer used. Ignored during an edit, an undo or a
+        redo."""
         if not self._depth:
             self._stack.clear()
 

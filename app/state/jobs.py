@@ -10,7 +10,7 @@ from enum import Enum
 from PySide6.QtCore import QObject, Signal
 
 from engine.session.commands import Cancel, Command, Hold, PauseStudy, Release
-from engine.session.events import EngineHeld, Event, JobCancelled, JobFailed, JobFinished
+from engine.session.events import EngineHeld, Event, JobCancelled, JobFailed, JobFinished, StudyEnded
 
 
 class Kind(Enum):
@@ -35,12 +35,15 @@ class Kind(Enum):
     GROUPS = "Finding token groups"
     TOKENS = "Decoding tokens"
     MAKE = "Making takes"
+    REPEAT = "Timing takes again"
 
 
 class Outcome(Enum):
     """End of a job."""
 
     FINISHED = "finished"
+    PAUSED = "paused"
+    """A study that can be resumed."""
     FAILED = "failed"
     CANCELLED = "cancelled"
 
@@ -74,6 +77,8 @@ class Jobs(QObject):
         self._last = 0
         self._running: dict[int, Job] = {}
         self._held = False
+        self._pausing = False
+        """Whether the study that ends next was paused."""
 
     @property
     def running(self) -> tuple[Job, ...]:
@@ -150,9 +155,13 @@ class Jobs(QObject):
         """Take note of an event that ends a job, and of the pause; others are ignored."""
         if isinstance(event, EngineHeld) and self._held:
             self.paused.emit()
+        if isinstance(event, StudyEnded):
+            self._pausing = event.paused
         outcomes = {JobFinished: Outcome.FINISHED, JobFailed: Outcome.FAILED, JobCancelled: Outcome.CANCELLED}
         outcome = outcomes.get(type(event))
         job = self._running.get(event.job)
         if outcome is not None and job is not None:
             del self._running[event.job]
+            if job.kind is Kind.STUDY and outcome is Outcome.FINISHED and self._pausing:
+                outcome = Outcome.PAUSED
             self.ended.emit(job, outcome, event.sentence if isinstance(event, JobFailed) else "")

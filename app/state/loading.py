@@ -11,16 +11,15 @@ from app.state.jobs import Job, Jobs, Kind, Outcome
 from app.state.machine import Machine
 from app.state.selection import Selection
 from engine.models import catalogue
-from engine.models.base import ModelInfo, Voice
+from engine.models.base import ModelInfo
 from engine.sampling.operations import OperationCounts
 from engine.session.commands import DownloadModel, LoadModel
 from engine.session.events import Event, ModelLoaded, Prepared
-from engine.setting.knobs import Values
 
 
 @dataclass(frozen=True)
 class _Loaded:
-    """The model that the engine has, and what was selected with it: a load that fails leaves both as they were."""
+    """The model that the engine has, and its counted operations: a load that fails leaves both as they were."""
 
     model: str
     folder: str
@@ -28,8 +27,6 @@ class _Loaded:
     device_wanted: str
     info: ModelInfo
     operations: OperationCounts | None
-    options: Values
-    voice: Voice | None
 
 
 class Loading(QObject):
@@ -67,8 +64,6 @@ class Loading(QObject):
                 chosen.device_wanted,
                 chosen.info,
                 self._cost.operations,
-                chosen.options,
-                chosen.voice,
             )
         chosen.loading = True  # Choosing announces it.
         self._choose(model, folder, variant, device or chosen.device_wanted)
@@ -94,15 +89,7 @@ class Loading(QObject):
 
     def _choose(self, model: str, folder: str, variant: str, device: str, kept: _Loaded | None = None) -> None:
         self._cost.set_operations(kept.operations if kept else None)
-        self._selection.choose_model(
-            model,
-            folder,
-            variant,
-            device,
-            kept.info if kept else None,
-            kept.options if kept else self._selection.options,
-            kept.voice if kept else None,
-        )
+        self._selection.choose_model(model, folder, variant, device, kept.info if kept else None)
 
     @Slot(object, object)
     def _load_ended(self, job: Job, outcome: Outcome) -> None:
@@ -122,9 +109,7 @@ class Loading(QObject):
             # Another was chosen before this one could be cancelled; the engine has this one until then.
             if job is not None and isinstance(job.command, LoadModel):
                 one = job.command
-                self._kept = _Loaded(
-                    one.model, one.folder, one.variant, one.device, event.info, None, chosen.options, chosen.voice
-                )
+                self._kept = _Loaded(one.model, one.folder, one.variant, one.device, event.info, None)
             return
         self._kept = None
         chosen.set_info(event.info)

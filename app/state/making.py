@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.state.differences import model_title, technique_text
+from app.state.differences import model_title, other_weights, technique_text
 from app.state.idle_work import IdleWork, Piece
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from app.state.selection import Selection
@@ -43,13 +43,20 @@ def why_not_loaded(model: str) -> str:
 
 
 def wanted_take(
-    selection: Selection, text: str, voice: str, setting: Setting, artefacts: tuple[Artefact, ...] = ()
+    selection: Selection,
+    text: str,
+    voice: str,
+    setting: Setting,
+    artefacts: tuple[Artefact, ...] = (),
+    checkpoint: str = "",
 ) -> Wanted:
-    """The take of ``text`` in the voice with the id ``voice`` under ``setting``. Raises :class:`SettingError` if the
-    loaded model cannot make it."""
+    """The take of ``text`` in the voice with the id ``voice`` under ``setting``, with the weights ``checkpoint`` if
+    given. Raises :class:`SettingError` if the loaded model cannot make it."""
     info = selection.info if selection.ready else None
     if info is None or info.id != setting.model:
         raise SettingError(f"It is of {model_title(setting.model)}. {why_not_loaded(setting.model)}")
+    if others := other_weights(checkpoint, info.fingerprint):
+        raise SettingError(f"What it belongs to {others}; load {info.title} from the folder of those.")
     found = next((one for one in selection.voices if one.id == voice), None)
     if found is None:
         raise SettingError(f"{info.title} has no voice “{voice.rpartition('/')[2]}”, so it cannot be made.")

@@ -44,7 +44,9 @@ class Heard:
     sounding: bool = False
     """Whether it plays; otherwise it is paused."""
     seconds: float = 0.0
-    """Its length; of a stream, the length so far."""
+    """Length of the player's bar: the longer one of A and B; of a stream, the length so far."""
+    own_seconds: float = 0.0
+    """Length of the sound itself."""
     loop: tuple[float, float] | None = None
     """Start and end of what repeats, in seconds."""
 

@@ -4,10 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.models.base import Voice
 from engine.models.own_voices import without_folder
+
+
+@dataclass(frozen=True)
+class RememberedModel:
+    """What was selected of one model. Nothing in it needs to exist any more."""
+
+    folder: str = ""
+    """Folder of its files; ``""`` for its usual one."""
+    variant: str = ""
+    voice: str = ""
+    """Id of the voice."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    knobs: Mapping[str, object] = field(default_factory=dict)
+    """By technique, its values by knob."""
+    used: Mapping[str, object] = field(default_factory=dict)
+    """By technique, whether it is used."""
+    weights: Mapping[str, object] = field(default_factory=dict)
+    """By technique, the fingerprint of its trained weights."""
+
+    def to_json(self) -> dict[str, object]:
+        """As values of JSON; :meth:`from_json` reads them back."""
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> RememberedModel:
+        """What :meth:`to_json` wrote."""
+        return cls(
+            _text(data.get("folder")),
+            _text(data.get("variant")),
+            without_folder(_text(data.get("voice"))),
+            *(_mapping(data.get(name)) for name in ("options", "knobs", "used", "weights")),
+        )
 
 
 @dataclass(frozen=True)
@@ -15,29 +47,30 @@ class Remembered:
     """What was selected. Nothing in it needs to exist any more."""
 
     text: str = ""
-    voice: str = ""
-    """Id of the voice."""
     own_voices: tuple[Voice, ...] = ()
     seed: int | None = None
     seed_locked: bool = True
-    options: Mapping[str, object] | None = None
-    knobs: Mapping[str, object] | None = None
-    """By technique, its values by knob."""
-    used: Mapping[str, object] | None = None
-    """By technique, whether it is used."""
+    model: str = ""
+    """Id of the chosen model."""
+    device: str = ""
+    models: Mapping[str, RememberedModel] = field(default_factory=dict)
+    """By model, what was selected of it."""
+    voice: str = ""
+    """Id of the voice in files of earlier versions, which kept one selection for all models."""
+    has_common_options: bool = False
+    """Whether an earlier version wrote options and techniques without their model."""
 
     def to_json(self) -> str:
         """As text; :meth:`from_json` reads it back."""
         return json.dumps(
             {
                 "text": self.text,
-                "voice": self.voice,
                 "own_voices": [[one.id, one.title, one.audio, one.transcript] for one in self.own_voices],
                 "seed": self.seed,
                 "seed_locked": self.seed_locked,
-                "options": self.options,
-                "knobs": self.knobs,
-                "used": self.used,
+                "model": self.model,
+                "device": self.device,
+                "models": {name: one.to_json() for name, one in self.models.items()},
             }
         )
 
@@ -54,21 +87,26 @@ class Remembered:
             Voice(without_folder(str(id_)), str(title), str(audio), str(transcript))
             for id_, title, audio, transcript in _lists(saved.get("own_voices"), 4)
         )
-        seed = saved.get("seed")
+        seed, models = saved.get("seed"), _mapping(saved.get("models"))
         return cls(
-            str(saved.get("text") or ""),
-            without_folder(str(saved.get("voice") or "")),
+            _text(saved.get("text")),
             tuple(voices),
             seed if isinstance(seed, int) else None,
             bool(saved.get("seed_locked", True)),
-            _mapping(saved.get("options")),
-            _mapping(saved.get("knobs")),
-            _mapping(saved.get("used") or saved.get("engaged")),  # The second is the first edition's name of it.
+            _text(saved.get("model")),
+            _text(saved.get("device")),
+            {name: RememberedModel.from_json(one) for name, one in models.items() if isinstance(one, dict)},
+            without_folder(_text(saved.get("voice"))),
+            any(_mapping(saved.get(name)) for name in ("options", "knobs", "used", "engaged")),
         )
 
 
-def _mapping(data: object) -> Mapping[str, object] | None:
-    return data if isinstance(data, dict) else None
+def _text(data: object) -> str:
+    return data if isinstance(data, str) else ""
+
+
+def _mapping(data: object) -> Mapping[str, object]:
+    return data if isinstance(data, dict) else {}
 
 
 def _lists(data: object, length: int) -> Iterable[list]:

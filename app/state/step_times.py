@@ -13,7 +13,7 @@ from engine.setting.plan import FlowPlan
 
 
 def plan_times(plan: Any) -> tuple[float, ...]:
-    """Those of a plan, placed times included; none if it is of another family."""
+    """Step times, placed ones included; empty unless it is a flow plan."""
     if not isinstance(plan, FlowPlan):
         return ()
     times = option_times(plan.options) if plan.times is None else plan.times

@@ -40,9 +40,15 @@ class Edit(QUndoCommand):
         self._put(self._before)
 
 
-def undo_action(stack: QUndoStack, title: str, owner: QObject) -> QAction:
-    """Undoes the last command of ``stack``, whose name follows ``title``; of ``owner``."""
-    action = _StackAction(title, owner, stack.undo, stack.canUndo(), stack.undoText())
+def undo_action(stack: QUndoStack, title: str, owner: QObject, first: Callable[[], object] = lambda: None) -> QAction:
+    """Undoes the last command of ``stack``, whose name follows ``title``; of ``owner``. ``first`` takes over what is
+    still being typed, which is the last command then."""
+
+    def run() -> None:
+        first()
+        stack.undo()
+
+    action = _StackAction(title, "undo", owner, run, stack.canUndo(), stack.undoText())
     stack.canUndoChanged.connect(action.setEnabled)
     stack.undoTextChanged.connect(action.name)
     return action
@@ -50,7 +56,7 @@ def undo_action(stack: QUndoStack, title: str, owner: QObject) -> QAction:
 
 def redo_action(stack: QUndoStack, title: str, owner: QObject) -> QAction:
     """Redoes what was undone last, likewise."""
-    action = _StackAction(title, owner, stack.redo, stack.canRedo(), stack.redoText())
+    action = _StackAction(title, "redo", owner, stack.redo, stack.canRedo(), stack.redoText())
     stack.canRedoChanged.connect(action.setEnabled)
     stack.redoTextChanged.connect(action.name)
     return action
@@ -60,16 +66,20 @@ class _StackAction(QAction):
     """Follows a stack by its own methods alone: Qt drops those connections with the action, and a stack that outlives
     its window says goodbye to nobody."""
 
-    def __init__(self, title: str, owner: QObject, slot: Callable[[], None], enabled: bool, command: str) -> None:
+    def __init__(
+        self, title: str, verb: str, owner: QObject, slot: Callable[[], object], enabled: bool, command: str
+    ) -> None:
         super().__init__(title, owner, enabled=enabled)
-        self._title = title
+        self._title, self._verb = title, verb
         self._slot = slot
+        self.setStatusTip(f"{verb.capitalize()} the last change of the setting, the takes or the view")
         self.name(command)
         self.triggered.connect(self._run)
 
     def name(self, command: str) -> None:
         """Says which command it is about; an empty name says none."""
         self.setText(f"{self._title}: {command}" if command else self._title)
+        self.setToolTip(f"{self._verb.capitalize()}: {command}" if command else f"Nothing to {self._verb}.")
 
     def _run(self) -> None:
         self._slot()

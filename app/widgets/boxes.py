@@ -1,5 +1,5 @@
-"""Boxes and sliders that change only on purpose: the mouse wheel passes over those without the focus, and a number that
-cannot be taken is refused with a sentence. The window uses these, never Qt's own.
+"""Boxes and sliders that change only on purpose: the mouse wheel scrolls what contains them, and changes them only with
+Ctrl; a number that cannot be taken is refused with a sentence. The window uses these, never Qt's own.
 
 Numbers are shown with the language's decimal sign. A comma and a point are both read, as keyboards have one or the
 other.
@@ -38,21 +38,38 @@ else:
     _Widget = object
 
 
-class _Unwheeled(_Widget):
-    """Takes the focus by a click, but not by the wheel, which passes over it until then."""
+class OnPurpose(_Widget):
+    """Changes by click, by key, and by the wheel with Ctrl: the wheel alone scrolls, with the focus here, too."""
 
     def __init__(self, *arguments: Any, **properties: Any) -> None:
         super().__init__(*arguments, **properties)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        if self.hasFocus():
-            super().wheelEvent(event)
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            # With Ctrl Qt takes ten steps, or a page, for a notch.
+            super().wheelEvent(_without_modifiers(event))
+            event.accept()
         else:
             event.ignore()
 
 
-class ComboBox(_Unwheeled, QComboBox):
+def _without_modifiers(event: QWheelEvent) -> QWheelEvent:
+    return QWheelEvent(
+        event.position(),
+        event.globalPosition(),
+        event.pixelDelta(),
+        event.angleDelta(),
+        event.buttons(),
+        Qt.KeyboardModifier.NoModifier,
+        event.phase(),
+        event.inverted(),
+        event.source(),
+        event.pointingDevice(),
+    )
+
+
+class ComboBox(OnPurpose, QComboBox):
     """A choice, which ends with an ellipsis where it has no room; its arguments are those of Qt's.
 
     On Linux its name for screen readers is what is chosen; what it chooses is the label that it is the buddy of. One
@@ -109,11 +126,11 @@ class ComboBox(_Unwheeled, QComboBox):
         return any(one.buddy() is self for one in labels)
 
 
-class Slider(_Unwheeled, QSlider):
+class Slider(OnPurpose, QSlider):
     """A slider; its arguments are those of Qt's."""
 
 
-class SpinBox(_Unwheeled, QSpinBox):
+class SpinBox(OnPurpose, QSpinBox):
     """A whole number; its arguments are those of Qt's."""
 
     refused = Signal(str)
@@ -130,7 +147,7 @@ class SpinBox(_Unwheeled, QSpinBox):
         return text
 
 
-class DoubleSpinBox(_Unwheeled, QDoubleSpinBox):
+class DoubleSpinBox(OnPurpose, QDoubleSpinBox):
     """A number with decimals; its arguments are those of Qt's."""
 
     refused = Signal(str)

@@ -49,7 +49,15 @@ class Flow(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._arrange(self.width(), move=True)
+        if self._arrange(self.width(), move=True) != self.height():
+            self.updateGeometry()
+
+    def event(self, event: QEvent) -> bool:
+        """What is in it may want another size once it is styled, or says something else: the layout around this keeps
+        the height that it had asked for otherwise, and cuts the last line off."""
+        if event.type() is QEvent.Type.LayoutRequest:
+            self.arrange()
+        return super().event(event)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

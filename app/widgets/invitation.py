@@ -31,9 +31,11 @@ class EmptyState(QWidget):
         if text:
             self.words.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.words.setProperty("look", "muted")
+        self.words.setProperty("look", "reached")
         self.buttons: list[QPushButton] = []
         """Those that fill the view."""
+        self.filling = False
+        """Whether what fills the view is under way: then the words alone are shown."""
         self._middle = HBoxLayout(self) if in_a_line else VBoxLayout(self)
         high = 0 if in_a_line else _AROUND
         self._middle.setContentsMargins(_AROUND, high, _AROUND, high)
@@ -61,8 +63,15 @@ class EmptyState(QWidget):
         self.add(made)
         return made
 
+    def set_filling(self, filling: bool) -> None:
+        """Show the words alone while what fills the view is under way."""
+        self.filling = filling
+        for button in self.buttons:
+            button.setVisible(not filling)
+        self.update()
+
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self.sketch is None:
+        if self.sketch is None or self.filling:
             return
         ground = QPalette.ColorRole.Base if self._in_a_line else QPalette.ColorRole.Window
         with QPainter(self) as painter:
@@ -100,8 +109,9 @@ class Invited(QStackedWidget):
             self.addWidget(_Page(one))
         self.invite(text)
 
-    def invite(self, text: str) -> None:
-        """Invite with these words."""
+    def invite(self, text: str, filling: bool = False) -> None:
+        """Invite with these words; ``filling``: say them, what fills the panel being under way."""
+        self.empty.set_filling(filling)
         self.invitation.setText(text)
         self.invitation.setAccessibleName(text)
         # Tab reaches it, so that it is read out to screen readers.

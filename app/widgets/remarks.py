@@ -69,13 +69,17 @@ class DeviceProblem(QFrame):
 
 
 class Facts(QWidget):
-    """The switching mode, or the value under the mouse, and underruns."""
+    """The switching mode, or the value under the mouse, underruns, and whether there is more to see."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._mode = build.label(look="muted", name="Switching mode")
         self._read_out = build.label(look="muted", name="Value under the mouse")
         self._underruns = build.label(look="muted", name="Underruns")
+        self._hidden = build.label(
+            "A − B is hidden", "muted", name="Difference", tip="It needs more height: F11 shows this panel alone"
+        )
+        self._hidden.hide()
         self._read_out.hide()
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -83,6 +87,7 @@ class Facts(QWidget):
             # Long sentences are cut rather than widen the panel; the tooltip has all of it.
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
             row.addWidget(label, 1)
+        row.addWidget(self._hidden)
         row.addWidget(self._underruns)
 
     def show_mode(self, title: str, reason: str) -> None:
@@ -95,6 +100,10 @@ class Facts(QWidget):
         self._read_out.setText(text)
         self._read_out.setVisible(bool(text))
         self._mode.setVisible(not text)
+
+    def show_difference(self, shown: bool) -> None:
+        """Say that the difference of A and B has no room, or no longer."""
+        self._hidden.setVisible(not shown)
 
     def show_underruns(self, underruns: int, waits: int) -> None:
         """Show how often the device, and the player, waited. Called 30 times a second."""

@@ -6,6 +6,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from app.shell.theme import set_look
 from app.widgets.screen_readers import GROUP
 
 
@@ -22,6 +23,11 @@ class Scrolled(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.content = content
         self.setWidget(content)
+
+    def let_keys_scroll(self, there: bool = True) -> None:
+        """Let Tab reach it, so that the arrow keys scroll it."""
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if there else Qt.FocusPolicy.NoFocus)
+        set_look(self, "reached" if there else "")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

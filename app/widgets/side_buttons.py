@@ -7,7 +7,7 @@ from collections.abc import Collection
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QButtonGroup, QPushButton, QWidget
 
-from app.shell.colours import Colours
+from app.shell.colours import ON_GROUND, Colours, ground
 from app.shell.metrics import STRONG
 from app.widgets.layouts import HBoxLayout
 
@@ -53,8 +53,10 @@ class SideButtons(QWidget):
         """Follow the theme."""
         for side, button in self.buttons.items():
             fill = colours.baseline if side == "A" else colours.accelerated
+            pressed = ground(fill)
             button.setStyleSheet(
                 f"QPushButton {{ font-weight: {STRONG}; color: {fill}; }}"
                 f"QPushButton:disabled {{ color: {colours.disabled}; }}"
-                f"QPushButton:checked {{ background: {fill}; border-color: {fill}; color: {colours.on_accent}; }}"
+                f"QPushButton:checked {{ background: {pressed}; border-color: {pressed}; color: {ON_GROUND}; }}"
+                f"QPushButton:checked:focus {{ border: 2px solid {colours.text}; }}"
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,10 @@ Fade = Callable[[int], tuple[np.ndarray, np.ndarray]]
 def linear_fade(samples: int) -> tuple[np.ndarray, np.ndarray]:
     """As F5-TTS joins pieces."""
     return np.linspace(1, 0, samples), np.linspace(0, 1, samples)
+
+
+RELEASE, DECAY = 480, 960
+"""Samples, at 24 kHz 20 and 40 ms: how long the last sound of a passage rings on undisturbed, and then fades."""
 
 
 class CrossFader:
@@ -66,14 +70,18 @@ class CrossFader:
 
 class PassageJoiner:
     """Joins passages of which each comes in pieces: within a passage pieces follow each other as they are, and passages
-    fade into each other."""
+    fade into each other. A passage whose end is known is silent after it, whatever a model adds."""
 
     lead = 0
     """Samples by which the last passage begins later than :meth:`begin` said."""
 
-    def __init__(self, fader: CrossFader, passages: int | None = None) -> None:
-        """If the number of ``passages`` is known, the last one's end is not held back: nothing fades into it."""
+    def __init__(self, fader: CrossFader, passages: int | None = None, ends: Sequence[int] | None = None) -> None:
+        """If the number of ``passages`` is known, the last one's end is not held back: nothing fades into it. ``ends``
+        are the samples at which the last sound of each passage is over."""
         self._fader, self._left = fader, passages
+        self._ends = None if ends is None else iter(ends)
+        self._end: int | None = None
+        """Samples of the passage that are still to come before its last sound is over."""
         self._beginning: list[np.ndarray] | None = None
         """The beginning of a passage that is still too short for a cross-fade."""
         self._final = np.zeros(0, np.float32)
@@ -86,11 +94,15 @@ class PassageJoiner:
         self._beginning = []
         if self._left is not None:
             self._left -= 1
+        if self._ends is not None:
+            self._end = next(self._ends)
         held = self._fader.held
         return self._returned + len(self._final) + held - min(self._fader.fade, held)
 
     def push(self, samples: np.ndarray) -> np.ndarray:
         """Take the next piece of the passage, (n,) float32, and return the samples that are final now, (m,) float32."""
+        if self._end is not None:
+            samples, self._end = faded_after(samples, self._end), self._end - len(samples)
         if self._beginning is None:
             self._add(self._fader.extend(samples))
         else:
@@ -120,3 +132,14 @@ class PassageJoiner:
         taken, self._final = self._final, np.zeros(0, np.float32)
         self._returned += len(taken)
         return taken
+
+
+def faded_after(samples: np.ndarray, end: int) -> np.ndarray:
+    """``samples`` (n,) as they are up to :data:`RELEASE` after ``end``, and silent after another :data:`DECAY`. ``end``
+    may lie before the first of them."""
+    first = end + RELEASE
+    if len(samples) <= first:
+        return samples
+    places = np.arange(max(first, 0), len(samples)) - first
+    gains = 0.5 + 0.5 * np.cos(np.pi * np.minimum(places / DECAY, 1))
+    return np.concatenate([samples[: max(first, 0)], samples[max(first, 0) :] * gains]).astype(np.float32)

@@ -18,8 +18,10 @@ from types import ModuleType
 from engine.by_name import by_name
 from engine.commands import streams
 from engine.commands.parsing import Parser
-from engine.errors import SettingError
+from engine.errors import PlugInError, SettingError
+from engine.setting.plan import described
 from engine.techniques import techniques
+from engine.techniques.registry import plug_in, registry
 
 BENCHES: dict[str, str] = {
     "omnivoice": "engine.bench.omnivoice",
@@ -38,12 +40,31 @@ LEAST_ROUNDS = 2
 
 def benches() -> dict[str, str]:
     """Module of each bench, those of the techniques first, by name."""
-    return {name: module for technique in techniques() for name, module in technique.benches} | BENCHES
+    found = {}
+    for technique in techniques():
+        for name, module in technique.benches:
+            if name in BENCHES:
+                registry().report(
+                    f"{technique.title}: its bench {name!r} was left out: there is one of that name; rename it."
+                )
+            found[name] = module
+    return found | BENCHES
 
 
 def bench(name: str) -> ModuleType:
-    """The bench's module. Raises :class:`SettingError` that lists the known ones."""
-    return import_module(by_name(name, benches(), "bench", "benches"))
+    """The bench's module. Raises :class:`SettingError` that lists the known ones, and :class:`PlugInError` for a
+    plug-in's that is none."""
+    target = by_name(name, benches(), "bench", "benches")
+    owner = next((plug_in(one.name) for one in techniques() if (name, target) in one.benches), "")
+    try:
+        found = import_module(target)
+    except (Exception, SystemExit) as error:
+        if not owner:
+            raise
+        raise PlugInError(f"The bench {name!r} failed ({described(error, target)}); mend {owner}.") from error
+    if owner and not callable(getattr(found, "run", None)):
+        raise PlugInError(f"The bench {name!r} in {target} has no function run(arguments); mend {owner}.")
+    return found
 
 
 def summary(name: str) -> str:

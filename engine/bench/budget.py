@@ -43,7 +43,7 @@ class Turns:
     """Asked before every sentence whether there is time for it."""
 
     def __init__(self, budget: Budget, least: int, share: float = 1.0) -> None:
-        """``least`` sentences in any case; of what is left now, a ``share`` may be taken."""
+        """``least`` sentences in any case; use ``share`` of the remaining time."""
         self._budget, self._least = budget, least
         self._until = (1 - share) * budget.left
         self._done, self._longest, self._since = 0, 0.0, budget.left
@@ -70,9 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def heard(sentences: int, of: int, voices: str, takes: int = 1) -> str:
-    """How much the judges have heard of each way, as a sentence for a report."""
-    each = f", {takes} takes of each" if takes > 1 else ""
+def heard(sentences: int, of: int, voices: str, takes: int = 1, most: int = 1) -> str:
+    """How much the judges have heard of each way, as a sentence for a report; of some ways ``most`` takes."""
+    each = f", {takes}{f' to {most}' if most > takes else ''} takes of each" if takes > 1 else ""
     said = f"The judges heard {sentences} sentence{'s' * (sentences != 1)} {voices}{each}"
     if sentences == of:
         return f"{said}."

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 class Report:
     """A bench's result.
 
-    ``headline`` is one number, more is better; ``interval`` its 95 % interval, low and high; ``definition`` the
-    sentence that says what it is. ``rows`` hold the figures after it, each a mapping from column to value;
-    ``machine`` is :meth:`engine.measure.machine.Machine.to_json`. Raises :class:`ValueError` when the headline is not
-    finite: a bench that could not measure must say so by an error.
+    ``headline`` is one number, more is better; ``interval`` its 95 % interval, low and high; ``verdict`` whether what
+    it is measured on keeps its limits (``passes``, ``undecided …``, ``fails …``), empty for a bench without limits;
+    ``definition`` the sentence that says what it is. ``rows`` hold the figures after it, each a mapping from column to
+    value; ``machine`` is :meth:`engine.measure.machine.Machine.to_json`. Raises :class:`ValueError` when the headline
+    is not finite: a bench that could not measure must say so by an error.
     """
 
     bench: str
@@ -24,6 +25,7 @@ class Report:
     definition: str
     rows: tuple[Mapping[str, object], ...]
     machine: Mapping[str, object]
+    verdict: str = ""
 
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, (self.headline, *self.interval))):
@@ -35,6 +37,7 @@ class Report:
             "bench": self.bench,
             "headline": self.headline,
             "interval": list(self.interval),
+            "verdict": self.verdict,
             "definition": self.definition,
             "rows": [dict(row) for row in self.rows],
             "machine": dict(self.machine),
@@ -45,7 +48,8 @@ class Report:
         """A table of the rows under the headline."""
         low, high = self.interval
         lines = [
-            f"{self.bench}: {self.headline:.3g} (95 % interval {low:.3g} to {high:.3g})",
+            f"{self.bench}: {self.headline:.3g} (95 % interval {low:.3g} to {high:.3g}){self.verdict and ', '}"
+            f"{self.verdict}",
             self.definition,
             "",
         ]

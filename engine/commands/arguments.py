@@ -15,6 +15,7 @@ from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.models import catalogue
 from engine.models.base import LANGUAGE, SpeechModel, Voice
+from engine.models.files.releases import RELEASES
 from engine.models.own_voices import own_voice
 from engine.models.shipped_voices import shipped_names
 from engine.reading import read_text, require_regular
@@ -30,6 +31,10 @@ LARGEST_TEXT = 1 << 24
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
 DEFAULT_LANGUAGE_MODEL = next(one.id for one in catalogue.MODELS if one.family == LANGUAGE)
+SOUND_FILE = (
+    "sound file to write: .wav (32-bit float), .flac, .ogg or .mp3, mono; - for WAV on standard output, with messages "
+    "on standard error"
+)
 VOICES = (
     f"shipped voice ({', '.join(shipped_names())}) or a recording; for MegaTTS3, a voice of its folder or a "
     "recording with its latents (.npy) in the same folder"
@@ -46,8 +51,14 @@ def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
     group.add_argument(
         "--model", metavar="ID", default=default or None, help=f"catalogue model (default: {default or DEFAULT_MODEL})"
     )
-    group.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
+    group.add_argument("--folder", default="", help="folder of the checkpoint, or its file, if not the usual one")
     group.add_argument("--variant", default="", help="architecture, if neither folder nor sidecar names it")
+    group.add_argument(
+        "--vocoder",
+        metavar="FOLDER",
+        default="",
+        help="folder of the vocoder of F5-TTS (vocos-mel-24khz) or LLaSA (xcodec2), if not the usual one",
+    )
     group.add_argument("--device", choices=DEVICES, default="auto", help="device (default: %(default)s)")
 
 
@@ -77,7 +88,7 @@ def add_techniques(group: argparse._ArgumentGroup) -> None:
         default=[],
         metavar="NAME[:KNOB=VALUE;…]",
         help=f"technique to use, with knobs that differ from their defaults; repeat for more ({names}; "
-        "'paretone models' lists their knobs). 'weights=NAME' chooses among several drafts, "
+        "'paretone models MODEL' lists those of a model, with knobs). 'weights=NAME' chooses among several drafts, "
         "students or other weights: file name, or beginning of its SHA-256",
     )
 
@@ -215,7 +226,7 @@ def _escaped(text: str) -> str:
 def load(options: argparse.Namespace, session: Session, model: str, variant: str) -> SpeechModel:
     """The model called ``model``, loaded as the arguments say."""
     catalogue.entry(model)
-    return session.load(model, options.folder, variant, options.device)
+    return session.load(model, options.folder, variant, options.device, getattr(options, "vocoder", ""))
 
 
 def setting(options: argparse.Namespace, model: str) -> Setting:
@@ -239,7 +250,9 @@ def sampler_options(options: argparse.Namespace, model: str) -> Mapping[str, obj
     strange = next((name for name in sorted(others) if hasattr(options, name)), None)
     if strange is not None:
         has = ", ".join(f"--{knob.name.replace('_', '-')}" for knob in own.options)
-        raise SettingError(f"--{strange.replace('_', '-')} is not for {own.title}, which has {has}.")
+        error = SettingError(f"--{strange.replace('_', '-')} is not for {own.title}, which has {has}.")
+        error.command = f"paretone models {model}"
+        raise error
     return given(options, own.options)
 
 
@@ -303,10 +316,10 @@ def voice(options: argparse.Namespace, model: str, profile: Profile | None = Non
 def _require_files(chosen: catalogue.CatalogueEntry) -> None:
     """Before anything is said of its voices, which come with the model."""
     if not chosen.available:
-        raise CheckpointError(
-            f"{chosen.title} is not in {chosen.folder}; download it with 'paretone download {chosen.id}', or give "
-            "--folder."
-        )
+        where = f"{chosen.title} is not in {chosen.folder}; "
+        if chosen.id not in RELEASES:
+            raise CheckpointError(f"{where}put its files there, or give --folder.")
+        raise CheckpointError(f"{where}download it with 'paretone download {chosen.id}', or give --folder.")
 
 
 def several_voices(options: argparse.Namespace, model: str) -> tuple[Voice, ...]:

@@ -25,7 +25,7 @@ from engine.measure.machine import describe
 from engine.measure.metrics import metric
 from engine.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
-from engine.setting.take import Metrics
+from engine.setting.take import BUSY_SHARE, Metrics
 
 NAME = "compare"
 SUMMARY = "Compare two settings: print speed and fidelity, write the speech of both."
@@ -38,7 +38,7 @@ EPILOGUE = (
 SIDES = ("A", "B")
 DIFFERENCES = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
 """Those of :class:`engine.setting.take.Metrics` that are measured of B against A."""
-SPREAD = ("real_time_factor", "first_audio_seconds", "seconds")
+SPREAD = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds")
 """Figures of each side that have their own interval."""
 RUNS_PER_REPEAT = 3
 """A, B, and A again: what A differs from itself is what this machine would report for no difference."""
@@ -127,11 +127,12 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     heard = _heard(options.judge, measured, voice, options.device)
     difference_medians = {name: _median([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
     written = _write(place, measured) if place else []
+    notes = [list(dict.fromkeys(note for one in measured for note in one.last[index].notes)) for index in range(2)]
     differences = sides[0].setting.differences(sides[1].setting)
     data = {
         **{
-            name.lower(): {"side": name, **row, "setting": side.setting.to_json()}
-            for name, row, side in zip(SIDES, medians, sides, strict=True)
+            name.lower(): {"side": name, **row, "setting": side.setting.to_json(), "notes": said}
+            for name, row, side, said in zip(SIDES, medians, sides, notes, strict=True)
         },
         "intervals": {name.lower(): _json(spread) for name, spread in zip(SIDES, spreads, strict=True)}
         | {"beside": _json(difference_spreads)},
@@ -168,6 +169,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         lines.append(difference_line(distance, Metrics(**difference_medians), "B against A"))
         lines += _difference_spread(difference_spreads, len(texts))
     lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
+    lines += _busy_lines(measured, medians)
+    lines += [f"{name}: {note}" for name, said in zip(SIDES, notes, strict=True) for note in said]
     lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
     if others:
@@ -249,8 +252,8 @@ def _json(spreads: Mapping[str, Interval | None]) -> dict[str, dict[str, float] 
 
 
 def _medians(rows: list[dict[str, float | None]]) -> dict[str, float | None]:
-    """Median of each figure over the ``rows`` that have it."""
-    return {name: _median([row[name] for row in rows]) for name in rows[0]}
+    """Median of each figure over the ``rows`` that have it; whether the machine was busy in any of them."""
+    return {name: _median([row[name] for row in rows]) for name in rows[0]} | {"busy": any(row["busy"] for row in rows)}
 
 
 def _median(values: list[float | None]) -> float | None:
@@ -350,6 +353,20 @@ def _texts_table(measured: list[_Measured]) -> list[str]:
     return [*table_lines(rows), "", "Medians over the texts:"]
 
 
+def _busy_lines(measured: list[_Measured], medians: list[dict[str, float | None]]) -> list[str]:
+    """How busy other processes were, if they made times doubtful."""
+    runs = [[row for one in measured for row in one.runs[index]] for index in range(len(SIDES))]
+    busy = [sum(bool(row["busy"]) for row in rows) for rows in runs]
+    if not any(busy):
+        return []
+    shares = [100 * (row["other_share"] or 0.0) for row in medians]
+    return [
+        f"Other processes took {shares[0]:.0f} % of the cores during A and {shares[1]:.0f} % during B (medians), and "
+        f"more than {100 * BUSY_SHARE:.0f} % in {sum(busy)} of {sum(map(len, runs))} runs: RTF and TTFA are doubtful; "
+        f"the ratio, in {measured[0].timing.clock}, is less so."
+    ]
+
+
 def _with_spread(value: float | None, spread: Interval | None) -> str | float | None:
     return value if value is None or spread is None else f"{value:.4g} ({spread.low:.3g}–{spread.high:.3g})"
 
@@ -370,6 +387,7 @@ def _sides_table(
                 "side": name,
                 "setting": side.title,
                 "RTF (s/s)": _with_spread(row["real_time_factor"], spread["real_time_factor"]),
+                "RTF in CPU time (s/s)": _with_spread(row["cpu_time_factor"], spread["cpu_time_factor"]),
                 "TTFA (s)": _with_spread(row["first_audio_seconds"], spread["first_audio_seconds"]),
                 "ops ratio": row["ops_ratio"],
                 "synthesis (s)": _with_spread(row["seconds"], spread["seconds"]),

@@ -8,7 +8,7 @@ from engine.commands.result import Result
 from engine.commands.session import Session
 
 NAME = "doctor"
-SUMMARY = "Check this installation: versions, device, sound, fonts, folders, space, packages."
+SUMMARY = "Check this installation: versions, device, sound, fonts, folders, space, plug-ins, packages."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from engine.measure.signal import with_signal_metrics
 from engine.models.base import Synthesis
 from engine.setting.take import Metrics, Take
+from engine.wording import percent
 
 OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
 """Figures of :class:`engine.setting.take.Metrics` that need no baseline."""
@@ -31,6 +32,10 @@ def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
         "text_seconds": measured.text_seconds,
         "backbone_seconds": measured.backbone_seconds,
         "decoder_seconds": measured.decoder_seconds,
+        "cpu_seconds": measured.cpu_seconds,
+        "cpu_time_factor": measured.cpu_time_factor,
+        "other_share": measured.other_share,
+        "busy": measured.busy,
         "evaluations": measured.evaluations,
         "tokens": measured.tokens,
         "target_passes": measured.target_passes,
@@ -44,10 +49,10 @@ def heard_line(row: Mapping[str, float | None]) -> str:
     """Loudness and clipping of a take, as a sentence; ``row`` has the figures of :data:`OF_ITS_OWN`."""
     if row["loudness"] is None:
         return "It is silent."
-    clipped = f"{row['clipping']:.2%} of it clips" if row["clipping"] else "nothing clips"
+    clipped = f"{percent(row['clipping'], 2)} of it clips" if row["clipping"] else "nothing clips"
     return (
         f"Loudness {row['loudness']:.1f} LUFS, true peak {row['true_peak']:.1f} dBTP; {clipped}; "
-        f"{row['silence']:.0%} is silence."
+        f"{percent(row['silence'] or 0.0)} is silence."
     )
 
 
@@ -69,5 +74,5 @@ def difference_line(distance: float | None, metrics: Metrics, of: str) -> str:
     if metrics.pitch_error is not None:
         parts.append(f"F0 error {metrics.pitch_error:.2f} semitones")
     if metrics.voicing_error is not None:
-        parts.append(f"voicing differs in {metrics.voicing_error:.1%} of the frames")
+        parts.append(f"voicing differs in {percent(metrics.voicing_error, 1)} of the frames")
     return f"{of}: {', '.join(parts)}."

@@ -10,8 +10,9 @@ from typing import Any
 from engine.commands import arguments
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
+from engine.models import catalogue
 from engine.session.commands import Prepare
-from engine.training.requests import FineTuningRequest, Trained
+from engine.training.requests import OWN_SENTENCES, FineTuningRequest, Trained, usual_own_sentences
 
 
 def add_speech(parser: argparse.ArgumentParser) -> None:
@@ -28,9 +29,9 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--sentences",
         type=arguments.count,
-        default=0,
         metavar="N",
-        help="sentences that the model says itself in each of its voices, in addition to a manifest (default: 0)",
+        help="sentences that the model says itself in each of its voices, in addition to a manifest (default: none "
+        f"with a manifest and for bundled models, else {OWN_SENTENCES})",
     )
     group.add_argument(
         "--texts", metavar="FILE", help="file of these sentences, one per line; - for standard input (default: made up)"
@@ -68,7 +69,7 @@ def request_values(options: argparse.Namespace) -> dict[str, Any]:
         "model": options.model or arguments.DEFAULT_MODEL,
         "manifest": arguments.path_text(options.manifest),
         "corpus": arguments.path_text(options.corpus),
-        "sentences": options.sentences or len(texts),
+        "sentences": _sentences(options, len(texts)),
         "texts": texts,
         "learning_rate": options.rate,
         "matrix_rate": options.matrix_rate,
@@ -78,6 +79,12 @@ def request_values(options: argparse.Namespace) -> dict[str, Any]:
         "variant": options.variant,
         **arguments.training_request(options),
     }
+
+
+def _sentences(options: argparse.Namespace, texts: int) -> int:
+    if texts or options.sentences is not None or options.manifest is not None:
+        return options.sentences or texts
+    return usual_own_sentences(catalogue.entry(options.model or arguments.DEFAULT_MODEL).bundled)
 
 
 def train(technique: str, request: FineTuningRequest, session: Session) -> Trained:

@@ -12,3 +12,6 @@ class Result:
 
     data: Mapping[str, object]
     text: str = ""
+    problem: str = ""
+    """Why there is only a part of it, as a sentence for standard error; ``""`` for the whole."""
+    exit_code: int = 0

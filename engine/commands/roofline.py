@@ -19,6 +19,7 @@ from engine.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from engine.models.base import Utterance
 from engine.session.commands import MeasureRoofline
 from engine.setting.profile import Profile
+from engine.wording import percent
 
 NAME = "roofline"
 SUMMARY = "Measure the time of each component against the least time that this machine needs for it."
@@ -168,7 +169,7 @@ def _summary(report: RooflineReport) -> str:
     floor = f"The floor is {report.floor * 1e3:.1f} ms; {report.launches:,.0f} launches"
     if not report.measured:
         return f"{floor} take {report.ceilings.launching(report.launches) * 1e3:.0f} ms alone."
-    bounds = ", ".join(f"{name} {share:.0%}" for name, share in shares(report).items() if share >= 0.005)
+    bounds = ", ".join(f"{name} {percent(share)}" for name, share in shares(report).items() if share >= 0.005)
     noise = " The rest is within noise." if report.rest_is_noise else ""
     return (
         f"{floor}. Measured: {report.measured * 1e3:.1f} ms, {report.measured / report.floor:.2f} times the floor. "

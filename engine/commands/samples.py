@@ -48,7 +48,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Speak, judge, compress, and write the page."""
-    from engine.audio.ogg import ogg
+    from engine.audio.sound_file import ogg
     from engine.studies import samples, samples_page
     from engine.studies.store import read_audio
 

@@ -35,10 +35,12 @@ class Session:
         self.terminal.begin()
         return self._here.carry_out(command, hear or self.terminal.hear, self.terminal.cancelled)
 
-    def load(self, model: str, folder: str = "", variant: str = "", device: str = "auto") -> SpeechModel:
+    def load(
+        self, model: str, folder: str = "", variant: str = "", device: str = "auto", vocoder: str = ""
+    ) -> SpeechModel:
         """Load a model in place of the present one."""
         self.terminal.status(f"Loading {model}")
-        self.carry_out(LoadModel(JOB, model, folder, variant, device))
+        self.carry_out(LoadModel(JOB, model, folder, variant, device, vocoder))
         if self._here.model is None:
             raise SettingError("No model is loaded.")
         return self._here.model

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
+from engine.audio.sound_file import write_sound
 from engine.commands import arguments
 from engine.commands.figures import figures, heard_line
-from engine.commands.output import apart, writable
+from engine.commands.output import apart, writable, writable_sound
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
-from engine.errors import SettingError
-from engine.files import write_wav
+from engine.commands.terminal import exit_code as interrupted
+from engine.errors import Cancelled, SettingError
+from engine.failures import exit_code, failure, sentence
+from engine.measure.processor_time import load_line
+from engine.measure.timing import spread
 from engine.models.base import SpeechModel
-from engine.session.commands import Synthesise
+from engine.session.commands import Synthesise, TimeAgain
+from engine.session.events import Event, TakeReady
 from engine.setting.artefact import Artefact
 from engine.setting.evidence import Evidence
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
-from engine.setting.take import Measurements
+from engine.setting.take import Measurements, Take, repeated
 from engine.techniques import find, options_in_force, resolve
+from engine.techniques.base import to_type
 
+TIMES = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
+"""Figures that repeats give intervals of."""
 NAME = "speak"
 SUMMARY = "Synthesise a text with a profile or a setting."
 
@@ -37,13 +46,19 @@ def declare(parser: argparse.ArgumentParser) -> None:
         arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
     arguments.add_sampler(parser)
     arguments.add_text(parser)
-    parser.add_argument("--out", required=True, metavar="FILE", help="WAV file to write (32-bit float, mono)")
+    parser.add_argument("--out", required=True, metavar="FILE", help=arguments.SOUND_FILE)
+    parser.add_argument(
+        "--repeat",
+        type=arguments.at_least(2),
+        metavar="N",
+        help="time the same setting again N times; the take's times are then the medians, with 95 %% intervals",
+    )
     parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: setting and measurements")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Synthesise one text and write it as a WAV file."""
-    text, out = arguments.text(options), writable(options.out)
+    text, out = arguments.text(options), writable_sound(options.out)
     kept = None if options.keep_profile is None else writable(options.keep_profile)
     read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
     apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
@@ -61,33 +76,98 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         profile.check(model.info, resolve(model.info, setting, prepared=False).compatibility if artefacts else None)
     else:
         setting, artefacts = _with_techniques(with_weights(setting, model.info), model, options)
-    take = session.carry_out(Synthesise(JOB, text, voice, setting, artefacts)).take
-    write_wav(out, take.samples, take.sample_rate)
+    spoken = Synthesise(JOB, text, voice, setting, artefacts)
+    take, stopped = _spoken(spoken, session)
+    remarks = write_sound(out, take.samples, take.sample_rate)
+    if options.repeat and stopped is None:
+        take = _timed_again(take, spoken, options.repeat, session)
+    if stopped is not None:
+        kept = None
     if kept is not None:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
     found = figures(take)
+    problem = "" if stopped is None else _problem(take, stopped, out)
+    code = 0
+    if stopped is not None:
+        code = interrupted(stopped.signal) if isinstance(stopped, Cancelled) else exit_code(stopped)
+    notes = [*take.notes, *_on_top(options, setting), *remarks]
     data = {
         "out": str(out),
         "text": text,
         "voice": voice.id,
         **found,
-        "notes": [*take.notes, *_on_top(options, setting)],
+        "repeats": [_times(one) for one in take.repeats],
+        "intervals": {name: asdict(one) for name in TIMES if (one := spread(take, name)) is not None},
+        "unfinished": take.unfinished,
+        "notes": notes,
         "setting": setting.to_json(),
         "checkpoint": model.info.fingerprint,
         "machine": take.machine,
         "profile": None if kept is None else str(kept),
+        **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
     }
     measured = take.measurements
     lines = [
         f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
-        f"RTF {measured.real_time_factor:.3f} ({measured.seconds:.2f} s of synthesis), "
-        f"TTFA {measured.first_audio_seconds:.2f} s, ops ratio {measured.ops_ratio:.3f}, on {model.info.device}.",
+        f"RTF {_figure(take, 'real_time_factor', '{:.3f}')}{_cpu_time(take)}, {measured.seconds:.2f} s of synthesis, "
+        f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s, ops ratio {measured.ops_ratio:.3f}, on "
+        f"{model.info.device}.",
+        *([f"Medians of {len(take.repeats)} repeats, with 95 % intervals."] if take.repeats else []),
+        load_line(measured),
         heard_line(found),
         *_decoding(measured),
-        *(note for note in data["notes"] if note not in session.terminal.cautioned),
+        *(note for note in notes if note not in session.terminal.cautioned),
         *([] if kept is None else [f"Wrote the profile to {kept}."]),
     ]
-    return Result(data, "\n".join(lines))
+    return Result(data, "\n".join(lines), problem, code)
+
+
+def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | None]:
+    """The take, and what ended it before its end. Raises what ended it before anything was finished."""
+    made: list[Take] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, TakeReady):
+            made.append(event.take)
+        else:
+            session.terminal.hear(event)
+
+    try:
+        session.carry_out(command, hear)
+    except Exception as error:
+        if not made:
+            raise
+        return made[-1], error
+    return made[-1], None
+
+
+def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> Take:
+    """``take`` with the medians of a number of ``times``."""
+    again = TimeAgain(JOB, spoken.text, spoken.voice, spoken.setting, spoken.artefacts, take=take.id, times=times)
+    return repeated(take, session.carry_out(again).runs)
+
+
+def _problem(take: Take, stopped: Exception, out: Path) -> str:
+    """Why the file holds a part of the text only, as a sentence."""
+    said = f"{take.unfinished[0].upper()}{take.unfinished[1:]}; wrote them to {out}."
+    return said if isinstance(stopped, Cancelled) else f"{said} {sentence(stopped, Synthesise.activity)}"
+
+
+def _times(measured: Measurements) -> dict[str, float | None]:
+    """One repeat, by the names of metrics."""
+    return {name: getattr(measured, name) for name in (*TIMES, "other_share", "busy")}
+
+
+def _figure(take: Take, name: str, form: str) -> str:
+    """A time with its interval, if there is one."""
+    interval, value = spread(take, name), form.format(getattr(take.measurements, name))
+    return value if interval is None else f"{value} ({form.format(interval.low)} to {form.format(interval.high)})"
+
+
+def _cpu_time(take: Take) -> str:
+    if take.measurements.cpu_time_factor is None:
+        return ""
+    return f", {_figure(take, 'cpu_time_factor', '{:.3f}')} in CPU time"
 
 
 def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
@@ -126,11 +206,14 @@ def _with_techniques(
     for technique, file in from_files():
         path, flag = getattr(options, file.option), f"--{file.option}"
         if path:
-            knobs = arguments.given(options, technique.knobs)
+            # Others of its knobs may have names of sampler options.
+            knobs = arguments.given(options, [knob for knob in technique.knobs if knob.name in file.knobs])
             setting, found = with_file(setting, model, file.option, path, knobs)
             artefacts = (*artefacts, *found)
         elif technique.name in asked:
-            raise SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
+            error = SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
+            error.command = to_type(file.made_by, model.info) if file.made_by else ""
+            raise error
         elif given := next((name for name in file.knobs if hasattr(options, name)), ""):
             raise SettingError(f"--{given.replace('_', '-')} belongs to a {file.noun}: give {flag} too.")
     return setting, artefacts

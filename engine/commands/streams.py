@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import Any
 
 from engine import files
 from engine.errors import PlainError
+from engine.reading import printable
 
 
 def prepare() -> None:
@@ -17,13 +19,16 @@ def prepare() -> None:
     because nobody sees its progress. Raises :class:`PlainError` if standard output is closed, before any work whose
     result would be lost.
     """
+    global _left_to_content
+    _left_to_content = False
     closed = sys.stdout is None
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _fill_closed()
         sys.stdin, sys.stdout = sys.stdin or os.fdopen(0), sys.stdout or os.fdopen(1, "w")
     if sys.stderr is None or sys.stderr is sys.__stderr__:
         encoding = getattr(sys.stderr, "encoding", "utf-8")
-        sys.stderr = io.TextIOWrapper(_MayBeLost(), encoding, errors="backslashreplace", write_through=True)
+        lost: Any = _MayBeLost()
+        sys.stderr = Errors(lost, encoding, errors="backslashreplace", write_through=True)
     if closed:
         raise PlainError("Standard output is closed, so the result would be lost; send it to a file or /dev/null.")
 
@@ -34,6 +39,17 @@ def _fill_closed() -> None:
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(handle)
+
+
+class Errors(io.TextIOWrapper):
+    """Standard error: whoever writes to it, logging and tracebacks included, writes no control characters."""
+
+    def write(self, text: str) -> int:
+        return super().write(printable(text))
+
+    def controls(self, text: str) -> int:
+        """Write ``text`` as it is: control characters of our own."""
+        return super().write(text)
 
 
 class _MayBeLost(io.RawIOBase):
@@ -56,9 +72,22 @@ class _MayBeLost(io.RawIOBase):
             return len(data)
 
 
+_left_to_content = False
+
+
+def leave_to_content() -> None:
+    """From now on, :func:`show` prints on standard error: a file is written to standard output."""
+    global _left_to_content
+    _left_to_content = True
+
+
 def show(text: str) -> None:
     """Print ``text`` on standard output. Raises :class:`PlainError` where it cannot be written, and
     :class:`BrokenPipeError` where the reader has stopped."""
+    text = printable(text)
+    if _left_to_content:
+        print(text, file=sys.stderr)
+        return
     # A Windows pipe may know fewer letters than people write.
     encoding = sys.stdout.encoding or "utf-8"
     try:

@@ -180,9 +180,9 @@ def _status(results: Results) -> Result:
 
 
 def _row(one: SettingResult, results: Results) -> dict[str, object]:
-    from engine.studies.wording import figure_text, setting_title, shown
+    from engine.studies.wording import figure_text, setting_title, shown, takes_text
 
-    row: dict[str, object] = {"setting": setting_title(one), "takes": one.finished}
+    row: dict[str, object] = {"setting": setting_title(one), "takes": takes_text(one)}
     for each in shown(results):
         row[each.label] = figure_text(one.figures.get(each.name))
     if one.problem:
@@ -191,10 +191,10 @@ def _row(one: SettingResult, results: Results) -> dict[str, object]:
 
 
 def _notes(results: Results) -> list[str]:
-    from engine.studies.wording import lost_lines, reference_lines
+    from engine.studies.wording import busy_lines, idle_lines, lost_lines, reference_lines
 
     lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
-    lines += [*reference_lines(results), *lost_lines(results)]
+    lines += [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     if len(results.machines) > 1:
         lines.append(f"Takes are from {len(results.machines)} machines: compare speeds by speed-up, not by RTF.")
@@ -204,11 +204,11 @@ def _notes(results: Results) -> list[str]:
 def _export(results: Results, options: argparse.Namespace) -> Result:
     from engine.listening.listened import listened
     from engine.studies.report import require_no_links, write_report
-    from engine.studies.wording import lost_lines
+    from engine.studies.wording import busy_lines, idle_lines, lost_lines
 
     place = results.folder / "report" if options.out is None else options.out
     require_no_links(results.folder, Path(place))
     written = write_report(results, made_folder(place), listened(options.listening))
-    notes = lost_lines(results)
+    notes = [*lost_lines(results), *busy_lines(results), *idle_lines(results)]
     lines = [*notes, *(f"Wrote {path}" for path in written)]
     return Result({"files": [str(path) for path in written], "notes": notes}, "\n".join(lines))

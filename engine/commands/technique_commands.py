@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from functools import cache
-from importlib import import_module
 from types import ModuleType
 
-from engine.techniques import techniques
+from engine.techniques.registry import brought, registry
 
 
-@cache
 def technique_commands() -> tuple[ModuleType, ...]:
-    """Their modules. One that cannot be imported is named on standard error and left out."""
+    """Their modules. One that cannot be imported, or has the name of another command, is left out."""
+    from engine.commands import OURS
+    from engine.commands.train import BUNDLED
+
+    taken = {"bench", *(one.NAME for one in OURS), *(f"train {one.name}" for one in BUNDLED)}
     found = []
-    for technique in techniques():
-        for name in technique.commands:
-            try:
-                found.append(import_module(name))
-            except Exception as error:  # Whatever a plug-in raises must not take the others down.
-                reason = f"{type(error).__name__}: {error}"
-                print(f"{technique.title}: the command in {name} was left out ({reason}).", file=sys.stderr)
+    for technique, module in brought("commands"):
+        if module.NAME in taken:
+            registry().report(
+                f"{technique.title}: its command {module.NAME!r} was left out: there is one of that name; rename it."
+            )
+            continue
+        taken.add(module.NAME)
+        found.append(module)
     return tuple(found)

@@ -1,4 +1,4 @@
-"""Progress of a running job in a terminal, and cancelling it by Ctrl-C. Standard output is left to results."""
+"""Progress of a running job in a terminal, and cancelling it by Ctrl-C or SIGTERM. Results go to standard output."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
+from engine.commands import streams
 from engine.errors import Cancelled
+from engine.reading import printable
 from engine.session.events import Caution, EngineStatus, Event, Progress
 from engine.session.progress import RemainingTime
+from engine.wording import percent
 
 BAR_WIDTH = 24
+_ERASE = "\r\x1b[K"
 LINES_SHARE = 0.25
 """If lines cannot be overwritten, one is written per this share of progress."""
+LONG_SECONDS = 60.0
+"""What takes longer says so at once."""
 
 
 class Terminal:
@@ -35,6 +41,7 @@ class Terminal:
         self._drawn = False
         self._remaining = RemainingTime()
         self._share = 0.0
+        self._estimated = False
         self.remark = ""
         """Shown after the bar."""
         self.cautioned: set[str] = set()
@@ -54,6 +61,12 @@ class Terminal:
         else:
             self._draw(text)
 
+    def wait(self, text: str) -> None:
+        """Say once what is waited for, however often this is called meanwhile."""
+        self.check()
+        if self._activity != text:
+            self.status(text)
+
     def hear(self, event: Event) -> None:
         """Show what a job of the executor says."""
         if isinstance(event, EngineStatus):
@@ -67,6 +80,7 @@ class Terminal:
         """Start a separate bar for what comes next."""
         self._remaining = RemainingTime()
         self._share = 0.0
+        self._estimated = False
         self.remark = ""
 
     def progress(self, done: int, total: int, left: float | None = None) -> None:
@@ -77,27 +91,31 @@ class Terminal:
         left = estimate if left is None else left
         share = done / total
         if not self._screen:
+            if left is not None and left >= LONG_SECONDS and not self._estimated:
+                # Whoever reads a file would wait for a quarter of it to learn how long it takes.
+                self._write(f"  {share:.0%}{_left(left)}\n")
+                self._estimated = True
             if share >= self._share + LINES_SHARE or self._share < share == 1:
                 self._share = share
-                self._write(f"  {share:.0%}{_left(left)}\n")
+                self._write(f"  {percent(share)}{_left(left)}\n")
             return
         filled = round(BAR_WIDTH * share)
         remark = f", {self.remark}" if self.remark else ""
         self._draw(
-            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {share:4.0%}{_left(left)}  {self._activity}{remark}",
+            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {percent(share):>5}{_left(left)}  {self._activity}{remark}",
         )
 
     def clear(self) -> None:
         """Take the bar away, so that what follows starts on an empty line."""
         if self._drawn:
-            self._write("\r\x1b[K")
+            self._control(_ERASE)
             self._drawn = False
 
     def say(self, text: str) -> None:
         """Write lines that must be read, also where progress is not shown."""
         self.check()
         self.clear()
-        self._stream.write(f"{text}\n")
+        self._stream.write(f"{printable(text)}\n")
         self._stream.flush()
 
     def caution(self, sentence: str) -> None:
@@ -108,33 +126,77 @@ class Terminal:
 
     def _draw(self, text: str) -> None:
         width = shutil.get_terminal_size().columns - 1
-        self._write(f"\r\x1b[K{text[:width]}")
+        self._control(f"{_ERASE}{printable(text)[:width]}")
         self._drawn = True
 
     def _write(self, text: str) -> None:
         if not self._quiet:
-            self._stream.write(text)
+            self._stream.write(printable(text))
+            self._stream.flush()
+
+    def _control(self, text: str) -> None:
+        """Write what has control characters of ours."""
+        if not self._quiet:
+            write = self._stream.controls if isinstance(self._stream, streams.Errors) else self._stream.write
+            write(text)
             self._stream.flush()
 
 
 @contextmanager
 def cancelling() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets; the second one raises :class:`KeyboardInterrupt` at once."""
+    """An event that the first Ctrl-C sets, or the first SIGTERM; the second one raises :class:`KeyboardInterrupt` at
+    once."""
     cancelled = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield cancelled
-        return
 
-    def interrupted(number: int, frame: object) -> None:
+    def cancel() -> None:
         if cancelled.is_set():
             raise KeyboardInterrupt
         cancelled.set()
 
-    before = signal.signal(signal.SIGINT, interrupted)
-    try:
+    with _handling((signal.SIGINT, signal.SIGTERM), cancel):
         yield cancelled
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let SIGTERM raise :class:`KeyboardInterrupt`, as Ctrl-C does; :func:`exit_code` tells them apart."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    global _last_signal
+    _last_signal = signal.SIGINT
+    with _handling((signal.SIGTERM,), interrupt):
+        yield
+
+
+def exit_code(number: int = 0) -> int:
+    """That of a process that was interrupted by the signal ``number``, or by the last one that came, as shells have it:
+    130 after Ctrl-C, 143 after SIGTERM."""
+    return 128 + (number or _last_signal)
+
+
+_last_signal: int = signal.SIGINT
+
+
+@contextmanager
+def _handling(numbers: Sequence[int], handle: Callable[[], None]) -> Iterator[None]:
+    """Call ``handle`` at these signals, which only the main thread is told of."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def arrived(number: int, frame: object) -> None:
+        global _last_signal
+        _last_signal = number
+        handle()
+
+    before = {number: signal.signal(number, arrived) for number in numbers}
+    try:
+        yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _left(seconds: float | None) -> str:

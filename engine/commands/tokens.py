@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from engine import files
+from engine.audio.sound_file import write_sound
 from engine.commands import arguments
-from engine.commands.output import apart, writable
+from engine.commands.output import apart, writable, writable_sound
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.errors import SettingError
 from engine.export.prompts_file import prompts_file
 from engine.fields import is_of
-from engine.files import write_wav
 from engine.models import catalogue
 from engine.reading import parsed_json, read_bytes
 from engine.session.commands import EncodePrompts, HearTokens
@@ -36,12 +36,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_sampler(parser)
     arguments.add_text(parser, required=False)
-    parser.add_argument("--out", required=True, metavar="FILE", help="prompts.json to write; with --tokens, WAV file")
+    parser.add_argument(
+        "--out", required=True, metavar="FILE", help=f"prompts.json to write; with --tokens, {arguments.SOUND_FILE}"
+    )
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Encode a text, or decode tokens."""
-    out = writable(options.out)
+    out = writable(options.out) if options.tokens is None else writable_sound(options.out)
     apart({"--out": out}, {"--tokens": options.tokens, "--text-file": options.text_file, "--voice": options.voice})
     given = None if options.tokens is None else _read(Path(options.tokens))
     if given is None:
@@ -62,10 +64,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         data: dict[str, Any] = {"out": str(out), "voice": voice.id, "prompts": lengths}
         return Result(data, f"Wrote {len(lengths)} {'prompt' if len(lengths) == 1 else 'prompts'} to {out}.")
     heard = session.carry_out(HearTokens(JOB, given[0], text, voice, setting))
-    write_wav(out, heard.samples, heard.sample_rate)
+    remarks = write_sound(out, heard.samples, heard.sample_rate)
     seconds = len(heard.samples) / heard.sample_rate
-    data = {"out": str(out), "voice": voice.id, "tokens": len(given[0]), "seconds": seconds}
-    return Result(data, f"Wrote {seconds:.2f} s of speech to {out}.")
+    data = {"out": str(out), "voice": voice.id, "tokens": len(given[0]), "seconds": seconds, "notes": list(remarks)}
+    return Result(data, "\n".join([f"Wrote {seconds:.2f} s of speech to {out}.", *remarks]))
 
 
 def _read(path: Path) -> tuple[tuple[int, ...], str, object]:

@@ -14,6 +14,7 @@ from engine.export.targets import Order, Target, exporting
 from engine.models.catalogue import F5, entry
 from engine.models.f5.config import VARIANTS
 from engine.setting.profile import Profile
+from engine.techniques.registry import plug_in
 
 if TYPE_CHECKING:
     from engine.export.delivery import Content
@@ -64,8 +65,11 @@ def weights_of(
     profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
 ) -> ExportedWeights | None:
     """Those that the profile runs with in place of the checkpoint's."""
-    for _, module in exporting():
-        found = module.weights(profile, checkpoint, check) if hasattr(module, "weights") else None
+    for one, module in exporting():
+        # A plug-in that is not in use has no say: one that fails must not stop the exports of others.
+        if not hasattr(module, "weights") or (plug_in(one.name) and profile.setting.technique(one.name) is None):
+            continue
+        found = module.weights(profile, checkpoint, check)
         if found is not None:
             return found
     return None

@@ -21,12 +21,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import SettingError
+from engine.errors import PlugInError, SettingError
 from engine.export.accounts import Account, Carried, OptionLedger, whole_line
 from engine.models.catalogue import entry
+from engine.setting.plan import kind_of
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import Technique, foreseen, technique, techniques
+from engine.techniques import Technique, foreseen, technique
+from engine.techniques.registry import brought as modules_of
+from engine.techniques.registry import plug_in, registry
 
 if TYPE_CHECKING:
     from engine.export.delivery import Content
@@ -93,15 +96,25 @@ def checkpoint_folder(profile: Profile, model_folder: str) -> Path:
 
 def exporting() -> Iterator[tuple[Technique, ModuleType]]:
     """The techniques that say something of exports, and their modules."""
-    for one in techniques():
-        if one.exports:
-            yield one, import_module(one.exports)
+    yield from modules_of("exports")
 
 
 def targets() -> tuple[Target, ...]:
     """All of them."""
-    programs = (import_module(f"engine.export.programs.{name}").TARGET for name in PROGRAMS)
-    return (*programs, *(target for _, module in exporting() for target in getattr(module, "TARGETS", ())))
+    found = {one.name: one for one in (import_module(f"engine.export.programs.{name}").TARGET for name in PROGRAMS)}
+    for owner, module in exporting():
+        brought = getattr(module, "TARGETS", ())
+        if not isinstance(brought, tuple) or not all(isinstance(one, Target) for one in brought):
+            registry().report(f"{owner.title}: TARGETS of {module.__name__} must be a tuple of Target; mend it.")
+            continue
+        for target in brought:
+            if target.name in found:
+                registry().report(
+                    f"{owner.title}: its export target {target.name!r} was left out: there is one of that name; "
+                    "rename it."
+                )
+            found.setdefault(target.name, target)
+    return tuple(found.values())
 
 
 def target(name: str) -> Target:
@@ -147,7 +160,16 @@ def _brought(chosen: Target, profile: Profile) -> Iterator[tuple[UsedTechnique, 
     artefacts = {one.fingerprint: one for one in profile.artefacts}
     for one in profile.setting.techniques:
         carry = getattr(modules.get(one.technique), "carried", None)
-        yield one, lacking(chosen, one) if carry is None else carry(chosen, one, artefacts.get(one.artefact))
+        if carry is None:
+            yield one, lacking(chosen, one)
+            continue
+        found = carry(chosen, one, artefacts.get(one.artefact))
+        if not isinstance(found, Carried):
+            raise PlugInError(
+                f"carried of {technique(one.technique).title} gave {kind_of(found)}, but must give a Carried; mend "
+                f"{plug_in(one.technique) or 'it'}."
+            )
+        yield one, found
 
 
 def lacking(chosen: Target, used: UsedTechnique) -> Carried:

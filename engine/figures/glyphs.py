@@ -1,19 +1,22 @@
-"""Styles of points: each name has a colour and a shape, so that nothing depends on colour alone; a point with two
-names is half each. Free of Qt."""
+"""Styles of points: each name has a mark, a colour and a shape, so that nothing depends on colour alone; a point with
+two names is half each. Free of Qt."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+HUES = ("blue", "orange", "green", "purple", "yellow", "violet", "red")
+"""Names of the colours below, each in the same place of every palette."""
 SERIES_LIGHT = ("#0b64a8", "#c4520a", "#00795a", "#9c3f80", "#7a6a00")
 SERIES_DARK = ("#6db5f0", "#f2a24b", "#3ecfa0", "#e08fc4", "#e6d84c")
 """After Okabe and Ito, with a contrast of at least 4.5 to the ground of the scheme."""
 MORE_LIGHT = ("#5b4bc4", "#a81f2d")
 MORE_DARK = ("#b3a6ff", "#ff8d95")
-SERIES_ON_ANY = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3f9bd8", "#7f7f7f")
-"""Okabe and Ito's for pages that are read on light and dark grounds alike, with a darker yellow, plus grey."""
+SERIES_ON_ANY = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#7c6ee0", "#d9434f")
+"""Okabe and Ito's for pages that are read on light and dark grounds alike, with a darker yellow, and violet, red."""
 CELLS_LIGHT = ("#e3e8ef", "#0b64a8", "#eda52f")
 CELLS_DARK = ("#2f3743", "#3f93d2", "#f2b84b")
 """Fills of cells: unremarkable, then blue and orange after Okabe and Ito. They also differ in lightness, so that they
@@ -21,6 +24,8 @@ stay apart in grey."""
 FILLED, HOLLOW, DOTTED = "filled", "hollow", "dotted"
 SHAPES = ("circle", "square", "triangle", "diamond", "hexagon", "down")
 """Their number has no common factor with that of the colours, so that no two of 42 names look alike."""
+DERIVED_SHAPES = ("right", "left", "plus", "cross")
+"""Shapes of marks that follow from a name alone, so that none looks like a declared one."""
 STAR = "star"
 """Glyph of points without a name."""
 _CORNERS = {
@@ -29,11 +34,36 @@ _CORNERS = {
     "down": (3, -math.pi / 2, 1.3),
     "diamond": (4, 0.0, 1.28),
     "hexagon": (6, 0.0, 1.1),
+    "right": (3, 0.0, 1.3),
+    "left": (3, math.pi, 1.3),
 }
 """Number of corners, the angle of the first, and how far out they are, so that all shapes look equally large."""
 _STAR_OUTER, _STAR_INNER = 1.35, 0.45
+_ARM = 0.42
+"""Half the width of the arms of a plus or a cross, whose length is 1.15."""
 _ROUND = 48
 """Corners of a circle of which a slice is wanted."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a name is drawn as, in every palette."""
+
+    hue: str
+    """One of :data:`HUES`."""
+    shape: str
+
+
+def derived_mark(name: str) -> Mark:
+    """The mark of a name that declares none: it follows from the name alone, in every process and release."""
+    digest = hashlib.sha256(name.encode()).digest()
+    return Mark(HUES[digest[0] % len(HUES)], DERIVED_SHAPES[digest[1] % len(DERIVED_SHAPES)])
+
+
+def marks_in_turn(names: Sequence[str]) -> Callable[[str], Mark]:
+    """Marks for names that mean something within one figure only."""
+    known = {name: Mark(HUES[place % len(HUES)], SHAPES[place % len(SHAPES)]) for place, name in enumerate(names)}
+    return known.__getitem__
 
 
 @dataclass(frozen=True)
@@ -52,10 +82,22 @@ def corners(shape: str) -> tuple[tuple[float, float], ...]:
         around = [
             (_STAR_OUTER * (_STAR_INNER if turn % 2 else 1.0), math.radians(90 + 36 * turn)) for turn in range(10)
         ]
+    elif shape in ("plus", "cross"):
+        return _arms(0.0 if shape == "plus" else math.pi / 4)
     else:
         count, first, far = _CORNERS.get(shape, (0, 0.0, 0.0))
         around = [(far, first + turn * 2 * math.pi / count) for turn in range(count)]
     return tuple((far * math.cos(angle), far * math.sin(angle)) for far, angle in around)
+
+
+def _arms(turned: float) -> tuple[tuple[float, float], ...]:
+    """The corners of a plus, ``turned`` by an angle."""
+    found = []
+    for turn in range(4):
+        cos, sin = math.cos(turned + turn * math.pi / 2), math.sin(turned + turn * math.pi / 2)
+        for x, y in ((1.15, -_ARM), (1.15, _ARM), (_ARM, _ARM)):
+            found.append((x * cos - y * sin, x * sin + y * cos))
+    return tuple(found)
 
 
 def part(shape: str, number: int, count: int) -> tuple[tuple[float, float], ...]:
@@ -79,20 +121,18 @@ def part(shape: str, number: int, count: int) -> tuple[tuple[float, float], ...]
 
 
 class Glyphs:
-    """Those of the names that there are; ``plain`` is the colour of points without a name."""
+    """Those of names, by their marks; ``plain`` is the colour of points without a name."""
 
-    def __init__(self, names: Sequence[str], palette: Sequence[str], plain: str) -> None:
-        self._known = {
-            name: (palette[place % len(palette)], SHAPES[place % len(SHAPES)]) for place, name in enumerate(names)
-        }
-        self._plain = plain
+    def __init__(self, mark_of: Callable[[str], Mark], palette: Sequence[str], plain: str) -> None:
+        self._mark_of, self._palette, self._plain = mark_of, dict(zip(HUES, palette, strict=True)), plain
         self._made: dict[tuple[tuple[str, ...], str], Glyph] = {}
 
     def glyph(self, names: tuple[str, ...], look: str = FILLED) -> Glyph:
         """The glyph of a point with these ``names``; the same object for all of them."""
         found = self._made.get((names, look))
         if found is None:
-            colours = tuple(self._known[name][0] for name in names) or (self._plain,)
-            found = Glyph(colours, self._known[names[0]][1] if names else STAR, look)
+            marks = [self._mark_of(name) for name in names]
+            colours = tuple(self._palette[one.hue] for one in marks) or (self._plain,)
+            found = Glyph(colours, marks[0].shape if marks else STAR, look)
             self._made[names, look] = found
         return found

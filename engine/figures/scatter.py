@@ -56,6 +56,8 @@ class Scatter:
     legend: tuple[tuple[Glyph, str], ...] = ()
     level_title: str = ""
     intervals: bool = True
+    doubtful: tuple[int, ...] = ()
+    """Points that other processes on the machine have displaced; each has a dashed ring."""
 
     def scales(self) -> tuple[Scale, Scale]:
         """Scales of the X axis and the Y axis, with room for every point, its intervals and the levels."""

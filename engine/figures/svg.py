@@ -88,6 +88,10 @@ class _Plot:
             f'<path d="{lines}" stroke="{glyph.colours[0]}" opacity=".45"/>',
             *mark(x, y, glyph),
         ]
+        if index in shown.doubtful:
+            parts.append(
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="9" fill="none" stroke="currentColor" stroke-dasharray="3 2"/>'
+            )
         if shown.labels[index]:
             parts.append(label(x + 7, y - 6, shown.labels[index], "start", 11))
         return "\n".join([*parts, "</g>"])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from engine.front_end.abbreviations import TITLES
 from engine.front_end.normalisation import LONGEST_WORD
+from engine.front_end.stopping import may_stop
 
 PIECE_SECONDS = 6.0
 """New speech in one piece; the models were trained on up to ten seconds, prompt included."""
@@ -45,6 +46,7 @@ def chunks(text: str, seconds: Callable[[str], float], budget: float, first_budg
     pending = ""
     queue = sentences(text)[::-1]
     while queue:
+        may_stop()
         piece = queue.pop()
         joined = f"{pending} {piece}" if pending else piece
         if seconds(joined) <= limit:

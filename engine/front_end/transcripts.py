@@ -26,6 +26,7 @@ from engine.front_end.natural.aligning import spelled_words
 from engine.front_end.natural.phonemiser import NaturalPhonemiser
 from engine.front_end.natural.phones import BLANK, PUNCTUATION, timed_phones
 from engine.front_end.timed_phone import TimedPhone
+from engine.wording import percent
 
 PHONE = 0.085
 """Mean seconds of a phone with its share of short pauses."""
@@ -123,7 +124,7 @@ def doubts(heard: Hearing, name: str) -> tuple[str, ...]:
             return (f"{name} does not seem to say its transcript ({of}); {check}.",)
         if heard.covered < LEAST_COVERED:
             return (
-                f"{name} says more than its transcript, whose words fill {heard.covered:.0%} of its "
+                f"{name} says more than its transcript, whose words fill {percent(heard.covered)} of its "
                 f"{heard.audible:.1f} s of speech; {check}.",
             )
         return ()

@@ -30,6 +30,9 @@ def with_baseline_metrics(baseline: Take, take: Take) -> Take:
         raise SettingError(
             "The two takes are not of one text, voice, options, seed and weights: neither is the other's baseline."
         )
+    for one in (baseline, take):
+        if one.unfinished:
+            raise SettingError(f"The take was {one.unfinished}: it cannot be compared.")
     distance, metrics = with_difference(take.metrics, _sounded(baseline), _sounded(take))
     return replace(take, fidelity_to=baseline.id, log_mel_distance=distance, metrics=metrics)
 

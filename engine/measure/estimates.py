@@ -56,18 +56,18 @@ def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> li
     always the same ones, so equal columns have equal intervals.
     """
     clusters = len(columns)
-    values = _statistic(columns[None], statistic)[0]
+    values = statistic_of(columns[None], statistic)[0]
     if clusters == 1:
         lows = highs = values
     else:
-        lows, highs = ends(_drawn(columns, statistic))
+        lows, highs = ends(drawn(columns, statistic))
     words = columns.imag.sum(0).round().astype(int) if statistic == "rate" else np.zeros(len(values), int)
     parts = zip(values.tolist(), lows.tolist(), highs.tolist(), n, words.tolist(), strict=True)
     return [Estimate(value, low, high, count, clusters, said) for value, low, high, count, said in parts]
 
 
-def _drawn(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
-    """(DRAWS, columns): the statistic over each draw of clusters."""
+def drawn(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
+    """The statistic over each draw of clusters, from (clusters, columns): (DRAWS, columns)."""
     clusters = len(columns)
     if statistic == "median":
         # The median of a draw is that of its ranks: which ones are in the middle is the same for all columns.
@@ -78,8 +78,8 @@ def _drawn(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
     return sums.real / sums.imag if statistic == "rate" else sums / clusters
 
 
-def _statistic(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
-    """Over the clusters of (…, clusters, columns)."""
+def statistic_of(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
+    """The statistic over the clusters, from (…, clusters, columns): (…, columns)."""
     if statistic == "median":
         return np.median(columns, axis=1)
     sums = columns.sum(1)

@@ -23,6 +23,9 @@ SHELF = ((1.53512485958697, -2.69169618940638, 1.19839281085285), (1.0, -1.69065
 HIGH_PASS = ((1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621))
 """The two stages of the K-weighting at 48 kHz: numerators and denominators of BS.1770-5, annex 1, tables 1 and 2."""
 
+FULL_SCALE = 1.0 - 2.0**-15
+"""The largest value of 16-bit audio: what is as large or larger is cut off when it is played or written as such."""
+
 OVERSAMPLING = 4
 PEAK_TAPS = 32
 """Input samples that each interpolated sample is made from."""
@@ -87,6 +90,22 @@ def true_peak(samples: np.ndarray) -> float:
         taps = np.sinc(distance) * np.kaiser(2 * PEAK_TAPS + 1, 6.0)[np.round(PEAK_TAPS + 2 * distance).astype(int)]
         highest = max(highest, np.max(np.abs(np.convolve(samples, taps / taps.sum()))))
     return 20.0 * float(np.log10(highest)) if highest > 0 else -np.inf
+
+
+def headroom(samples: np.ndarray) -> float:
+    """The one factor, at most 1, that brings the true peak of mono ``samples`` (n,) within full scale: for playback and
+    for files that end there. Nothing is limited or clipped; files of floats keep the samples."""
+    return min(1.0, FULL_SCALE * 10 ** (-true_peak(samples) / 20))
+
+
+def too_loud(peak: float | None) -> str:
+    """That a take with this true ``peak`` is turned down by :func:`headroom`, as a sentence, or ``""``."""
+    if peak is None or peak <= 0:
+        return ""
+    return (
+        f"The true peak is {peak:.1f} dB above full scale: for playback and in 16-bit files the take is turned down by "
+        "as much; files of floats keep its level."
+    )
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from engine.by_name import by_name
 from engine.measure.estimates import Estimate, Statistic, estimates
 from engine.measure.melody import diversity
-from engine.setting.take import Measurements, Metrics
+from engine.setting.take import BUSY_SHARE, Measurements, Metrics, Timed
+from engine.wording import percent
 
 LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
 
@@ -46,6 +48,8 @@ class Metric:
     """Whether sentences give it in percent."""
     relative: bool = False
     """Whether it is measured against the baseline, which has none itself."""
+    wall_time: bool = False
+    """Whether it is a time on the wall, which other processes lengthen."""
 
     @property
     def label(self) -> str:
@@ -65,6 +69,15 @@ def _heard(name: str) -> Callable[[Measurements, Metrics, float | None], float |
     return lambda measured, heard, distance: getattr(heard, name)
 
 
+class HeardTake(Timed, Protocol):
+    """A take with figures, with its audio or without."""
+
+    @property
+    def metrics(self) -> Metrics: ...
+    @property
+    def log_mel_distance(self) -> float | None: ...
+
+
 METRICS: tuple[Metric, ...] = (
     Metric(
         "real_time_factor",
@@ -73,6 +86,26 @@ METRICS: tuple[Metric, ...] = (
         LOWER,
         statistic="median",
         of=_measured("real_time_factor"),
+        wall_time=True,
+    ),
+    Metric(
+        "cpu_time_factor",
+        "RTF in CPU time",
+        "CPU seconds of the process (all its threads) per second of new audio; on a CPU only. Other processes hardly "
+        "change it. With several threads it is above RTF.",
+        LOWER,
+        statistic="median",
+        of=_measured("cpu_time_factor"),
+    ),
+    Metric(
+        "other_share",
+        "Other processes",
+        f"Share of the cores that other processes took during synthesis. Above {percent(BUSY_SHARE)}"
+        + " a take is marked: its RTF, TTFA and waits are doubtful.",
+        NEITHER,
+        statistic="median",
+        of=_measured("other_share"),
+        percent=True,
     ),
     Metric(
         "speed_up",
@@ -92,6 +125,7 @@ METRICS: tuple[Metric, ...] = (
         "s",
         "median",
         _measured("first_audio_seconds"),
+        wall_time=True,
     ),
     Metric(
         "largest_gap_seconds",
@@ -101,6 +135,7 @@ METRICS: tuple[Metric, ...] = (
         "s",
         "median",
         _measured("largest_gap_seconds"),
+        wall_time=True,
     ),
     Metric(
         "pause_seconds",
@@ -110,6 +145,7 @@ METRICS: tuple[Metric, ...] = (
         "s",
         "median",
         _measured("pause_seconds"),
+        wall_time=True,
     ),
     Metric(
         "text_seconds",
@@ -119,6 +155,7 @@ METRICS: tuple[Metric, ...] = (
         "s",
         "median",
         _measured("text_seconds"),
+        wall_time=True,
     ),
     Metric(
         "backbone_seconds",
@@ -128,6 +165,7 @@ METRICS: tuple[Metric, ...] = (
         "s",
         "median",
         _measured("backbone_seconds"),
+        wall_time=True,
     ),
     Metric(
         "decoder_seconds",
@@ -137,6 +175,7 @@ METRICS: tuple[Metric, ...] = (
         "s",
         "median",
         _measured("decoder_seconds"),
+        wall_time=True,
     ),
     Metric(
         "ops_ratio",
@@ -279,6 +318,15 @@ METRICS: tuple[Metric, ...] = (
         verdict=_said("utmos"),
     ),
     Metric("loudness", "Loudness", "Integrated loudness, ITU-R BS.1770-5.", NEITHER, "LUFS", of=_heard("loudness")),
+    Metric(
+        "true_peak",
+        "True peak",
+        "Highest level, between samples as well (fourfold oversampling, ITU-R BS.1770-5). Above 0 dB a take is turned "
+        "down for playback and for 16-bit files.",
+        NEITHER,
+        "dBTP",
+        of=_heard("true_peak"),
+    ),
     Metric("clipping", "Clipping", "Share of samples at full scale or beyond.", LOWER, of=_heard("clipping")),
     Metric(
         "silence", "Silence", "Share of frames 40 dB below the loudest one of the take.", NEITHER, of=_heard("silence")
@@ -299,3 +347,16 @@ def estimate(name: str, values: Sequence[complex]) -> Estimate:
     """Estimate of the metric called ``name`` from single recordings of different sentences."""
     one, matrix = metric(name), np.array(values)[:, None]
     return estimates(matrix if one.statistic == "rate" else matrix.real, one.statistic, [len(values)])[0]
+
+
+def figure_of(one: Metric, take: HeardTake) -> Estimate | None:
+    """A take's figure; of one that was timed again, times have an interval over the repeats. ``None``: not measured."""
+    if one.of is None:
+        return None
+    if take.repeats and one.statistic == "median":
+        values = [one.of(run, take.metrics, take.log_mel_distance) for run in take.repeats]
+        found = [value for value in values if value is not None]
+        if found:
+            return estimate(one.name, found)
+    value = one.of(take.measurements, take.metrics, take.log_mel_distance)
+    return None if value is None else Estimate(value, value, value, 1, 1)

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.measure.loudness import integrated_loudness, true_peak
+from engine.measure.loudness import FULL_SCALE, integrated_loudness, true_peak
 from engine.setting.take import Metrics
 
-FULL_SCALE = 1.0 - 2.0**-15
-"""The largest value of 16-bit audio: what is as large or larger is cut off when it is played or written as such."""
 FRAME_SECONDS, HOP_SECONDS = 0.02, 0.01
 SILENT_BELOW = -40.0
 """dB of a frame below the loudest one."""

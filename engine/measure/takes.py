@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from engine import device
+from engine.measure.loudness import too_loud
 from engine.measure.signal import with_signal_metrics
 from engine.models.base import Synthesis, Voice
 from engine.setting.setting import Setting
@@ -39,6 +40,7 @@ def make_take(
     """
     measured = synthesis.measurements
     samples = np.ascontiguousarray(synthesis.samples, dtype=np.float32)
+    metrics = with_signal_metrics(samples, synthesis.sample_rate) if listen else Metrics()
     return Take(
         id=name or uuid.uuid4().hex,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -55,8 +57,9 @@ def make_take(
         ),
         trace=synthesis.trace,
         label=label,
-        notes=synthesis.notes,
+        notes=(*synthesis.notes, *filter(None, (too_loud(metrics.true_peak),))),
         machine=machine,
-        metrics=with_signal_metrics(samples, synthesis.sample_rate) if listen else Metrics(),
+        metrics=metrics,
         checkpoint=checkpoint,
+        unfinished=synthesis.unfinished,
     )

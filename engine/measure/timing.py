@@ -19,6 +19,7 @@ import numpy as np
 
 from engine.measure.bootstrap import bootstrap
 from engine.measure.clocks import clock_name, device_kind
+from engine.setting.take import Timed
 
 DRAWS = 4000
 _BASELINE_AGAIN = "\0baseline again"
@@ -159,6 +160,13 @@ def interval(values: Sequence[float], seed: int = 0) -> Interval:
     """Median of ``values`` with its 95 % percentile-bootstrap interval (Efron); equal values give equal intervals."""
     sample = np.asarray(values, dtype=float)
     return Interval(*bootstrap(lambda drawn: np.median(drawn, axis=1), sample, draws=DRAWS, seed=seed))
+
+
+def spread(take: Timed, name: str) -> Interval | None:
+    """The interval of a time, by its name in :class:`Measurements`, over the repeats of ``take``; ``None`` unless there
+    are several."""
+    values = [value for one in take.repeats if (value := getattr(one, name)) is not None]
+    return interval(values) if len(values) > 1 else None
 
 
 def _ratios(baseline: Sequence[float], others: Sequence[float]) -> list[float]:

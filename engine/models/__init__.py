@@ -16,12 +16,14 @@ def load_model(
     device: str = "auto",
     status: Callable[[str], None] = lambda text: None,
     check: Callable[[], None] = lambda: None,
+    vocoder: str = "",
 ) -> SpeechModel:
     """Load a model of the catalogue, from ``folder`` if given, onto ``device`` (``auto``, ``cpu``, ``cuda``, ``mps``).
 
-    ``status`` reports what is being done; ``check`` is called between its parts and may raise to cancel. Raises
+    ``vocoder`` is the folder of its vocoder, for models that have one of their own, if that is not where it usually
+    lies. ``status`` reports what is being done; ``check`` is called between its parts and may raise to cancel. Raises
     :class:`engine.errors.PlainError` that says what is missing or wrong.
     """
     from engine.models.loading import load  # Imports torch: only those who load a model need it.
 
-    return load(model, folder, variant, device, status, check)
+    return load(model, folder, variant, device, status, check, vocoder)

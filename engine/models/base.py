@@ -263,16 +263,41 @@ class Synthesis:
     trace: Trace = field(default_factory=Trace)
     notes: tuple[str, ...] = ()
     """Things the user should know, for example which characters were dropped."""
+    unfinished: str = ""
+    """Why passages are missing, such as ``cancelled after 12 of 126 passages``; ``""`` if none is."""
+    repeats: tuple[Measurements, ...] = ()
+    """Measurements of each repeat, if it was timed again: the times of :attr:`measurements` are their medians then."""
 
 
-def run_to_completion(speech: Generator[Piece, None, Synthesis]) -> Synthesis:
-    """Run a synthesis (:meth:`SpeechModel.synthesise`) to its end and return its result, for callers that do not play
-    its pieces."""
+def finished_part(error: BaseException) -> Synthesis | None:
+    """The passages that were finished before ``error`` ended a synthesis, :class:`Cancelled` and
+    :class:`KeyboardInterrupt` included; ``None`` if there were none."""
+    return getattr(error, _FINISHED, None)
+
+
+def keep_finished_part(error: BaseException, finished: Synthesis) -> None:
+    """Have :func:`finished_part` give ``finished``."""
+    setattr(error, _FINISHED, finished)
+
+
+_FINISHED = "finished_part"
+
+
+def run_to_completion(
+    speech: Generator[Piece, None, Synthesis], play: Callable[[Piece], None] = lambda piece: None
+) -> Synthesis:
+    """Run a synthesis (:meth:`SpeechModel.synthesise`) to its end and return its result; ``play`` gets its pieces. What
+    ``play`` raises ends the synthesis."""
     while True:
         try:
-            next(speech)
+            piece = next(speech)
         except StopIteration as end:
             return end.value
+        try:
+            play(piece)
+        except Exception as error:
+            # Raised again from inside, so that what was finished goes with it.
+            speech.throw(error)
 
 
 @dataclass(frozen=True)
@@ -319,7 +344,7 @@ class SpeechModel(Protocol):
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
         """Speak: yields pieces as they can be played and returns the whole. Raises :class:`PlainError` and
-        :class:`Cancelled`."""
+        :class:`Cancelled`; what was finished until then goes with them, see :func:`finished_part`."""
 
 
 class FlowModel(SpeechModel, Protocol):

@@ -26,6 +26,8 @@ from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from engine.setting.editions import owner_of_voice
 from engine.setting.knobs import NO_VALUES, Knob, Values
 
+WEIGHT_ENDINGS = (".safetensors", ".pt", ".pth", ".ckpt")
+"""Endings of files of weights."""
 F5 = "F5-TTS"
 """The kind of F5-TTS, E2-TTS and F5 mini."""
 
@@ -80,8 +82,12 @@ class CatalogueEntry:
     @property
     def available(self) -> bool:
         """Whether its files are there."""
-        folder = self.folder / self.weights
-        return any(next(folder.glob(f"*{suffix}"), None) for suffix in (".safetensors", ".pt", ".ckpt"))
+        return self.available_in(self.folder)
+
+    def available_in(self, folder: Path) -> bool:
+        """Whether its files are in ``folder``."""
+        place = folder / self.weights
+        return any(next(place.glob(f"*{suffix}"), None) for suffix in WEIGHT_ENDINGS)
 
     def options_with(self, **changes: object) -> Values:
         """All option values: the knobs' defaults, this model's own, then ``changes``."""

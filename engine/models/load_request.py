@@ -31,6 +31,8 @@ class LoadRequest:
     """Status callback."""
     check: Callable[[], None]
     """Is called between the parts, and may raise to cancel."""
+    own_vocoder: str = ""
+    """Folder of the vocoder, if not the usual one."""
 
     def require_folder(self, reason: str) -> None:
         """Raise :class:`CheckpointError` if :attr:`place` is a file; ``reason`` says why that will not do, and what
@@ -56,7 +58,10 @@ class LoadRequest:
 
     @property
     def vocoder_folder(self) -> Path:
-        """The model's vocoder: next to the model where it was put there, else where the catalogue's lies."""
+        """The model's vocoder: the one that was asked for, else next to the model where it was put there, else where
+        the catalogue's lies."""
+        if self.own_vocoder:
+            return Path(self.own_vocoder)
         own = (self.place if self.place.is_dir() else self.place.parent).parent / self.entry.vocoder
         return own if own.is_dir() else self.entry.vocoder_folder
 

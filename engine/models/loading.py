@@ -14,8 +14,10 @@ from engine.errors import CheckpointError
 from engine.models.base import ModelInfo, SpeechModel, TrainedWeights
 from engine.models.catalogue import entry
 from engine.models.files.bundled import require_shipped, verified_meanwhile
+from engine.models.files.releases import RELEASES
 from engine.models.load_request import LoadRequest
 from engine.paths import resource
+from engine.reading import shown
 from engine.setting.plan import imported
 from engine.techniques.registry import lacking
 
@@ -41,16 +43,28 @@ LOADERS: Mapping[str, str] = {
 when they load, so that loading one model does not import the code of the others."""
 
 
+WITH_VOCODER = "f5", "llasa"
+"""Loaders of models whose releases have the vocoder in a folder of its own."""
+
+
 def load(
-    model: str, folder: str, variant: str, device: str, status: Callable[[str], None], check: Callable[[], None]
+    model: str,
+    folder: str,
+    variant: str,
+    device: str,
+    status: Callable[[str], None],
+    check: Callable[[], None],
+    vocoder: str = "",
 ) -> SpeechModel:
     """See :func:`engine.models.load_model`."""
     chosen = entry(model)
     place = Path(folder) if folder else chosen.folder
     if not place.exists():
-        raise CheckpointError(
+        error = CheckpointError(
             f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
         )
+        error.command = f"paretone download {chosen.id}" if chosen.id in RELEASES and not folder else ""
+        raise error
     torch.set_num_threads(devices.thread_count())
     # As speech takes shape, activations decay to numbers so small that processors compute with them in microcode: the
     # input convolutions of late steps took three times as long. Nothing audible is that small.
@@ -58,7 +72,9 @@ def load(
     devices.keep_freed_memory()
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
-    request = LoadRequest(chosen, place, variant, on, status, check)
+    if vocoder and (chosen.bundled or chosen.loader not in WITH_VOCODER):
+        raise CheckpointError(f"{chosen.title} comes with its vocoder; leave out {shown(vocoder)}.")
+    request = LoadRequest(chosen, place, variant, on, status, check, vocoder)
     require_parts_shipped = verified_meanwhile(
         (*map(place.joinpath, PARTS), request.vocoder_folder, resource(*DECODER))
     )

@@ -9,8 +9,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from engine.errors import CheckpointError
 from engine.models.minis.natural.vocoder import LatentVocoder
 from engine.models.networks.vocos import Vocos
+
+BIGVGAN_WEIGHTS = "bigvgan_generator.pt"
 
 
 class Vocoder(Protocol):
@@ -26,4 +29,9 @@ def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Callab
     if LatentVocoder.is_at(folder):
         check()
         return LatentVocoder.load(folder, device)
+    if (folder / BIGVGAN_WEIGHTS).is_file():
+        raise CheckpointError(
+            f"{folder} holds a BigVGAN, which Paretone does not have; give the folder of vocos-mel-24khz, and a "
+            "checkpoint that was trained for it."
+        )
     return Vocos.load(folder, device, check)

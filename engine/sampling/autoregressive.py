@@ -23,7 +23,8 @@ class Request:
     """A request to a decoding loop: the prompt, and the number of tokens.
 
     ``embedded`` (1, prompt, hidden) has the ``positions`` (prompt,), the tokens to come from ``first_position`` on.
-    Before ``minimum`` tokens no stop id can come, after ``maximum`` decoding ends without one.
+    Before ``minimum`` tokens no stop id can come, after ``maximum`` decoding ends without one. Where the ``length`` is
+    known beforehand, nothing but a stop id can come after that many tokens.
     """
 
     embedded: Tensor
@@ -37,6 +38,7 @@ class Request:
     shared: int = 0
     """Number of the prompt's first elements shared by all requests of the same voice; see
     :mod:`engine.sampling.prefixes`."""
+    length: int | None = None
 
 
 @dataclass(frozen=True)
@@ -126,13 +128,16 @@ def after_prompt(model: TokenScorer, request: Request, tokens: int) -> Reader:
     return reader
 
 
-def mask_stops(logits: Tensor, model: TokenScorer, request: Request, tokens: int) -> Tensor:
-    """``logits`` (n, ids), the last row's after ``tokens`` tokens, with −∞ at stop ids that come too early; in
-    place."""
-    early = request.minimum - (tokens - len(logits) + 1)
+def within_length(logits: Tensor, model: TokenScorer, request: Request, tokens: int) -> Tensor:
+    """``logits`` (n, ids), the last row's after ``tokens`` tokens, with −∞ at stop ids that come too early, and at
+    codes that come too late; in place."""
+    first = tokens - len(logits) + 1
+    early = request.minimum - first
     if early > 0:
         end = None if request.masked_stops is None else model.codes + request.masked_stops
         logits[:early, model.codes : end] = -math.inf
+    if request.length is not None and request.length <= tokens:
+        logits[max(request.length - first, 0) :, : model.codes] = -math.inf
     return logits
 
 
@@ -155,7 +160,7 @@ def decode(
         with torch.inference_mode():
             if reader is None:
                 reader = after_prompt(model, request, request.maximum)
-            logits = mask_stops(reader.logits(tokens, 1), model, request, len(tokens))
+            logits = within_length(reader.logits(tokens, 1), model, request, len(tokens))
             token = draw(sampler.probabilities(logits, tokens)[0], uniforms())
         stopped = token >= model.codes
         if not stopped:

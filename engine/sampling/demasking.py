@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 import torch
@@ -69,6 +69,50 @@ class Predictor(Protocol):
         """Scores (codebooks, last − first, entries) of the frames from ``first`` to ``last`` of ``codes`` (codebooks,
         frames), guided: log-probabilities, or what differs from them by a constant in each cell. The last entry is the
         mask."""
+
+
+class CanvasRun(Predictor, Protocol):
+    """All passes of a network over one canvas: what :attr:`engine.setting.plan.MaskedPlan.run` returns. The easiest way
+    to one is to derive from :class:`engine.models.kernels.fused_masked.MaskedRun`, which computes whole passes; the
+    roofline takes only such ones apart."""
+
+    operations: float
+    """Matrix and attention products of all passes so far; see
+    :meth:`engine.models.kernels.masked_rows.MaskedRequest.operations`."""
+
+    def begin_block(self) -> None:
+        """Called before the first pass of every block but the first: what is kept between passes may have changed."""
+
+    def rows_of(self, guide: Guide) -> int:
+        """Mean number of rows that the network computes in a pass that is guided so: the prompt's and the canvas's, of
+        both branches. It plans how many steps fit before playback would pause."""
+
+    def rows_of_last(self, guide: Guide) -> int:
+        """Number of rows of the last pass, which was guided so."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """The cells that a step may commit, as a :data:`Schedule` sees them."""
+
+    cells: int
+    """Their number."""
+    planned: int
+    """Number of codes that the model's own schedule commits at this step."""
+    steps: int
+    """Number of steps that are left, this one included; the last one commits everything."""
+    _scores: Callable[[], Tensor]
+
+    @cached_property
+    def log_probabilities(self) -> Tensor:
+        """Log-probabilities (cells, codes) of the codes of each cell that is still masked, after guidance; the cells in
+        the order in which they would be committed. On a GPU, reading them waits for the pass."""
+        return self._scores().log_softmax(dim=-1)
+
+
+Schedule = Callable[[Open], int]
+"""How many codes a step commits, of the cells that are still masked: at least 1, at most all of them. Called once per
+step of a block but its last, in order."""
 
 
 class CanvasNoise(Protocol):
@@ -171,22 +215,27 @@ def demask(
     guide: Callable[[int], Guide] = lambda step: Guide.BOTH,
     check: Callable[[], None] = lambda: None,
     still: Callable[[int], int] | None = None,
+    schedule: Schedule | None = None,
 ) -> Iterator[int]:
     """Fill in ``block`` of ``canvas``: yields the number of each step, from ``first_step``, when its codes are there.
 
     Steps that would commit nothing, at the end of a short block, are left out; the scores that upstream computes there
     are not used. ``check`` is called before every step; what it raises is passed on. ``still`` is asked before every
     step but the first, with the number of those that were done in this block, how many more there may be: where it says
-    fewer than were planned, the rest is committed in as many.
+    fewer than were planned, the rest is committed in as many. ``schedule`` decides how many codes each step commits;
+    the number of steps stays the greatest that there may be.
     """
     codes, order, probability = (
         one[:, block.start : block.end] for one in (canvas.codes, canvas.order, canvas.probability)
     )
     plan, step = CommitPlan(codes.numel(), block.steps, rules.shift), first_step
+    end = first_step + block.steps
     while plan.steps:
         check()
         if still is not None and step > first_step:
-            plan.shorten(still(step - first_step))
+            further = still(step - first_step)
+            plan.shorten(further)
+            end = min(end, step + max(further, 1))
         count = plan.next()
         scores = predictor.scores(canvas.codes, block.start, block.end, guide(step))
         code, log_probability, likeliest = candidates(
@@ -194,6 +243,8 @@ def demask(
         )
         sure = confidence(likeliest, rules, partial(noise.positions, step, *codes.shape))
         sure = sure.masked_fill(codes != canvas.mask, -math.inf)
+        if schedule is not None:
+            count = _decided(schedule, plan, count, end - step, scores, sure)
         places = sure.flatten().topk(count).indices
         row, column = places // block.frames, places % block.frames
         codes[row, column] = code.flatten()[places]
@@ -201,3 +252,17 @@ def demask(
         order[row, column] = step
         yield step
         step += 1
+
+
+def _decided(schedule: Schedule, plan: CommitPlan, planned: int, steps: int, scores: Tensor, sure: Tensor) -> int:
+    """Number of codes that ``schedule`` commits at the first of the ``steps`` that are left, where ``plan`` would
+    commit ``planned``; changes the plan accordingly."""
+    cells = planned + plan.left
+
+    def in_order() -> Tensor:
+        places = sure.flatten().topk(cells).indices
+        return scores[..., :-1].flatten(0, 1)[places].float()
+
+    count = schedule(Open(cells, planned, steps, in_order)) if steps > 1 else cells
+    plan.instead(planned, count)
+    return count

@@ -58,6 +58,23 @@ class CommitPlan:
         self._share += (1.0 - self._share) / len(self._counts)
         return self._counts.pop(0)
 
+    def instead(self, planned: int, count: int) -> None:
+        """The step for which :meth:`next` gave ``planned`` commits ``count`` codes. More are taken from the end of the
+        schedule; fewer leave the rest to a step after its end, or to the last one."""
+        if count < planned:
+            self._counts = self._counts or [0]
+            self._counts[min(self.steps, len(self._counts) - 1)] += planned - count
+        more = max(count - planned, 0)
+        for place in reversed(range(len(self._counts))):
+            taken = min(more, self._counts[place])
+            self._counts[place] -= taken
+            more -= taken
+
+    @property
+    def left(self) -> int:
+        """Number of codes that the remaining steps commit."""
+        return sum(self._counts)
+
     def shorten(self, steps: int) -> None:
         """Take at most ``steps`` more, at least one: they divide the rest of the schedule equally."""
         steps = max(steps, 1)

@@ -62,10 +62,10 @@ class Layered(Protocol):
 
 
 class Evaluator(Protocol):
-    """One passage's evaluations, in order."""
+    """One passage's evaluations, in order: what :attr:`engine.setting.plan.FlowPlan.evaluator` returns for each."""
 
     def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
-        """Velocities of all branches of ``run``, (rows, frames, bands)."""
+        """Velocities of all branches of ``run``, (branches, frames, bands), at ``state``, (1, frames, bands)."""
 
     def operations(self, evaluation: int, counts: OperationCounts) -> float:
         """Operations of the finished evaluation, if a whole one costs ``counts``."""

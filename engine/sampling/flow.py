@@ -19,6 +19,11 @@ Velocity = Callable[[Tensor, int], Tensor]
 Follow = Callable[[Tensor, Tensor, int], Tensor]
 """A sampler's single step: from a state, its velocity and the step's number to the next state."""
 
+Combine = Callable[[Tensor, int], Tensor]
+"""From the velocities of the branches that ran, (branches, frames, bands), the one that knows most first, and the
+number of the evaluation to the velocity that the sampler follows, (1, frames, bands). Called once per evaluation, in
+order."""
+
 
 def sampling_grid(steps: int, spacing: str = "epss", sway: float = -1.0) -> np.ndarray:
     """:func:`engine.sampling.schedules.time_grid` with torch's cosine, as in the official grid."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from engine.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, mask_stops
+from engine.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, within_length
 from engine.sampling.tokens import TokenSampler, draw
 from engine.sampling.verification import Rule, Verification
 
@@ -75,7 +75,7 @@ def _draft(
     sequence = list(tokens)
     proposals: list[Tensor] = []
     while len(proposals) < wanted:
-        logits = mask_stops(drafter.logits(sequence, 1), drafter.model, request, len(sequence))
+        logits = within_length(drafter.logits(sequence, 1), drafter.model, request, len(sequence))
         proposals.append(sampler.probabilities(logits, sequence)[0])
         sequence.append(draw(proposals[-1], uniforms()))
         if sequence[-1] >= drafter.model.codes:
@@ -92,7 +92,7 @@ def _check(
     ends = bool(drafted) and drafted[-1] >= reader.model.codes
     sequence = [*tokens, *(drafted[:-1] if ends else drafted)]
     rows = len(sequence) - len(tokens) + 1
-    logits = mask_stops(reader.logits(sequence, rows), reader.model, request, len(sequence))
+    logits = within_length(reader.logits(sequence, rows), reader.model, request, len(sequence))
     return sampler.probabilities(logits, sequence)
 
 

@@ -22,6 +22,9 @@ from engine.setting.take import DemaskedPassage
 if TYPE_CHECKING:
     from engine.setting.profile import Profile
 
+REPEATS = 5
+"""How often a take is timed again, if nothing else is said."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -44,8 +47,8 @@ class Command:
 
 @dataclass(frozen=True)
 class LoadModel(Command):
-    """Load a model of the catalogue. ``folder`` and ``variant`` override the catalogue's; ``device`` is ``auto``,
-    ``cpu``, ``cuda`` or ``mps``."""
+    """Load a model of the catalogue. ``folder``, a folder or a file of weights, ``variant`` and ``vocoder``, the folder
+    of one, override the catalogue's; ``device`` is ``auto``, ``cpu``, ``cuda`` or ``mps``."""
 
     activity = "loading the model"
     carried_out_by = "engine.session.jobs.models:load_model"
@@ -54,6 +57,7 @@ class LoadModel(Command):
     folder: str = ""
     variant: str = ""
     device: str = "auto"
+    vocoder: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,18 @@ class MakeTake(Synthesise):
 
     activity = "making a take"
     carried_out_by = "engine.session.jobs.synthesis:make_take_for_later"
+
+
+@dataclass(frozen=True)
+class TimeAgain(Synthesise):
+    """Time the ``take`` with this id, which was made so, again a number of ``times``. Nothing is heard of it. Ends with
+    :class:`~engine.session.events.TimedAgain`."""
+
+    activity = "timing again"
+    carried_out_by = "engine.session.jobs.synthesis:time_again"
+
+    take: str = ""
+    times: int = REPEATS
 
 
 @dataclass(frozen=True)

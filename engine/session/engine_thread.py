@@ -247,8 +247,8 @@ class EngineThread:
             self._device_lost = self._executor is not None and failures.is_device_lost(error)
             device = self._executor.device if self._executor else "cpu"
             sentence = failures.sentence(error, command.doing, device, "The engine continues; details are in the log.")
-            candidates = error.candidates if isinstance(error, CheckpointError) else ()
-            return JobFailed(command.job, sentence, failures.details(error), candidates)
+            choices = (error.candidates, error.files) if isinstance(error, CheckpointError) else ((), ())
+            return JobFailed(command.job, sentence, failures.details(error), *choices)
 
     def _recover(self) -> None:
         """Load the model again after its device was lost."""

@@ -16,7 +16,7 @@ from engine.models.families.official_ids import OfficialIds, OfficialPrompt
 from engine.sampling.operations import OperationCounts
 from engine.setting.artefact import Artefact
 from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.take import Take, Trace
+from engine.setting.take import Measurements, Take, Trace
 from engine.views.figure import Figure
 
 if TYPE_CHECKING:
@@ -148,6 +148,14 @@ class TakeMade(Event):
 
     take: Take
     artefacts: tuple[Artefact, ...] = ()
+
+
+@dataclass(frozen=True)
+class TimedAgain(Event):
+    """The take ``take`` was timed again: the measurements of each run."""
+
+    take: str
+    runs: tuple[Measurements, ...]
 
 
 @dataclass(frozen=True)
@@ -285,11 +293,13 @@ class JobFailed(Event):
     """The job failed; ``sentence`` says why and what to do, ``details`` is a traceback for the log or ``""``.
 
     ``candidates`` are architectures of which the user has to choose one: the job then succeeds with it as the
-    ``variant`` of :class:`~engine.session.commands.LoadModel`."""
+    ``variant`` of :class:`~engine.session.commands.LoadModel`. ``files`` are files of weights, the newest first, of
+    which one has to be chosen as its ``folder``."""
 
     sentence: str
     details: str = ""
     candidates: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,16 @@ class Executor:
         """Device of the model, loaded or not."""
         self.machine = describe().line
         """The machine in a line."""
-        self._loaded: LoadModel | None = None
+        self.loaded: LoadModel | None = None
         """Command that loaded :attr:`model`."""
 
     @property
     def ready(self) -> EngineReady:
         """The event that describes the ready engine."""
         there, threads = device.available(), torch.get_num_threads()
-        title = f"CPU, {threads} thread{'s' * (threads != 1)}" if self.device == "cpu" else device.title(self.device)
+        title = device.title(self.device)
+        if self.device == "cpu":
+            title += f", {threads} thread{'s' * (threads != 1)}"
         return EngineReady(0, self.device, there, self.machine, computing(there, title))
 
     def carry_out(
@@ -77,10 +79,11 @@ class Executor:
             device=chosen,
             status=observer.status,
             check=observer.check,
+            **({"vocoder": command.vocoder} if command.vocoder else {}),
         )
         observer.check()
         replaces = self.model is not None
-        self.model, self.device, self._loaded = model, chosen, command
+        self.model, self.device, self.loaded = model, chosen, command
         if replaces:
             self.tidy()
         return model.info
@@ -98,7 +101,7 @@ class Executor:
 
     def recover(self, post: Post) -> None:
         """Load the model again after its device was lost: there if it answers again, else on the processor."""
-        lost, command = self.device, self._loaded
+        lost, command = self.device, self.loaded
         if self.model is None or command is None:
             return
         self._let_go()

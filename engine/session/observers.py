@@ -185,6 +185,23 @@ class MeasuringObserver(JobObserver):
         self.check()
 
 
+class RepeatingObserver(JobObserver):
+    """Follows a synthesis that is repeated: its progress is counted in hundredths of each run."""
+
+    def __init__(self, job: RunningJob, times: int) -> None:
+        super().__init__(job)
+        self._times = times
+        self.done = 0
+        """Number of finished runs."""
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far all runs are."""
+        self.check()
+        share = min(1.0, report.steps_done / report.steps_in_all)
+        text = f"Repeat {self.done + 1} of {self._times}"
+        self.advance(100 * self.done + int(100 * share), 100 * self._times, text)
+
+
 class StudyObserver(JobObserver):
     """Follows a study: see :class:`engine.studies.running.StudyFollower`. Its progress is counted in takes and such."""
 

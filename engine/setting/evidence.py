@@ -20,8 +20,9 @@ from engine.setting.take import Take
 class Evidence:
     """Measurements of a profile's setting, and their device.
 
-    ``metrics`` are named numbers: ``real_time_factor``, ``first_audio_seconds``, ``ops_ratio``, ``speed_up`` (over the
-    baseline, by real-time factor), ``log_mel_distance`` (to the baseline), ``streaming_difference`` (decibels; of
+    ``metrics`` are named numbers: ``real_time_factor``, ``cpu_time_factor``, ``other_share`` (of the cores, taken by
+    other processes meanwhile), ``first_audio_seconds``, ``ops_ratio``, ``speed_up`` (over the baseline, by real-time
+    factor), ``log_mel_distance`` (to the baseline), ``streaming_difference`` (decibels; of
     decoders that do not stream exactly), and those of :class:`engine.setting.take.Metrics`.
     """
 
@@ -44,6 +45,9 @@ class Evidence:
         }
         if baseline is not None and measured.real_time_factor > 0:
             metrics["speed_up"] = baseline.measurements.real_time_factor / measured.real_time_factor
+        for name in ("cpu_time_factor", "other_share"):
+            if (value := getattr(measured, name)) is not None:
+                metrics[name] = value
         if take.log_mel_distance is not None:
             metrics["log_mel_distance"] = take.log_mel_distance
         if measured.streaming_difference is not None:

@@ -7,19 +7,20 @@ and hence never meets a take that is being saved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from engine import files
-from engine.database import AUDIO, AUDIO_NAME, Database, json_text
+from engine.database import AUDIO, AUDIO_NAME, Database, json_text, texts_of
 from engine.errors import LibraryError
+from engine.fields import record
 from engine.models.own_voices import without_folder
 from engine.reading import parsed_json, require_regular, shown
 from engine.setting.setting import Setting, setting_of
-from engine.setting.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace
+from engine.setting.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace, repeated
 
 DATABASE = "takes.sqlite"
 
@@ -47,6 +48,10 @@ _MIGRATIONS: tuple[str, ...] = (
     """,
     "ALTER TABLE takes ADD COLUMN metrics TEXT NOT NULL DEFAULT '{}'",
     "ALTER TABLE takes ADD COLUMN checkpoint TEXT NOT NULL DEFAULT ''",
+    """
+    ALTER TABLE takes ADD COLUMN unfinished TEXT NOT NULL DEFAULT '';
+    ALTER TABLE takes ADD COLUMN repeats TEXT NOT NULL DEFAULT '[]';
+    """,
 )
 """Statements that lead from each schema version to the next; a new version appends to them and changes none."""
 SCHEMA = len(_MIGRATIONS)
@@ -54,7 +59,7 @@ _SUMMARY = (
     "id, created, text, voice, setting, sample_rate, frames, measurements, label, starred, fidelity_to, "
     "log_mel_distance, notes, machine, "
 )
-_LATER = (("metrics", 2, "'{}'"), ("checkpoint", 3, "''"))
+_LATER = (("metrics", 2, "'{}'"), ("checkpoint", 3, "''"), ("unfinished", 4, "''"), ("repeats", 4, "'[]'"))
 """Columns that came later: the schema version from which takes have them, and what takes without them have."""
 
 
@@ -79,6 +84,8 @@ class TakeSummary:
     machine: str = ""
     metrics: Metrics = field(default_factory=Metrics, repr=False)
     checkpoint: str = ""
+    unfinished: str = ""
+    repeats: tuple[Measurements, ...] = field(default=(), repr=False)
 
     @property
     def seconds(self) -> float:
@@ -117,12 +124,18 @@ class Library(Database):
 
     # --- Reading --------------------------------------------------------------------------------------------------
     def summaries(
-        self, model: str = "", starred: bool | None = None, words: str = "", limit: int | None = None
+        self,
+        model: str = "",
+        starred: bool | None = None,
+        words: str = "",
+        limit: int | None = None,
+        *,
+        unfinished: bool = True,
     ) -> tuple[TakeSummary, ...]:
         """Takes without their audio, newest first.
 
         Those of ``model``, with or without a star, and with every one of ``words`` in label, text or voice, where these
-        are given; at most ``limit``.
+        are given; at most ``limit``. ``unfinished``: with those that passages are missing of.
         """
         conditions: list[str] = []
         values: list[object] = []
@@ -140,7 +153,8 @@ class Library(Database):
         query = f"SELECT {self._columns} FROM takes{where} ORDER BY created DESC, id DESC LIMIT ?"
         rows = self._rows(query, (*values, -1 if limit is None else limit))
         with self._problems("read"):
-            return tuple(_summary(row) for row in rows)
+            found = tuple(_summary(row) for row in rows)
+        return found if unfinished else tuple(one for one in found if not one.unfinished)
 
     def summary(self, take: str) -> TakeSummary:
         """The take ``take`` without its audio."""
@@ -208,6 +222,8 @@ class Library(Database):
             take.machine,
             json_text(asdict(take.metrics)),
             take.checkpoint,
+            take.unfinished,
+            json_text([asdict(one) for one in take.repeats]),
         )
         with self._problems("written"), self._writing():
             if take.id in self:
@@ -236,6 +252,17 @@ class Library(Database):
         self._change(take, "metrics = ?", json_text(asdict(metrics)))
         return self.summary(take)
 
+    def repeat(self, take: str, runs: Sequence[Measurements]) -> TakeSummary:
+        """Keep the measurements of the take ``take`` timed again in ``runs``, with those of earlier repeats."""
+        known = repeated(self.summary(take), runs)
+        self._change(
+            take,
+            "measurements = ?, repeats = ?",
+            json_text(asdict(known.measurements)),
+            json_text([asdict(one) for one in known.repeats]),
+        )
+        return self.summary(take)
+
     def delete(self, take: str) -> None:
         """Forget the take ``take``, audio included."""
         with self._problems("written"):
@@ -260,7 +287,7 @@ _TRACE = ("step_seconds", "chunk_texts", "chunk_seconds", "computed")
 
 def _summary(row: tuple) -> TakeSummary:
     one, created, text, voice, setting, rate, frames, measured, label, starred, fidelity, distance, *rest = row
-    notes, machine, metrics, checkpoint = rest
+    notes, machine, metrics, checkpoint, unfinished, repeats = rest
     return TakeSummary(
         one,
         created,
@@ -269,15 +296,17 @@ def _summary(row: tuple) -> TakeSummary:
         setting_of(setting),
         rate,
         frames,
-        Measurements(**parsed_json(measured)),
+        record(Measurements, parsed_json(measured)),
         label,
         bool(starred),
         fidelity,
         distance,
-        tuple(parsed_json(notes)),
+        texts_of(notes),
         machine,
-        Metrics(**parsed_json(metrics)),
+        record(Metrics, parsed_json(metrics)),
         checkpoint,
+        unfinished,
+        tuple(Measurements(**one) for one in parsed_json(repeats)),
     )
 
 

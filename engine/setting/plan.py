@@ -8,13 +8,21 @@ that the family imports and calls when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import math
+import re
+import traceback
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from engine.errors import SettingError
-from engine.sampling.guidance import Saturation, Strength, most_branches
+from engine.errors import Cancelled, PlainError, PlugInError, SettingError
+from engine.failures import is_device_lost, is_out_of_memory
+from engine.reading import shortened, shown
+from engine.sampling.guidance import BRANCHES, Saturation, Strength, most_branches
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 
@@ -22,8 +30,11 @@ if TYPE_CHECKING:
     from engine.models.base import DraftWeights, IntervalWeights, StudentWeights, WeightSet
     from engine.sampling.operations import OperationCounts
 
+NOTHING_SKIPPED, NOTHING_TO_SKIP = "Nothing was skipped", "Nothing is skipped"
+"""Begin the notes of takes in which a technique saved nothing, as only a run could tell, or as is known beforehand."""
 WHOLE = "_all"
 """Ends the names of precisions in which the whole network computes, and not only its products and attention."""
+PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{WHOLE}", f"float16{WHOLE}")
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,8 @@ class Part:
 
     target: str
     arguments: tuple[tuple[str, Any], ...] = ()
+    owner: str = field(default="", compare=False)
+    """The plug-in that it is of, for messages, as :func:`engine.techniques.resolve` fills in; ``""``: ours."""
 
     @classmethod
     def of(cls, target: str, **arguments: Any) -> Part:
@@ -43,8 +56,52 @@ class Part:
 
     def make(self, *given: Any) -> Any:
         """Import the function and call it with what the family gives, and the arguments. Raises
-        :class:`SettingError` if there is no such function."""
-        return imported(self.target)(*given, **dict(self.arguments))
+        :class:`SettingError` if there is no such function, and :class:`PlugInError` if a plug-in's fails."""
+        with self.blamed():
+            try:
+                function = imported(self.target)
+            except SettingError as error:
+                if not self.owner:
+                    raise
+                raise PlugInError(f"{str(error).partition('; ')[0]}; do without it, or mend {self.owner}.") from error
+            return function(*given, **dict(self.arguments))
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Turn unexpected errors of a plug-in's part into :class:`PlugInError` with its name; ours pass."""
+        try:
+            yield
+        except (PlainError, Cancelled):
+            raise
+        except (Exception, SystemExit) as error:
+            if not self.owner or is_out_of_memory(error) or is_device_lost(error):
+                raise
+            raise PlugInError(
+                f"{self.target} failed ({described(error, self.target)}); do without it, or mend {self.owner}."
+            ) from error
+
+    def wrong(self, found: object, wanted: str) -> PlugInError:
+        """That it gave ``found`` in place of what ``wanted`` describes."""
+        return PlugInError(
+            f"{self.target} gave {kind_of(found)}, but must give {wanted}; do without it, or mend {self.owner}."
+        )
+
+
+def described(error: BaseException, target: str) -> str:
+    """What was raised in the package of ``target``, with file and line, such as ``KeyError: 'a', plugin.py line 7``."""
+    root, place = target.partition(":")[0].partition(".")[0], ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] == root:
+            place = f", {Path(frame.f_code.co_filename).name} line {line}"
+    return f"{shortened(f'{type(error).__name__}: {error}'.rstrip(': '), 300)}{place}"
+
+
+def kind_of(value: object) -> str:
+    """The kind of ``value`` in a few words: the shape of what has one."""
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return f"a {type(value).__name__} of shape {tuple(shape)}"
+    return shown(value) if value is None or isinstance(value, bool | int | float | str) else type(value).__name__
 
 
 def imported(target: str) -> Any:
@@ -70,6 +127,22 @@ class GuidanceSchedule:
     """Strength of each branch over the next, in place of the options' (flow models)."""
     saturation: Saturation | None = None
     """When an effect is no longer computed (flow models)."""
+
+    @property
+    def fault(self) -> str:
+        """Why no steps can be guided so, or ``""``."""
+        if self.steps is not None and not _is_count(self.steps):
+            return f"steps must be None or a whole number from 1, not {kind_of(self.steps)}"
+        if not _is_count(self.every):
+            return f"every must be a whole number from 1, not {kind_of(self.every)}"
+        strengths = () if self.strengths is None else self.strengths
+        if not isinstance(strengths, tuple) or not all(isinstance(one, Strength) for one in strengths):
+            return f"strengths must be None or a tuple of Strength, not {shown(strengths)}"
+        if self.strengths is not None and len(strengths) != len(BRANCHES) - 1:
+            return (
+                f"there are {len(strengths)} strengths, but one of each branch over the next makes {len(BRANCHES) - 1}"
+            )
+        return ""
 
     @property
     def decides(self) -> bool:
@@ -111,6 +184,18 @@ PLAIN = Launching()
 
 
 @dataclass(frozen=True)
+class Idle:
+    """What a take says if a part of its plan turns out to have saved nothing."""
+
+    part: str
+    """Its slot: ``skipping``, ``guidance`` or ``draft``."""
+    technique: str
+    """Title of the technique."""
+    reason: str
+    """Why, and what to do: the end of a sentence."""
+
+
+@dataclass(frozen=True)
 class Blocks:
     """Division of a canvas of masked tokens into blocks."""
 
@@ -127,6 +212,11 @@ class Blocks:
     """Otherwise: assumed seconds per step, which decide how many fit; 0: all."""
     look_ahead: int | None
     """Number of frames after a block that the network sees; ``None``: all."""
+
+
+def says_idle(note: str) -> bool:
+    """Whether a take's ``note`` is about a technique that saved nothing."""
+    return note.startswith((NOTHING_SKIPPED, NOTHING_TO_SKIP))
 
 
 @dataclass(frozen=True)
@@ -146,15 +236,53 @@ class Plan:
     launching: Launching = PLAIN
     notes: tuple[str, ...] = ()
     """Sentences for a take: where the result differs from what a listener would expect."""
+    idle: tuple[Idle, ...] = field(default=(), compare=False)
+    """What to say of parts that may save nothing, which only a run can tell."""
 
     def noted(self, *sentences: str) -> Self:
         """The same with more notes."""
         return replace(self, notes=(*self.notes, *sentences))
 
+    def idle_notes(self, saved: Collection[str]) -> tuple[str, ...]:
+        """Notes on the parts that are not among those that ``saved`` something."""
+        idle = (one for one in self.idle if one.part not in saved)
+        return tuple(f"{NOTHING_SKIPPED}: {one.technique}: {one.reason}." for one in idle)
+
     @property
     def computes_in_part(self) -> bool:
         """Whether evaluations differ in what they compute, so that none can be recorded or compiled as a whole."""
         return False
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its parts, by field."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, Part)}
+
+    @property
+    def fault(self) -> str:
+        """Why it cannot run, whatever the model, such as ``times must increase``; ``""`` if nothing is wrong."""
+        for one in fields(self):
+            value, kind = getattr(self, one.name), str(one.type)
+            if kind == "Part | None" and value is not None:
+                if not isinstance(value, Part):
+                    return f"{one.name} must be a Part or None, not {kind_of(value)}"
+                if not _TARGET.fullmatch(str(value.target)):
+                    return f"{one.name} must name its function as 'package.module:function', not {shown(value.target)}"
+        for name, wanted in (("guidance", GuidanceSchedule), ("launching", Launching)):
+            if not isinstance(getattr(self, name), wanted):
+                return f"{name} must be a {wanted.__name__}, not {kind_of(getattr(self, name))}"
+        if self.guidance.fault:
+            return f"guidance: {self.guidance.fault}"
+        if self.precision not in PRECISIONS:
+            return f"precision must be one of {', '.join(PRECISIONS)}, not {shown(self.precision)}"
+        if not isinstance(self.notes, tuple) or not all(isinstance(one, str) for one in self.notes):
+            return f"notes must be a tuple of sentences, not {kind_of(self.notes)}"
+        try:
+            hash(self)
+        except TypeError as error:
+            return f"the arguments of parts must be hashable ({error}); give tuples in place of lists"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -174,6 +302,10 @@ class FlowPlan(Plan):
     stepper: Part | None = None
     """Changes the sampler's step: called for each passage as ``function(times, follow, **arguments) -> follow`` with
     the grid (steps + 1 values) and the model's own step, :data:`engine.sampling.flow.Follow`. One evaluation a step."""
+    combining: Part | None = None
+    """Changes how the velocities of the branches become one: called for each passage as ``function(combine,
+    **arguments) -> combine`` with the model's own :data:`engine.sampling.flow.Combine`, guidance of the plan included.
+    The new one calls it once per evaluation."""
     evaluator: Part | None = None
     """Makes evaluations otherwise than whole: called for each synthesis as ``function(stage, **arguments)`` with a
     :class:`engine.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
@@ -185,6 +317,12 @@ class FlowPlan(Plan):
     @property
     def computes_in_part(self) -> bool:
         return self.evaluator is not None
+
+    @property
+    def fault(self) -> str:
+        if not _is_number(self.temperature) or self.temperature < 0:
+            return f"temperature must be a number from 0, not {kind_of(self.temperature)}"
+        return _fault_of_times(self.times, int(self.options["steps"])) or super().fault
 
     @property
     def evaluations(self) -> int:
@@ -246,19 +384,64 @@ class MaskedPlan(Plan):
 
     blocks: Blocks | None = None
     """Blocks of the canvas; ``None``: filled in as a whole."""
+    schedule: Part | None = None
+    """Decides how many codes each step commits: called for each block as ``function(cells, steps, **arguments)`` with
+    the number of its codes and the most steps that it may take; returns a
+    :data:`engine.sampling.demasking.Schedule`."""
     run: Part | None = None
     """Makes passes otherwise than whole: called for each canvas as ``function(network, request, guidance,
-    **arguments)``; returns a :class:`engine.models.kernels.fused_masked.MaskedRun`."""
+    **arguments)``; returns a :class:`engine.sampling.demasking.CanvasRun`, such as a
+    :class:`engine.models.kernels.fused_masked.MaskedRun`."""
 
     @property
     def computes_in_part(self) -> bool:
         return self.run is not None
 
+    @property
+    def fault(self) -> str:
+        blocks: object = self.blocks
+        if blocks is not None and not isinstance(blocks, Blocks):
+            return f"blocks must be None or Blocks, not {kind_of(blocks)}"
+        for name in () if self.blocks is None else ("size", "first_size", "first_steps", "later_steps"):
+            if not _is_count(getattr(self.blocks, name)):
+                return f"{name} of blocks must be a whole number from 1, not {kind_of(getattr(self.blocks, name))}"
+        return super().fault
+
+
+_ROUNDED = 1e-5
+"""Times that were computed may miss 0 and 1 by this."""
+_TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _fault_of_times(times: object, steps: int) -> str:
+    """Why ``times`` are no grid of ``steps``, or ``""``."""
+    if times is None:
+        return ""
+    if not isinstance(times, tuple) or not all(map(_is_number, times)):
+        return f"times must be a tuple of finite numbers, not {shown(times)}"
+    if len(times) != steps + 1:
+        return f"times has {len(times)} values, but {steps} steps have {steps + 1}"
+    if abs(times[0]) > _ROUNDED or abs(times[-1] - 1) > _ROUNDED:
+        return f"times must go from 0 to 1, not from {times[0]:g} to {times[-1]:g}"
+    for before, after in pairwise(times):
+        if after <= before:
+            return f"times must increase, but {after:g} comes after {before:g}"
+    return ""
+
 
 class NotPrepared(SettingError):
     """A technique lacks what has to be prepared for it: a table, a draft, weights. ``plan``: what it would give once
-    prepared, as far as that is known."""
+    prepared, as far as that is known; ``command`` prepares it."""
 
-    def __init__(self, sentence: str, plan: Plan | None = None) -> None:
+    def __init__(self, sentence: str, plan: Plan | None = None, command: str = "") -> None:
         super().__init__(sentence)
         self.plan = plan
+        self.command = command

@@ -27,6 +27,7 @@ from engine.setting.evidence import Evidence
 from engine.setting.knobs import Knob, Values, checked
 from engine.setting.profile_file import only, typed
 from engine.setting.setting import Setting, UsedTechnique, checked_seed
+from engine.setting.take import repeated
 from engine.techniques import conflict, foreseen, problem, resolve, technique
 from engine.techniques.base import ArtefactType, Technique
 from engine.techniques.registry import techniques
@@ -173,14 +174,20 @@ class Profile:
             raise ProfileError(f"The profile cannot be used here: {mismatch}. Use its own setting, or calibrate again.")
 
     def synthesise(
-        self, text: str, voice: Voice | str | None = None, device: str = "auto", folder: str = ""
+        self,
+        text: str,
+        voice: Voice | str | None = None,
+        device: str = "auto",
+        folder: str = "",
+        repeat: int = 0,
     ) -> Synthesis:
         """Load the model and speak ``text``: the same samples as the application gives under this setting.
 
         ``voice`` is a voice, a shipped voice's name, or ``None`` for the one the profile was measured with. ``folder``
-        holds the checkpoint if it is not where the catalogue has it. What should be known of the voice is a warning
-        before anything is spoken, such as a transcript that its recording does not say. Raises
-        :class:`engine.errors.PlainError`.
+        holds the checkpoint if it is not where the catalogue has it. With ``repeat``, the same is timed that many times
+        again: the times are then medians. What should be known of the voice is a warning before anything is spoken,
+        such as a transcript that its recording does not say. Raises :class:`engine.errors.PlainError`;
+        :func:`engine.finished_part` gives what was finished before an error or an interrupt.
         """
         if not isinstance(voice, Voice):
             voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
@@ -188,7 +195,12 @@ class Profile:
         self.check(model.info)
         observer = _Warning()
         model.make_ready(self.setting, observer, voice)
-        return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, observer))
+
+        def spoken() -> Synthesis:
+            return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, observer))
+
+        first = spoken()
+        return repeated(first, [spoken().measurements for _ in range(repeat)]) if repeat else first
 
     def voice(self, folder: str = "") -> Voice:
         """The voice that the profile was measured with, or the model's first where it says none. ``folder`` is the
@@ -214,9 +226,10 @@ class Profile:
         return profile_file.encoded(self.to_json())
 
     def save(self, path: str | Path) -> None:
-        """Write the profile, whole or not at all. Raises :class:`ProfileError` when it cannot be written."""
+        """Write the profile, as :func:`engine.files.write_through` does. Raises :class:`ProfileError` when it cannot be
+        written."""
         try:
-            files.write_atomically(Path(path), self.encoded())
+            files.write_through(Path(path), self.encoded())
         except OSError as error:
             raise ProfileError(f"The profile {path} could not be written: {files.reason(error)}.") from error
 

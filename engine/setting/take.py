@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from engine.sampling.demasking_schedule import Block
 from engine.setting.setting import Setting
+
+BUSY_SHARE = 0.1
+"""Share of the cores above which other processes make a take's times doubtful."""
+_TICK_SECONDS = 0.02
+"""A system counts the time of each core in ticks of 10 ms, so that a difference of two counts is uncertain by two."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,37 @@ class Measurements:
     pause_seconds: float | None = None
     """Total seconds that playback, started with the first piece, would have waited for later ones; ``None`` if not
     measured."""
+    cpu_seconds: float | None = None
+    """CPU seconds of all threads of the process; ``None`` if not measured, as on a GPU, and of earlier versions."""
+    other_seconds: float | None = None
+    """CPU seconds of other processes on :attr:`cores` meanwhile; ``None`` if the system does not say."""
+    cores: int = 0
+    """Number of cores, hyper-threads included, that the process may use."""
 
     @property
     def real_time_factor(self) -> float:
         """Wall seconds per second of new audio; 0 when there is no audio."""
         return self.seconds / self.audio_seconds if self.audio_seconds else 0.0
+
+    @property
+    def cpu_time_factor(self) -> float | None:
+        """CPU seconds of the process per second of new audio."""
+        return None if self.cpu_seconds is None or not self.audio_seconds else self.cpu_seconds / self.audio_seconds
+
+    @property
+    def other_share(self) -> float | None:
+        """Share of the cores that other processes took meanwhile, from 0 to 1; ``None`` if unknown."""
+        if self.other_seconds is None or not self.cores or not self.seconds:
+            return None
+        return min(1.0, self.other_seconds / (self.seconds * self.cores))
+
+    @property
+    def busy(self) -> bool:
+        """Whether other processes took more than :data:`BUSY_SHARE` of the cores, by more than the system's counting is
+        uncertain: the times are then doubtful."""
+        if self.other_seconds is None:
+            return False
+        return self.other_seconds > (BUSY_SHARE * self.seconds + _TICK_SECONDS) * self.cores
 
     @property
     def tokens_per_pass(self) -> float:
@@ -316,8 +349,52 @@ class Take:
     metrics: Metrics = field(default_factory=Metrics)
     checkpoint: str = ""
     """SHA-256 of the model's weights, hexadecimal; ``""`` for takes of earlier versions, which did not keep it."""
+    unfinished: str = ""
+    """Why passages of the text are missing, such as ``cancelled after 12 of 126 passages``; ``""`` if none is. Such a
+    take is heard, but not compared."""
+    repeats: tuple[Measurements, ...] = field(default=(), repr=False)
+    """Measurements of the same setting timed again; :attr:`measurements` then has the medians of their times."""
 
     @property
     def seconds(self) -> float:
         """Length of the audio in seconds."""
         return len(self.samples) / self.sample_rate
+
+
+class Timed(Protocol):
+    """A take that can be timed again, with its audio or without."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def measurements(self) -> Measurements: ...
+    @property
+    def repeats(self) -> tuple[Measurements, ...]: ...
+
+
+AnyTimed = TypeVar("AnyTimed", bound=Timed)
+
+
+def repeated(take: AnyTimed, runs: Sequence[Measurements]) -> AnyTimed:
+    """``take`` timed again in ``runs``: its times are the medians of all repeats."""
+    repeats = (*take.repeats, *runs)
+    medians: dict[str, Any] = {}
+    for name in _TIMES:
+        values = [value for one in repeats if (value := getattr(one, name)) is not None]
+        medians[name] = median(values) if values else None
+    measured = replace(take.measurements, cores=repeats[-1].cores, **medians)
+    return replace(take, measurements=measured, repeats=repeats)
+
+
+_TIMES = (
+    "seconds",
+    "first_audio_seconds",
+    "largest_gap_seconds",
+    "text_seconds",
+    "backbone_seconds",
+    "decoder_seconds",
+    "pause_seconds",
+    "cpu_seconds",
+    "other_seconds",
+)
+"""Times of a take, which differ between repeats."""

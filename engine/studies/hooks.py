@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
-from engine.techniques import Technique, technique, techniques
+from engine.errors import Cancelled, PlainError, SettingError
+from engine.setting.plan import described, kind_of
+from engine.setting.setting import Setting
+from engine.techniques import Technique, technique
+from engine.techniques.registry import brought, plug_in, registry
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,54 @@ class Finding:
 
 def hooks(name: str) -> Iterator[tuple[Technique, Callable[..., Any]]]:
     """The techniques that have a function called ``name`` for studies, and these."""
-    for one in techniques():
-        found = getattr(import_module(one.study), name, None) if one.study else None
+    for one, module in brought("study"):
+        found = getattr(module, name, None)
         if found is not None:
-            yield one, found
+            yield one, _held(one, name, found) if plug_in(one.name) else found
+
+
+_NOTHING: dict[str, tuple[Any, Callable[[Any], bool]]] = {
+    "settings": (
+        (),
+        lambda found: all(
+            isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], Setting) and isinstance(one[1], str)
+            for one in found
+        ),
+    ),
+    "files": (
+        {},
+        lambda found: isinstance(found, dict) and all(isinstance(part, str) for one in found.items() for part in one),
+    ),
+    "finished": (None, lambda found: found is None or isinstance(found, Finding)),
+}
+"""Of the functions that every study calls: what stands for a plug-in's that failed, and whether a result is one."""
+
+
+def _held(one: Technique, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A plug-in's ``function``, without which a study goes on if it fails."""
+    nothing, fits = _NOTHING[name]
+
+    def held(*given: Any) -> Any:
+        try:
+            found = function(*given)
+            found = list(found) if name == "settings" else found
+            if fits(found):
+                return found
+            reason = f"it gave {kind_of(found)}"
+        except (PlainError, Cancelled):
+            raise
+        except (Exception, SystemExit) as error:
+            reason = described(error, function.__module__ or "")
+        registry().report(f"{one.title}: {name} of its studies failed ({reason}); mend {plug_in(one.name)}.")
+        return nothing
+
+    return held
 
 
 def preparer(name: str) -> Callable[..., Any]:
-    """Function that prepares artefacts for the technique called ``name``."""
-    return import_module(technique(name).study).preparer()
+    """Function that prepares artefacts for the technique called ``name``. Raises :class:`SettingError`."""
+    one = technique(name)
+    module = next((module for owner, module in brought("study") if owner is one), None)
+    if module is None or not hasattr(module, "preparer"):
+        raise SettingError(f"{one.title} has nothing that prepares it for studies; do without it.")
+    return module.preparer()

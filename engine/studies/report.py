@@ -40,9 +40,12 @@ def write_report(results: Results, place: Path, listened: Sequence[Listened] = (
         for _, more in hooks("files"):
             made |= more(store)
     require_no_links(results.folder, place)
+    # Within a study nothing is written through links; elsewhere the folder is the user's.
+    ours = results.folder in (place, *place.parents)
+    write = files.write_atomically if ours else files.write_through
     for name, text in made.items():
         try:
-            files.write_atomically(place / name, text.encode())
+            write(place / name, text.encode())
         except OSError as error:
             raise StudyError(f"{place / name} could not be written: {files.reason(error)}.") from error
     return tuple(place / name for name in made)

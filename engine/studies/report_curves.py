@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.figures import curves_svg
 from engine.figures.curves import Curve, Curves, Level
-from engine.figures.glyphs import SERIES_ON_ANY, Glyphs
+from engine.figures.glyphs import SERIES_ON_ANY, Glyphs, marks_in_turn
 from engine.figures.scatter import Dimension
 from engine.figures.svg_parts import escape
 from engine.measure.estimates import Estimate
@@ -70,7 +70,8 @@ def _over(of: KnobCurves, results: Results) -> list[str]:
 
 
 def _glyphs(of: KnobCurves) -> Glyphs:
-    return Glyphs([str(number) for number in range(len(of.curves[:MOST]))], SERIES_ON_ANY, "currentColor")
+    names = [str(number) for number in range(len(of.curves[:MOST]))]
+    return Glyphs(marks_in_turn(names), SERIES_ON_ANY, "currentColor")
 
 
 def _colour(glyphs: Glyphs, number: int) -> str:

@@ -21,6 +21,7 @@ from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
 from engine.figures.svg_parts import escape
 from engine.measure.estimates import Estimate
+from engine.measure.loudness import headroom
 from engine.measure.metrics import JUDGED, metric
 from engine.models.own_voices import shown_name
 from engine.setting.editions import checkpoint_text
@@ -35,13 +36,17 @@ from engine.studies.study import duration
 from engine.studies.wording import (
     REFERENCE,
     answer_words,
+    busy_lines,
+    idle_lines,
     lost_lines,
     reference_lines,
     search_in,
     setting_title,
     short_title,
+    takes_text,
 )
 from engine.studies.writing import written
+from engine.techniques.marks import in_order, technique_mark
 
 AUDIO_BYTES = 30 * 2**20
 """Most FLAC in a page."""
@@ -98,7 +103,7 @@ def _answer(search: Search, results: Results) -> list[str]:
     told = answer(search, results.trials)
     rows = [f"<li>{escape(answer_words(one, search, results))}</li>" for one in told.trials]
     found = f"<ul>{''.join(rows)}</ul>" if rows else "<p>No trial meets the constraints.</p>"
-    return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{told.words}</p>"]
+    return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{escape(told.words)}</p>"]
 
 
 def _figures(results: Results) -> list[str]:
@@ -124,10 +129,10 @@ def _scatter(results: Results, x: str, y: str) -> Scatter:
     shown = [
         (number, one) for number, one in enumerate(results.settings, start=1) if x in one.figures and y in one.figures
     ]
-    names = [tuple(each.technique for each in one.setting.techniques) for _, one in shown]
-    techniques = tuple(dict.fromkeys(name for each in names for name in each))
-    glyphs = Glyphs(techniques, SERIES_ON_ANY, "currentColor")
+    names = [in_order(each.technique for each in one.setting.techniques) for _, one in shown]
+    glyphs = Glyphs(technique_mark, SERIES_ON_ANY, "currentColor")
     on_front = [one.key in best for _, one in shown]
+    techniques = in_order({name for each in names for name in each})
     legend = [*([()] if () in names else []), *((name,) for name in techniques)]
     along_x, along_y = (np.array([_ends(one.figures[name]) for _, one in shown]).reshape(-1, 3) for name in (x, y))
     front = sorted((index for index, is_on in enumerate(on_front) if is_on), key=lambda one: along_x[one, 0])
@@ -143,6 +148,9 @@ def _scatter(results: Results, x: str, y: str) -> Scatter:
             for _, one in shown
         ),
         tuple(front),
+        doubtful=tuple(
+            place for place, (_, one) in enumerate(shown) if one.busy and (across.wall_time or up.wall_time)
+        ),
         legend=tuple((glyphs.glyph(own), short_title(own[0]) if own else "No technique") for own in legend),
     )
 
@@ -160,7 +168,7 @@ def _table(results: Results) -> str:
         cells = "".join(f"<td>{_figure(one.figures.get(each.name))}</td>" for each in shown)
         title = escape(setting_title(one)) + (f"<br><small>{escape(one.problem)}</small>" if one.problem else "")
         look = ' class="best"' if one.key in best else ""
-        rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{one.finished}</td></tr>")
+        rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{takes_text(one)}</td></tr>")
     if results.references:
         cells = "".join(f"<td>{_figure(results.references.get(each.name))}</td>" for each in shown)
         rows.append(f"<tr><td></td><td>{REFERENCE}</td>{cells}<td></td></tr>")
@@ -192,7 +200,8 @@ def _figure(figure: Estimate | None) -> str:
 
 
 def _floor(results: Results) -> list[str]:
-    lines = [*reference_lines(results), *lost_lines(results), *(f"Failed: {sentence}" for sentence in results.failures)]
+    lines = [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
+    lines += [f"Failed: {sentence}" for sentence in results.failures]
     return [f"<p>{escape(line)}</p>" for line in lines]
 
 
@@ -229,12 +238,12 @@ def _player(take: tuple[int, str, PlayableTake], data: str) -> str:
 
 
 def _flac(path: Path) -> str:
-    """A recording as base64 of 16-bit FLAC; what is beyond full scale is cut off, as a player would."""
+    """A recording as base64 of 16-bit FLAC; one beyond full scale is turned down as a whole."""
     import soundfile
 
     samples, rate = read_audio(path)
     content = io.BytesIO()
-    soundfile.write(content, samples.clip(-1, 1), rate, format="FLAC", subtype="PCM_16")
+    soundfile.write(content, samples * headroom(samples), rate, format="FLAC", subtype="PCM_16")
     return base64.b64encode(content.getvalue()).decode()
 
 

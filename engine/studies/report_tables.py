@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 
@@ -13,22 +11,22 @@ from engine.models.own_voices import shown_name
 from engine.studies.results import Results, value_of
 from engine.studies.store import Store
 from engine.studies.wording import REFERENCE, setting_title
+from engine.tables import comma_separated
 
 
 def to_csv(results: Results) -> str:
     """One row a setting: each metric with its interval and number of takes."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    rows: list[list[object]] = []
     names = [one.name for one in results.metrics]
     columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]
-    writer.writerow(["setting", "key", "origin", "takes", "problem", *columns, "definition"])
+    rows.append(["setting", "key", "origin", "takes", "busy_takes", "problem", *columns, "definition"])
     for one in results.settings:
-        about = [setting_title(one), one.key, one.origin, one.finished, one.problem]
+        about = [setting_title(one), one.key, one.origin, one.finished, one.busy, one.problem]
         definition = json.dumps(one.setting.to_json(), sort_keys=True)
-        writer.writerow([*about, *_csv_cells(one.figures, names), definition])
+        rows.append([*about, *_csv_cells(one.figures, names), definition])
     if results.references:
-        writer.writerow([REFERENCE, "", "reference", "", "", *_csv_cells(results.references, names), ""])
-    return text.getvalue()
+        rows.append([REFERENCE, "", "reference", "", "", "", *_csv_cells(results.references, names), ""])
+    return comma_separated(rows)
 
 
 def _csv_cells(figures: Mapping[str, Estimate], names: Sequence[str]) -> list[object]:
@@ -41,16 +39,15 @@ def _csv_cells(figures: Mapping[str, Estimate], names: Sequence[str]) -> list[ob
 
 def takes_csv(results: Results) -> str:
     """One row a finished take, as measured."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    rows: list[list[object]] = []
     own = {one.name: one for one in METRICS if one.of is not None}
-    head = ["setting", "text", "voice", "seed", "round", "audio", *own, "clock_seconds", "clock"]
-    writer.writerow([*head, "verdicts", "machine", "created", "voice_id"])
+    head = ["setting", "text", "voice", "seed", "round", "audio", *own, "busy", "clock_seconds", "clock"]
+    rows.append([*head, "verdicts", "machine", "created", "voice_id"])
     with Store(results.folder, read_only=True) as store:
         for take in store.takes():
             values = [value_of(one, take) for one in own.values()]
             verdicts = json.dumps([one.to_json() for one in take.verdicts], ensure_ascii=False)
-            writer.writerow(
+            rows.append(
                 [
                     take.cell.setting,
                     take.text,
@@ -59,6 +56,7 @@ def takes_csv(results: Results) -> str:
                     take.cell.round,
                     "" if take.take in results.lost else f"audio/{take.take}.wav",
                     *("" if value is None else value for value in values),
+                    int(take.measurements.busy),
                     take.clock_seconds,
                     take.clock,
                     verdicts,
@@ -67,7 +65,7 @@ def takes_csv(results: Results) -> str:
                     take.voice,
                 ]
             )
-    return text.getvalue()
+    return comma_separated(rows)
 
 
 def to_latex(results: Results) -> str:

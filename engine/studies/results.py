@@ -18,9 +18,12 @@ import numpy as np
 
 from engine.measure.estimates import Estimate, estimates
 from engine.measure.evaluation.judges import Verdict
+from engine.measure.limits import Margin
 from engine.measure.metrics import JUDGED, METRICS, Metric, estimate, metric
+from engine.setting.plan import says_idle
 from engine.setting.setting import Setting
 from engine.studies.front import costs_of, front
+from engine.studies.space import Constraint
 from engine.studies.store import Store, audio_path
 from engine.studies.stored import StoredSetting, StoredTake, StoredTrial
 from engine.studies.study import BASELINE, Cell
@@ -48,6 +51,10 @@ class SettingResult:
     """Finished takes, all rounds; those whose audio was lost are to be made again."""
     problem: str = ""
     """Why it cannot be run, or ``""``."""
+    busy: int = 0
+    """Takes of it during which other processes took so much of the machine that their times are doubtful."""
+    idle: tuple[str, ...] = ()
+    """Notes of its takes on techniques that skipped nothing, each once."""
 
     def value(self, name: str) -> float | None:
         """The value of a metric, or ``None``."""
@@ -171,6 +178,8 @@ def results(store: Store) -> Results:
             tuple(take.take for take in playable.get(one.key, ())),
             sum(take.cell.round != 0 or take.take not in lost for take in by_setting[one.key]),
             one.problem,
+            sum(take.measurements.busy for take in by_setting[one.key]),
+            tuple(dict.fromkeys(filter(says_idle, (note for take in by_setting[one.key] for note in take.notes)))),
         )
         for one in settings
     )
@@ -215,6 +224,28 @@ def figures_of(store: Store, keys: Iterable[str]) -> dict[str, dict[str, Estimat
     return _figures([settings[key] for key in wanted], by_setting)
 
 
+def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> list[Margin]:
+    """How far a setting keeps each of ``constraints``, with intervals over its sentences, which are paired with those
+    of its baseline."""
+    setting = next(one for one in store.settings() if one.key == key)
+    by_setting: dict[str, list[StoredTake]] = defaultdict(list)
+    for take in store.takes():
+        by_setting[take.cell.setting].append(take)
+    clusters = _Clusters([key, setting.baseline], by_setting)
+    ratios = _speed_ups([setting], by_setting)
+    found = []
+    for constraint in constraints:
+        one = metric(constraint.metric)
+        columns = clusters.of(_values(one, clusters.takes, ratios), one)
+        mine = columns.get(key, {})
+        usual = dict.fromkeys(mine, _OF_A_BASELINE.get(one.name, 0.0)) if one.relative else {}
+        theirs = {**usual, **columns.get(setting.baseline, {})}
+        names = [name for name in mine if name in theirs or not constraint.relative]
+        reference = np.array([theirs.get(name, 0.0) for name in names])
+        found.append(constraint.margin(np.array([mine[name] for name in names]), reference))
+    return found
+
+
 def _heard(store: Store, take: StoredTake) -> PlayableTake:
     understood = next((one.heard for one in take.verdicts if one.heard), "")
     return PlayableTake(take.take, take.text, take.voice, take.cell.seed, store.folder, understood)
@@ -229,6 +260,7 @@ class _Clusters:
         self.takes: list[StoredTake] = []
         place: list[int] = []
         owner: list[str] = []
+        self._names: list[str] = []
         for key in keys:
             takes = by_setting.get(key, ())
             alone = len({take.text for take in takes}) == 1
@@ -236,6 +268,7 @@ class _Clusters:
             # Sorted, so that a draw has the same sentences for all settings.
             ranks = {name: len(owner) + rank for rank, name in enumerate(sorted(set(names)))}
             owner += [key] * len(ranks)
+            self._names += ranks
             self.takes += takes
             place += [ranks[name] for name in names]
         self._place, self._owner = np.array(place, int), np.array(owner, object)
@@ -259,6 +292,19 @@ class _Clusters:
             found |= dict(zip(keys, estimates(together[cells].T, one.statistic, counts.tolist()), strict=True))
         return found
 
+    def of(self, values: np.ndarray, one: Metric) -> dict[str, dict[str, complex]]:
+        """By setting and cluster, the value of its takes, from those of all takes (n,), NaN for takes without one."""
+        there = ~np.isnan(values)
+        place, values = self._place[there], values[there]
+        if not len(values):
+            return {}
+        takes = np.bincount(place, minlength=len(self._owner))
+        together = self._together(place, values, takes, one)
+        found: dict[str, dict[str, complex]] = defaultdict(dict)
+        for at in np.flatnonzero(takes):
+            found[self._owner[at]][self._names[at]] = together[at]
+        return found
+
     @staticmethod
     def _together(place: np.ndarray, values: np.ndarray, takes: np.ndarray, one: Metric) -> np.ndarray:
         """Takes of each cluster combined."""
@@ -280,17 +326,7 @@ def _figures(
     clusters = _Clusters([one.key for one in settings], by_setting)
     ratios = _speed_ups(settings, by_setting)
     for one in METRICS:
-        values: list[complex | None]
-        if one.name == "speed_up":
-            values = [ratios.get(take.cell) for take in clusters.takes]
-        elif one.across_seeds is not None:
-            shared = _across_seeds(one, clusters.takes)
-            values = [shared.get(take.cell) for take in clusters.takes]
-        else:
-            values = [value_of(one, take) for take in clusters.takes]
-        kind = complex if one.statistic == "rate" else float
-        matrix = np.array([np.nan if value is None else value for value in values], kind)
-        for key, figure in clusters.estimated(matrix, one).items():
+        for key, figure in clusters.estimated(_values(one, clusters.takes, ratios), one).items():
             found[key][one.name] = figure
         if one.relative:
             value = _OF_A_BASELINE.get(one.name, 0.0)
@@ -302,6 +338,20 @@ def _figures(
     return found
 
 
+def _values(one: Metric, takes: Sequence[StoredTake], ratios: Mapping[Cell, float]) -> np.ndarray:
+    """The takes' values, (takes,); NaN for those that have none. ``ratios`` are speed-ups."""
+    values: list[complex | None]
+    if one.name == "speed_up":
+        values = [ratios.get(take.cell) for take in takes]
+    elif one.across_seeds is not None:
+        shared = _across_seeds(one, takes)
+        values = [shared.get(take.cell) for take in takes]
+    else:
+        values = [value_of(one, take) for take in takes]
+    kind = complex if one.statistic == "rate" else float
+    return np.array([np.nan if value is None else value for value in values], kind)
+
+
 def value_of(one: Metric, take: StoredTake) -> complex | None:
     """A take's value, or ``None`` if it has none."""
     judged = _judged(one, take.verdicts)
@@ -311,10 +361,14 @@ def value_of(one: Metric, take: StoredTake) -> complex | None:
 
 
 def _judged(one: Metric, verdicts: Iterable[Verdict]) -> complex | None:
-    """The value of a recording by what judges say of it."""
+    """Metric of a recording, from judges' verdicts; ``None`` also if they have said too little."""
     if one.verdict is None:
         return None
-    return next((one.verdict(said.figures) for said in verdicts if said.judge == one.judge), None)
+    said = next((said for said in verdicts if said.judge == one.judge), None)
+    try:
+        return None if said is None else one.verdict(said.figures)
+    except (KeyError, ZeroDivisionError):
+        return None
 
 
 def _across_seeds(one: Metric, takes: Sequence[StoredTake]) -> dict[Cell, float]:
@@ -383,6 +437,8 @@ def to_json(found: Results) -> dict:
                 "origin": one.origin,
                 "setting": one.setting.to_json(),
                 "takes": one.finished,
+                "busy_takes": one.busy,
+                "nothing_skipped": list(one.idle),
                 "problem": one.problem,
                 "figures": {name: _figure_json(figure) for name, figure in one.figures.items()},
             }

@@ -2,7 +2,7 @@
 
 Everything that Optuna knows is in the study's file: after a crash its memory is made new from the finished trials
 there. Constraints are kept by its samplers as soft ones; the answer is chosen here, among the trials that keep all of
-them.
+them with their whole 95 % intervals (:mod:`engine.measure.limits`) or, without any, among the undecided ones.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 
 from engine.errors import SettingError, StudyError
 from engine.extras import NO_SEARCH
+from engine.measure.limits import FAILS, PASSES, UNDECIDED, Judgement, advice
 from engine.measure.metrics import metric
 from engine.models import catalogue
 from engine.setting.knobs import Values, checked
 from engine.studies.front import costs_of, front
-from engine.studies.results import figures_of
+from engine.studies.results import figures_of, margins_of
 from engine.studies.space import Range, Search, VariedKnob
 from engine.studies.store import Store
 from engine.studies.stored import COMPLETE, FAILED, RULED_OUT, RUNNING, StoredTrial
@@ -41,7 +42,11 @@ class Answer:
     trials: tuple[StoredTrial, ...]
     """The best one; the whole front if there are several objectives."""
     kept: int
-    """Number of trials that meet all constraints."""
+    """Number of trials that meet all constraints with their whole intervals."""
+    undecided: int
+    """Number of those that may meet them."""
+    more: int | None
+    """Further sentences that would decide the trials of the answer, if these are undecided."""
     complete: int
     """Number of evaluated trials."""
     failed: int
@@ -54,7 +59,21 @@ class Answer:
         """Counts of trials, as a sentence."""
         others = [(self.failed, "could not be run"), (self.ruled_out, "were ruled out by the techniques themselves")]
         more = "".join(f"; {count} more {what}" for count, what in others if count)
-        return f"{self.complete} trials were evaluated, of which {self.kept} meet the constraints{more}."
+        doubtful = f" and {self.undecided} may meet them" if self.undecided else ""
+        said = f"{self.complete} trials were evaluated, of which {self.kept} meet the constraints{doubtful}{more}."
+        return f"{said} {self.doubt}".rstrip()
+
+    @property
+    def sure(self) -> bool:
+        """Whether its trials meet the constraints with their whole intervals."""
+        return self.kept > 0
+
+    @property
+    def doubt(self) -> str:
+        """That its trials are undecided, and what would decide, as a sentence, or ``""``."""
+        if self.sure or not self.undecided:
+            return ""
+        return f"None is certain to meet them; the best of those that may are shown: {advice(self.more)}."
 
 
 class Searcher:
@@ -226,7 +245,9 @@ class Searcher:
         for name, excess in kept.items():
             trial.set_constraint(name, excess)
         self._memory.tell(trial, values)
-        outcome = {"values": values, "constraints": kept}
+        margins = margins_of(self._store, stored.setting, self._search.constraints)
+        found = Judgement({one.words: margin for one, margin in zip(self._search.constraints, margins, strict=True)})
+        outcome = {"values": values, "constraints": kept, "verdict": found.verdict, "more": found.more}
         self._store.put_trial(replace(stored, state=COMPLETE, outcome=outcome))
 
     def _rule_out(self, trial: optuna.trial.Trial, params: Mapping[str, object], key: str, problem: str) -> None:
@@ -269,14 +290,21 @@ def checked_options(study: Study) -> Values:
 
 
 def answer(search: Search, trials: tuple[StoredTrial, ...]) -> Answer:
-    """The best of the trials that keep all constraints; none if no trial does."""
+    """The best of the trials that keep all constraints, else of those that may keep them; none if no trial does."""
     complete = [one for one in trials if one.state == COMPLETE]
-    kept = [one for one in complete if all(excess <= 0 for excess in one.outcome["constraints"].values())]
+    kept, undecided = ([one for one in complete if _verdict(one) == verdict] for verdict in (PASSES, UNDECIDED))
     failed, ruled_out = (sum(one.state == state for one in trials) for state in (FAILED, RULED_OUT))
-    if not kept:
-        return Answer((), 0, len(complete), failed, ruled_out)
-    values = np.array([one.outcome["values"] for one in kept])
-    costs = costs_of(values, tuple(metric(name).better for name in search.objectives))
-    best = [one for one, on in zip(kept, front(costs), strict=True) if on]
-    unique = {one.setting: one for one in best}
-    return Answer(tuple(unique.values()), len(kept), len(complete), failed, ruled_out)
+    best: dict[str, StoredTrial] = {}
+    if among := kept or undecided:
+        values = np.array([one.outcome["values"] for one in among])
+        costs = costs_of(values, tuple(metric(name).better for name in search.objectives))
+        best = {one.setting: one for one, on in zip(among, front(costs), strict=True) if on}
+    wanted = [one.outcome.get("more") for one in best.values()] if not kept else []
+    more = max((one for one in wanted if one is not None), default=None) if None not in wanted else None
+    return Answer(tuple(best.values()), len(kept), len(undecided), more, len(complete), failed, ruled_out)
+
+
+def _verdict(trial: StoredTrial) -> str:
+    """Whether a complete trial keeps all constraints. Studies of earlier versions know of no intervals."""
+    within = all(excess <= 0 for excess in trial.outcome["constraints"].values())
+    return str(trial.outcome.get("verdict", PASSES if within else FAILS))

@@ -11,8 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from engine.errors import SettingError, StudyError
 from engine.fields import Fields
+from engine.measure.limits import Margin, margin
 from engine.measure.metrics import metric
 from engine.models.catalogue import CatalogueEntry
 from engine.reading import shown
@@ -82,6 +85,11 @@ class Constraint:
         """Amount by which ``value`` exceeds the limit: at most 0 if it is kept."""
         bound = baseline + self.bound if self.relative else self.bound
         return value - bound if self.above else bound - value
+
+    def margin(self, values: np.ndarray, baseline: np.ndarray) -> Margin:
+        """The margin of a setting's ``values`` by sentence, (n,), against those of its baseline."""
+        reference = baseline if self.relative else None
+        return margin(values, reference, self.bound, above=self.above, statistic=metric(self.metric).statistic)
 
     @property
     def words(self) -> str:

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from engine import files
-from engine.database import AUDIO, Database, json_text
+from engine.database import AUDIO, Database, json_text, table_of, texts_of
 from engine.errors import StudyError
+from engine.fields import record
 from engine.measure.evaluation.judges import Verdict
 from engine.models.own_voices import without_folder
 from engine.reading import parsed_json, require_regular, shown
@@ -101,10 +102,7 @@ class Store(Database):
         with self._problems("read"):
             title, model, checkpoint, definition, file, created = rows[0]
             names = ("title", "model", "checkpoint", "definition", "file", "created")
-            defined = parsed_json(definition)
-            if not isinstance(defined, dict):
-                raise ValueError("its definition is no table of fields")
-            return dict(zip(names, (title, model, checkpoint, defined, file, created), strict=True))
+            return dict(zip(names, (title, model, checkpoint, table_of(definition), file, created), strict=True))
 
     def add_setting(self, candidate: Candidate) -> None:
         """Take note of a setting that a search asks for."""
@@ -308,7 +306,7 @@ class Store(Database):
         rows = self._rows("SELECT number, params, setting, state, outcome FROM trials ORDER BY number")
         with self._problems("read"):
             return tuple(
-                StoredTrial(number, parsed_json(params), setting, state, parsed_json(outcome))
+                StoredTrial(number, table_of(params), setting, state, table_of(outcome))
                 for number, params, setting, state, outcome in rows
             )
 
@@ -348,20 +346,23 @@ def _take(row: tuple) -> StoredTake:
         without_folder(voice),
         rate,
         frames,
-        Measurements(**parsed_json(measured)),
-        Metrics(**parsed_json(metrics)),
+        record(Measurements, parsed_json(measured)),
+        record(Metrics, parsed_json(metrics)),
         distance,
         clock_seconds,
         clock,
         busy_seconds,
         _verdicts(verdicts),
-        tuple(parsed_json(notes)),
+        texts_of(notes),
         machine,
     )
 
 
 def _verdicts(text: str) -> tuple[Verdict, ...]:
-    return tuple(map(Verdict.from_json, parsed_json(text)))
+    found = parsed_json(text)
+    if not isinstance(found, list):
+        raise ValueError(f"{shown(found)} is no list of verdicts")
+    return tuple(map(Verdict.from_json, found))
 
 
 def _artefact(name: str, content: str) -> Artefact:

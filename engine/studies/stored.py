@@ -85,6 +85,8 @@ MIGRATIONS: tuple[str, ...] = (
     );
     """,
     "CREATE TABLE decodings (take TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID",
+    # From here on measurements say what other processes took of the machine, which earlier versions cannot read.
+    "",
 )
 
 

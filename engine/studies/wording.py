@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, Metric, metric
 from engine.models import catalogue
 from engine.setting.knobs import Choice, Knob
 from engine.setting.setting import Setting, UsedTechnique
+from engine.setting.take import BUSY_SHARE
 from engine.studies.results import Results, SettingResult
 from engine.studies.search import answer
 from engine.studies.space import Search, search_of
 from engine.studies.stored import StoredTrial
 from engine.studies.study import duration
 from engine.techniques import technique
+from engine.wording import percent
 
 _SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
 """Metrics in short tables, in addition to those of judges."""
@@ -61,6 +65,27 @@ def lost_lines(results: Results) -> list[str]:
     return [f"The audio of {takes} is lost or damaged; {their} figures are kept. Run the study to make {them} again."]
 
 
+def busy_lines(results: Results) -> list[str]:
+    """What other processes did to the times, in a sentence."""
+    busy, takes = (sum(getattr(one, name) for one in results.settings) for name in ("busy", "finished"))
+    if not busy:
+        return []
+    return [
+        f"During {busy:,} of {takes:,} takes other processes took more than {100 * BUSY_SHARE:.0f} % of the cores: "
+        "their RTF, TTFA and waits are doubtful; go by speed-up and RTF in CPU time."
+    ]
+
+
+def idle_lines(results: Results) -> list[str]:
+    """Settings in which a technique skipped nothing, a sentence each."""
+    return [f"{setting_title(one)}: {note}" for one in results.settings for note in one.idle]
+
+
+def takes_text(one: SettingResult) -> str:
+    """How many takes a setting has, and how many of them have doubtful times."""
+    return f"{one.finished:,} ({one.busy:,} busy)" if one.busy else f"{one.finished:,}"
+
+
 def reference_lines(results: Results) -> list[str]:
     """The judges' scores of the reference speech, or why there are none, in sentences."""
     lines = [
@@ -74,7 +99,7 @@ def reference_lines(results: Results) -> list[str]:
 
 
 def _rate(figure: Estimate, name: str) -> str:
-    shown = "{:.2%}".format if metric(name).percent else "{:.4g}".format
+    shown = partial(percent, places=2) if metric(name).percent else "{:.4g}".format
     interval = f"{shown(figure.low)}–{shown(figure.high)}, " if figure.spreads else ""
     over = f", {figure.over}" if figure.over else ""
     return f"{shown(figure.value)} ({interval}{figure.n} recording{'' if figure.n == 1 else 's'}{over})"

@@ -10,17 +10,20 @@ of their own), and the entry-point group ``paretone.techniques`` names its :clas
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo, ProgressObserver, SpeechModel, TrainedWeights
+from engine.models.catalogue import MODELS
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Knob, Values
-from engine.setting.plan import NotPrepared, Plan
+from engine.setting.plan import NOTHING_TO_SKIP, Idle, NotPrepared, Plan
 from engine.setting.setting import Setting, UsedTechnique
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
@@ -120,6 +123,9 @@ class ArtefactFile:
     given; returns the setting with the technique used, and its artefacts. Raises :class:`ProfileError`."""
     knobs: tuple[str, ...] = ()
     """The knobs that say what such a file of others' does not."""
+    made_by: str = ""
+    """The command that writes such a file, with its options but not the model's, such as ``calibrate --table
+    table.json``."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +224,10 @@ class Technique:
     benefit: str = ""
     """What it does for the user, in some six words without a full stop, for lists that are narrow; by default the
     summary."""
+    idle: Callable[[Values, Any], str] | None = None
+    """Why it saved nothing in a take that computed everything, and what to do, as the end of a sentence without a full
+    stop: called with all knobs and the plan. Only for techniques that decide while they run; for those of the slot
+    ``skipping`` there is a default."""
     improves: str = "real_time_factor"
     """Name of the metric that it is for, one that is better if lower (see :mod:`engine.measure.metrics`): lists show
     the last measured ratio of it."""
@@ -227,6 +237,9 @@ class Technique:
     """Why it gains little for a loaded model on its device, as a sentence, or ``""``; lists show it late then."""
     place: int = 1000
     """Position in lists: smaller is earlier; ties by title."""
+    mark: Mark | None = None
+    """Colour and shape of its points in every figure. Ours declare theirs; a plug-in's follows from its name, so that
+    it is the same where the plug-in is not installed (:mod:`engine.techniques.marks`)."""
     lacking: Callable[[str], str | None] = lambda family: None
     """Why it is not offered for models of a family on any device, as a sentence, or ``None``."""
     needs: str = ""
@@ -258,6 +271,24 @@ class Technique:
         return "calibration" if self.artefact else "training" if self.weights else ""
 
 
+SKIPPING = "skipping"
+
+
+def idle(technique: Technique, knobs: Values, plan: Plan) -> tuple[Idle, ...]:
+    """What a take says if ``technique`` saves nothing under ``plan``; empty if that cannot be."""
+    part = technique.slot.partition(":")[0]
+    if technique.idle is None and part != SKIPPING:
+        return ()
+    reason = "no step could be left out" if technique.idle is None else technique.idle(knobs, plan)
+    return (Idle(part, technique.title, reason),) if reason else ()
+
+
+def no_fewer(plan: Plan) -> tuple[str, ...]:
+    """Remark on a plan that takes no fewer steps than without techniques."""
+    steps, own = plan.options["steps"], plan.reference["steps"]
+    return () if steps < own else (f"{NOTHING_TO_SKIP}: {steps} steps are no fewer than the setting's own {own}.",)
+
+
 def require_offered(context: Context) -> None:
     """Raise :class:`SettingError` if the model's device cannot carry the technique out."""
     reason = dict(context.info.lacking).get(context.entry.technique)
@@ -283,13 +314,27 @@ def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info
             return one
     raise NotPrepared(
         f"The {kind} {fingerprint[:12]!r} is not among those of {info.title} here; put its file next to the others, or "
-        "train your own."
+        "train your own.",
+        command=f"paretone models {info.id}",
     )
 
 
+def to_type(command: str, info: ModelInfo) -> str:
+    """``paretone COMMAND`` for the loaded model: the name of a command, then its options, and where the model lies
+    between them if that is not the usual place; ``""`` for a model that the catalogue has not."""
+    chosen = next((one for one in MODELS if one.id == info.id), None)
+    if chosen is None:
+        return ""
+    root = Path(info.checkpoint).parent
+    root = root.parent if chosen.weights and root.name == Path(chosen.weights).name else root
+    elsewhere = bool(info.checkpoint) and root.is_dir() and root.resolve() != chosen.folder.resolve()
+    name, _, options = command.partition(" --")
+    place = f" --folder {shlex.quote(str(root))}" if elsewhere else ""
+    return f"paretone {name} --model {info.id}{place}{f' --{options}' if options else ''}"
+
+
 def other_checkpoint(info: ModelInfo, folder: str) -> str:
-    """That a file in a folder of this name was made from another checkpoint, if there is one, as a sentence that
-    follows another."""
+    """Note about weights made from another checkpoint, to append to a sentence."""
     path = next((Path(one) for one in info.foreign if Path(one).parent.name == folder), None)
     if path is None:
         return ""

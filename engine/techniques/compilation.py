@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.models.base import LANGUAGE, ModelInfo
 from engine.setting.knobs import Choice, Values
 from engine.techniques.base import AnyPlan, Conflict, Context, Paper, Technique, require_offered, require_whole
@@ -69,6 +70,7 @@ TECHNIQUE = Technique(
     needs="compiling",
     lacking=lacking,
     place=60,
+    mark=Mark("violet", "down"),
     knobs=(
         Choice(
             "mode",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.sampling.masked_options import MASKED_STEPS, SHIFT
 from engine.setting.knobs import Values
 from engine.setting.plan import MaskedPlan
-from engine.techniques.base import Context, Paper, Technique
+from engine.techniques.base import Context, Paper, Technique, no_fewer
 
 NAME = "fewer_steps"
 FEWEST_ADVISED = 16
@@ -16,7 +17,8 @@ FEWEST_ADVISED = 16
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     """The knobs take the place of the options of the same names."""
-    return replace(plan, options=plan.options.replace(**knobs)).noted(*remarks(knobs))
+    plan = replace(plan, options=plan.options.replace(**knobs))
+    return plan.noted(*remarks(knobs), *no_fewer(plan))
 
 
 def describe(knobs: Values) -> str:
@@ -44,6 +46,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="grid",
     place=120,
+    mark=Mark("green", "down"),
     exports="engine.export.options_only",
     knobs=(replace(MASKED_STEPS, default=FEWEST_ADVISED), SHIFT),
     resolve=resolve,

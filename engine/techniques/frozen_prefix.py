@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import MaskedPlan, Part
 from engine.techniques.base import Context, Paper, Technique, ordinal
@@ -23,6 +24,11 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     """Keep the rows before the canvas between steps."""
     run = Part.of("engine.models.kernels.kept_prefix:KeptPrefixRun", every=int(knobs["every"]))
     return replace(plan, run=run).noted(NOTE)
+
+
+def idle(knobs: Values, plan: MaskedPlan) -> str:
+    """Why every step was computed whole."""
+    return "no step lay between two that are computed whole; take more steps"
 
 
 def describe(knobs: Values) -> str:
@@ -40,6 +46,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="skipping",
     place=140,
+    mark=Mark("blue", "hexagon"),
     knobs=(
         Number(
             "every",
@@ -54,4 +61,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import Graphing
 from engine.techniques.base import AnyPlan, Context, Paper, Technique, require_offered, require_whole
+from engine.wording import percent
 
 NAME = "graphs"
 
@@ -31,7 +33,7 @@ def describe(knobs: Values) -> str:
     """Recorded graphs, in words."""
     plan = graphing(knobs)
     lengths = "every length" if plan.bucket == 1 else f"lengths rounded up to {plan.bucket}"
-    return f"one graph for {lengths}, at most {plan.most} kept, in {plan.share:.0%} of the memory"
+    return f"one graph for {lengths}, at most {plan.most} kept, in {percent(plan.share)} of the memory"
 
 
 TECHNIQUE = Technique(
@@ -44,6 +46,7 @@ TECHNIQUE = Technique(
     slot="launching",
     needs="recording",
     place=50,
+    mark=Mark("yellow", "square"),
     knobs=(
         Number(
             "bucket",

@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.export.accounts import GUIDED_STEPS, Carried, whole_line
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Number, Values
+from engine.setting.plan import NOTHING_TO_SKIP
 from engine.setting.setting import UsedTechnique
 from engine.techniques.base import AnyPlan, Conflict, Context, Paper, Technique
 
@@ -49,7 +51,10 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
     """Remark if it saves nothing."""
     if knobs["steps"] < options["steps"]:
         return ()
-    return (f"Guidance on the first {knobs['steps']} of {options['steps']} steps is guidance at all of them.",)
+    return (
+        f"{NOTHING_TO_SKIP}: guidance on the first {knobs['steps']} of {options['steps']} steps is guidance at all of "
+        "them.",
+    )
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
@@ -71,6 +76,7 @@ TECHNIQUE = Technique(
     families=("flow", "masked"),
     slot="guidance",
     place=90,
+    mark=Mark("blue", "triangle"),
     exports=__name__,
     knobs=(
         Number(

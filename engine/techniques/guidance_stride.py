@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
 from engine.export.accounts import GUIDANCE_EVERY, Carried, whole_line
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Choice, Number, Values
 from engine.setting.plan import MaskedPlan
 from engine.setting.setting import UsedTechnique
@@ -29,6 +30,11 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
         raise SettingError("Guidance is off; set a strength, or do without this technique.")
     schedule = replace(plan.guidance, every=int(knobs["every"]), reuse=knobs["between"] == REUSE)
     return replace(plan, guidance=schedule)
+
+
+def idle(knobs: Values, plan: MaskedPlan) -> str:
+    """Why every step was guided."""
+    return "canvases and blocks had one step each, which is guided; take more steps"
 
 
 def describe(knobs: Values) -> str:
@@ -58,6 +64,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="guidance:every",
     place=130,
+    mark=Mark("red", "triangle"),
     exports=__name__,
     knobs=(
         Number(
@@ -81,4 +88,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.export.accounts import PRECISION, Carried, whole_line
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Choice, Values
-from engine.setting.plan import WHOLE
+from engine.setting.plan import PRECISIONS, WHOLE
 from engine.setting.setting import UsedTechnique
 from engine.techniques.base import AnyPlan, Context, Paper, Technique
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from engine.export.targets import Target
 
 NAME = "precision"
-PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{WHOLE}", f"float16{WHOLE}")
 
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
@@ -71,6 +71,7 @@ TECHNIQUE = Technique(
     families=("flow", "masked"),
     slot="precision",
     place=40,
+    mark=Mark("purple", "circle"),
     exports=__name__,
     knobs=(
         Choice(

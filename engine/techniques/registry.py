@@ -2,32 +2,39 @@
 
 Ours are registered in ``pyproject.toml`` in the same way as a researcher's in the package that brings them. A checkout
 is its own metadata: there ours are read from its ``pyproject.toml``, so that they are found even if the installed
-metadata is older. A plug-in that cannot be imported, or is not a technique, is left out and named in one sentence; all
-others work.
+metadata is older. A plug-in that cannot be imported, or has a fault (:mod:`engine.techniques.admission`), is left out
+and named in one sentence; all others work.
 """
 
 from __future__ import annotations
 
-import re
+import contextlib
+import logging
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib import import_module
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 from engine.errors import SettingError
+from engine.failures import plug_ins
 from engine.models.base import LANGUAGE
 from engine.own_process import packaged
 from engine.reading import shown
 from engine.setting.knobs import Knob
+from engine.setting.plan import described
+from engine.techniques import admission
 from engine.techniques.base import Technique
 
 GROUP = "paretone.techniques"
 OURS = "paretone"
 """The distribution that brings ours."""
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_OWN_PACKAGES = ("engine", "app")
+_log = logging.getLogger(__name__)
 _WHERE_ELSE = (
     "The packaged program finds no plug-ins; if one brings it, install Paretone and the plug-in with pip or uv."
     if packaged()
@@ -35,14 +42,22 @@ _WHERE_ELSE = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Registry:
     """The techniques found, and what went wrong."""
 
-    techniques: tuple[Technique, ...]
+    techniques: tuple[Technique, ...] = ()
     """In the order in which lists show them."""
-    problems: tuple[str, ...]
-    """A sentence for each plug-in that was left out."""
+    problems: list[str] = field(default_factory=list)
+    """A sentence for each plug-in that was left out, and for what failed of others since."""
+    plug_ins: dict[str, str] = field(default_factory=dict)
+    """The plug-in of each technique that is not ours, by name, such as ``the plug-in 'a' of plugin-a 2.0``."""
+
+    def report(self, sentence: str) -> None:
+        """Note what failed of a plug-in, once."""
+        if sentence not in self.problems:
+            self.problems.append(sentence)
+            _log.warning("%s", sentence)
 
 
 def techniques() -> tuple[Technique, ...]:
@@ -51,27 +66,64 @@ def techniques() -> tuple[Technique, ...]:
 
 
 def problems() -> tuple[str, ...]:
-    """A sentence for each plug-in that was left out."""
-    return registry().problems
+    """A sentence for each plug-in that was left out, and for what failed of others since."""
+    return tuple(registry().problems)
+
+
+def plug_in(name: str) -> str:
+    """The plug-in that brings the technique called ``name``, for messages; ``""`` for ours."""
+    return registry().plug_ins.get(name, "")
+
+
+def brought(what: str) -> Iterator[tuple[Technique, ModuleType]]:
+    """The modules that techniques name in their field ``what``. One that cannot be imported is reported and left
+    out."""
+    for one in techniques():
+        named = getattr(one, what)
+        for name in filter(None, (named,) if isinstance(named, str) else named):
+            try:
+                found = import_module(name)
+            except (Exception, SystemExit) as error:  # Whatever it raises must not take the others down.
+                if not plug_in(one.name) and not isinstance(error, ImportError):
+                    raise
+                registry().report(
+                    f"{one.title}: {what} in {name} were left out ({described(error, name)}); mend "
+                    f"{plug_in(one.name) or 'the installation'}."
+                )
+            else:
+                yield one, found
 
 
 @cache
 def registry() -> Registry:
     """All there is, found once; ``registry.cache_clear()`` looks again."""
     found: dict[str, Technique] = {}
-    failed: list[str] = []
-    for point in _points():
-        loaded = _loaded(point)
-        if isinstance(loaded, Technique) and loaded.name in found:
-            loaded = (
-                f"The plug-in {_called(point)} brings a technique named {shown(loaded.name)}, which is there already; "
-                "it was left out."
+    claimed: dict[tuple[str, str], str] = {}
+    made = Registry()
+    for point in _points(made.problems):
+        loaded, called = _loaded(point), _called(point)
+        if isinstance(loaded, str):
+            made.problems.append(loaded)
+            continue
+        claims = dict.fromkeys(_claims(loaded), loaded.name)
+        taken = next((one for one in claims if one in claimed), None)
+        if taken is not None:
+            what, name = taken
+            made.problems.append(
+                f"The plug-in {called} brings {what} named {shown(name)}, which is there already; it was left out. "
+                "Give it another name."
             )
-        if isinstance(loaded, Technique):
-            found[loaded.name] = loaded
-        else:
-            failed.append(loaded)
-    return Registry(tuple(sorted(found.values(), key=lambda one: (one.place, one.title))), tuple(failed))
+            continue
+        claimed |= claims
+        if not _is_ours(point):
+            made.plug_ins[loaded.name] = f"the plug-in {called}"
+            root = point.module.partition(".")[0]
+            if root not in _OWN_PACKAGES:
+                plug_ins[root] = made.plug_ins[loaded.name]
+            loaded = admission.held(loaded, made.plug_ins[loaded.name], made.report)
+        found[loaded.name] = loaded
+    made.techniques = tuple(sorted(found.values(), key=lambda one: (one.place, one.title)))
+    return made
 
 
 def find(name: str) -> Technique | None:
@@ -108,32 +160,78 @@ def lacking(family: str, device: Mapping[str, str] = MappingProxyType({})) -> di
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _points() -> Iterator[EntryPoint]:
-    """Ours first, so that no plug-in takes their names."""
-    installed = sorted(entry_points(group=GROUP), key=lambda one: one.dist is None or one.dist.name != OURS)
+def _claims(one: Technique) -> Iterator[tuple[str, str]]:
+    """Names that no other technique may have, each with what it is the name of."""
+    yield "a technique", one.name
+    yield "a technique", one.title
+    for name, _ in one.benches:
+        yield "a bench", name
+    if one.artefact is not None:
+        yield "an artefact", one.artefact.key
+    if one.artefact_file is not None:
+        yield "an option", one.artefact_file.option
+        for name in one.artefact_file.knobs:
+            yield "an option", name
+
+
+def _points(problems: list[str]) -> Iterator[EntryPoint]:
+    """Ours first, so that no plug-in takes their names; ``problems`` is told of unreadable metadata."""
+    installed = sorted(_installed(problems), key=lambda one: not _is_ours(one))
     project = Path(__file__).resolve().parents[2] / "pyproject.toml"
     if not project.is_file():
         yield from installed
         return
     declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["entry-points"][GROUP]
     yield from (EntryPoint(name, value, GROUP) for name, value in declared.items())
-    yield from (one for one in installed if one.dist is None or one.dist.name != OURS)
+    yield from (one for one in installed if not _is_ours(one))
+
+
+def _installed(problems: list[str]) -> list[EntryPoint]:
+    with contextlib.suppress(Exception):
+        return list(entry_points(group=GROUP))
+    # One distribution's file of entry points is damaged: which one is it?
+    found: dict[str, EntryPoint] = {}
+    for one in distributions():
+        try:
+            for point in one.entry_points.select(group=GROUP):
+                found.setdefault(f"{_distribution(one)} {point.name}", point)
+        except Exception as error:
+            where = getattr(one, "_path", "")
+            problems.append(
+                f"The plug-ins of {_distribution(one) or 'a package'} were left out: its entry points in {where} "
+                f"cannot be read ({type(error).__name__}: {error}). Install it again."
+            )
+    return list(found.values())
+
+
+def _distribution(one: Distribution | None) -> str:
+    """Name and version of a package; ``""`` if its metadata cannot be read."""
+    try:
+        return f"{one.metadata['Name']} {one.version}" if one is not None else ""
+    except Exception:
+        return ""
+
+
+def _is_ours(point: EntryPoint) -> bool:
+    """Whether Paretone itself brings it: what its ``pyproject.toml`` declares has no distribution."""
+    return point.dist is None or _distribution(point.dist).partition(" ")[0] == OURS
 
 
 def _loaded(point: EntryPoint) -> Technique | str:
     """The technique that ``point`` names, or a sentence that says what is wrong with it."""
+    left_out = f"The plug-in {_called(point)} was left out"
     try:
-        found = point.load()
-    except Exception as error:  # Whatever a plug-in raises must not take the others down.
-        return f"The plug-in {_called(point)} was left out: it cannot be imported ({type(error).__name__}: {error})."
-    if not isinstance(found, Technique) or not _NAME.fullmatch(found.name):
-        return (
-            f"The plug-in {_called(point)} was left out: {point.value} is not a Technique with a name of lower-case "
-            "letters, digits and underscores."
-        )
-    return found
+        # Standard output is for results: whatever a plug-in prints would spoil JSON.
+        with contextlib.redirect_stdout(sys.stderr):
+            found = point.load()
+            reason = admission.fault(found, point.value)
+    except (Exception, SystemExit) as error:  # Whatever a plug-in raises must not take the others down.
+        reason = described(error, point.value)
+        return f"{left_out}: it cannot be imported ({reason}). Mend it, or uninstall its package."
+    return f"{left_out}: {reason}." if reason else found
 
 
 def _called(point: EntryPoint) -> str:
     """The plug-in, with the package that brings it."""
-    return f"{shown(point.name)} of {point.dist.name} {point.dist.version}" if point.dist else repr(point.name)
+    package = _distribution(point.dist)
+    return f"{shown(point.name)} of {package}" if package else shown(point.name)

@@ -7,6 +7,7 @@ the catalogue knows, and without minding what is merely not prepared yet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,10 +18,10 @@ from engine.models.base import FLOW, LANGUAGE, MASKED, ModelInfo
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, checked
-from engine.setting.plan import FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan
+from engine.setting.plan import FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan, described, kind_of
 from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.base import SLOTS, Conflict, Context, Technique
-from engine.techniques.registry import lacking, technique
+from engine.techniques.base import SLOTS, Conflict, Context, Technique, idle
+from engine.techniques.registry import lacking, plug_in, technique
 
 PLANS: dict[str, type[Plan]] = {FLOW: FlowPlan, LANGUAGE: LanguagePlan, MASKED: MaskedPlan}
 NO_GUIDANCE = {
@@ -210,15 +211,15 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
     """``plan`` with a technique. Any error of the technique becomes a :class:`SettingError`."""
     try:
         knobs = checked(one.knobs, context.entry.knobs, one.title)
+        runs = True
         try:
             found = one.resolve(context, knobs, plan)
         except NotPrepared as error:
             if prepared:
                 raise
-            found = error.plan or plan
-        if type(found) is not type(plan):
-            raise TypeError(f"resolve returned {type(found).__name__} instead of {type(plan).__name__}")
-        return replace(found, options=checked(context.info.knobs, found.options, context.info.title))
+            found, runs = error.plan or plan, False
+        found = _accepted(one, context, plan, found)
+        return replace(found, idle=(*found.idle, *idle(one, knobs, found))) if runs else found
     except Refused:
         raise
     except NotPrepared:
@@ -230,12 +231,53 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
         raise Refused(str(error), (one.name,)) from error
     except PlainError:
         raise
-    except Exception as error:  # A plug-in's own mistake: it is named, and everything else continues.
+    except (Exception, SystemExit) as error:  # A plug-in's own mistake: it is named, and everything else continues.
+        reason = described(error, one.resolve.__module__ or "")
         raise Refused(
-            f"{one.title} failed when it was resolved ({type(error).__name__}: {error}); do without it, or tell its "
-            "authors.",
-            (one.name,),
+            f"{one.title} failed when it was resolved ({reason}); do without it, or {_mended(one)}.", (one.name,)
         ) from error
+
+
+def _accepted(one: Technique, context: Context, before: Any, found: Any) -> Any:
+    """The plan ``found`` that a technique has made of the one ``before``, if it can run. Raises :class:`Refused`."""
+    owner, fault = plug_in(one.name), ""
+    if type(found) is not type(before):
+        fault = f"resolve must return the plan, a {type(before).__name__}, not {kind_of(found)}"
+    elif not isinstance(found.options, Values):
+        fault = f"options must be Values, not {kind_of(found.options)}; use plan.options.replace"
+    else:
+        try:
+            found = replace(found, options=checked(context.info.knobs, found.options, context.info.title))
+            fault = found.fault
+        except SettingError as error:
+            if not owner:
+                raise
+            fault = str(error).rstrip(".")
+    if not fault and owner:
+        known = before.parts
+        new = {name: part for name, part in found.parts.items() if part != known.get(name)}
+        found = replace(found, **{name: replace(part, owner=owner) for name, part in new.items()})
+        if isinstance(found, FlowPlan) and found.evaluated_share != before.evaluated_share:
+            fault = _fault_of_share(found)
+    if fault:
+        raise Refused(
+            f"{one.title} makes a plan that cannot run: {fault}. Do without it, or {_mended(one)}.", (one.name,)
+        )
+    return found
+
+
+def _fault_of_share(plan: FlowPlan) -> str:
+    """Why ``evaluated_share`` cannot be used, found with the cost of some network, or ``""``."""
+    from engine.sampling.operations import OperationCounts
+
+    share = plan.evaluated_share(OperationCounts(2.0, 4.0, 1.0, 12, 2)) if plan.evaluated_share else 1.0
+    if isinstance(share, int | float) and 0 <= share < math.inf:
+        return ""
+    return f"evaluated_share must give a share from 0, not {kind_of(share)}"
+
+
+def _mended(one: Technique) -> str:
+    return f"mend {plug_in(one.name)}" if plug_in(one.name) else "tell its authors"
 
 
 def _finish(info: ModelInfo, plan: Any) -> Any:

@@ -12,10 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.sampling.guidance import Saturation
 from engine.setting.knobs import Choice, Number, Values
 from engine.setting.plan import FlowPlan
 from engine.techniques.base import Conflict, Context, Paper, Technique
+from engine.wording import percent
 
 REUSE, END = "reuse", "end"
 
@@ -51,12 +53,20 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     return replace(plan, guidance=replace(plan.guidance, saturation=saturation))
 
 
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every branch was computed."""
+    return (
+        f"at none of {plan.evaluations} evaluations was the effect of guidance within the threshold of "
+        f"{knobs['threshold']:g}; raise it, or take more steps"
+    )
+
+
 def describe(knobs: Values) -> str:
     """When branches are skipped, and what then takes their place."""
     if knobs["then"] == END:
         return f"guidance ends once 1 − cosine is below {knobs['threshold']:g}"
     again = f", {knobs['again'] - 1} times at most" if knobs["again"] else ""
-    return f"reused until it has changed by {knobs['threshold']:.0%}{again}"
+    return f"reused until it has changed by {percent(knobs['threshold'])}{again}"
 
 
 TECHNIQUE = Technique(
@@ -68,6 +78,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="guidance:running",
     place=94,
+    mark=Mark("red", "hexagon"),
     knobs=(
         Number(
             "threshold",
@@ -102,4 +113,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Values
 from engine.setting.plan import MaskedPlan
 from engine.techniques.base import Context, Paper, Technique
@@ -30,6 +31,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="passages",
     place=110,
+    mark=Mark("yellow", "circle"),
     knobs=(),
     resolve=resolve,
     describe=lambda knobs: "one canvas per sentence",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.sampling.guidance import Strength, StrengthGuidance
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan
@@ -91,6 +92,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="guidance",
     place=92,
+    mark=Mark("yellow", "diamond"),
     knobs=(
         _strength("text", "Text", "Strength of what the text makes of no text: clear words."),
         _strength("voice", "Voice", "Strength of what the voice adds to the text alone: likeness."),

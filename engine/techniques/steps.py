@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.sampling.options import SPACING, STEPS, SWAY
 from engine.sampling.schedules import EPSS, effective_spacing
 from engine.setting.knobs import Values
 from engine.setting.plan import FlowPlan
-from engine.techniques.base import Context, Paper, Technique
+from engine.techniques.base import Context, Paper, Technique, no_fewer
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     """The knobs take the place of the options of the same names."""
     plan = replace(plan, options=plan.options.replace(**knobs))
-    return plan.noted(*remarks(plan.options, knobs))
+    return plan.noted(*remarks(plan.options, knobs), *no_fewer(plan))
 
 
 def describe(knobs: Values) -> str:
@@ -66,6 +67,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="grid",
     place=30,
+    mark=Mark("green", "triangle"),
     exports="engine.export.options_only",
     knobs=(
         replace(STEPS, default=7, trajectory=False),

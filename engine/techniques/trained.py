@@ -37,7 +37,9 @@ def named(info: ModelInfo, entry: UsedTechnique) -> UsedTechnique:
     weights = declared.weights
     there = tuple(weights.all_of(info)) if weights else ()
     if weights is None or not there:
-        raise SettingError(f"{info.title} has no weights for {declared.title} yet; train some first.")
+        error = SettingError(f"{info.title} has no weights for {declared.title} yet; train some first.")
+        error.command = "paretone train --help"
+        raise error
     typed = Path(entry.artefact)
     found = [one for one in there if _is_called(Path(one.path), typed)]
     if not found and len(entry.artefact) >= TELLING:

@@ -11,7 +11,7 @@ from engine.training.session import Milestone
 
 
 def use_threads(request: TrainingRequest) -> None:
-    """Have the processor's threads that ``request`` allows."""
+    """Set the thread count to that of ``request``."""
     torch.set_num_threads(request.threads or device.thread_count())
 
 

@@ -64,6 +64,15 @@ class CompanionRequest(TrainingRequest):
         return {"positions": self.positions, "seed": self.seed, **manner}
 
 
+OWN_SENTENCES = 200
+
+
+def usual_own_sentences(bundled: bool) -> int:
+    """Sentences a voice that a model says itself to be fine-tuned on, unless another number is asked for: none where
+    speech of the kind that it learnt from can be made."""
+    return 0 if bundled else OWN_SENTENCES
+
+
 @dataclass(frozen=True, kw_only=True)
 class FineTuningRequest(TrainingRequest):
     """Fine-tune ``model`` on recordings, on what it says itself, or on both. A bundled model that is given neither

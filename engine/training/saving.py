@@ -34,10 +34,11 @@ def save_with_log(save: Callable[[Path], None], target: Path, work: Path) -> Pat
         made = Path(place) / target.name
         try:
             save(made)
-            path = next(one for one in _numbered(target) if not one.exists() or _says_the_same(one, made))
+            path = next(one for one in _numbered(target) if not os.path.lexists(one) or _says_the_same(one, made))
             # First the log: weights without one would look like somebody else's.
-            files.write_atomically(log_of(path), (work / LOG).read_bytes())
-            os.replace(made, path)
+            files.write_through(log_of(path), (work / LOG).read_bytes())
+            if not path.is_symlink():  # Else its target says the same, and the link stays.
+                os.replace(made, path)
         finally:
             with suppress(OSError):
                 made.unlink(missing_ok=True)
@@ -64,7 +65,7 @@ def log_of(target: Path) -> Path:
 def _says_the_same(one: Path, other: Path) -> bool:
     """Whether two safetensors files have the same contents and headers that say the same: metadata are written in an
     order of their own each time. Source: "Safetensors", Hugging Face, section "Format"."""
-    if one.stat().st_size != other.stat().st_size:
+    if not one.is_file() or one.stat().st_size != other.stat().st_size:
         return False
     with one.open("rb") as left, other.open("rb") as right:
         return _header(left) == _header(right) and all(

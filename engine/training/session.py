@@ -10,7 +10,6 @@ import math
 import platform
 import secrets
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,7 +25,7 @@ from engine.files import append_line, reason, write_atomically
 from engine.models.files.checkpoints import read_checkpoint
 from engine.reading import first_line, parsed_json, read_bytes, shortened, shown
 from engine.training.recipe import Diverged, Recipe, require_finite
-from engine.training.stopping import stop_requests
+from engine.training.stopping import StopRequest, stop_requests
 
 CHECKPOINT = "checkpoint.pt"
 LOG = "training.jsonl"
@@ -138,7 +137,7 @@ class TrainingSession:
         self.number, self.seconds = 0, 0.0
         self.validation: dict[str, float] = {}
         """The last figures on held-out clips."""
-        self._stop = threading.Event()
+        self._stop = StopRequest()
         self._began: tuple[float, float] | None = None
         self._clock = time.process_time if recipe.device.type == "cpu" else time.monotonic
         self._last: float | None = None
@@ -191,7 +190,9 @@ class TrainingSession:
         self.begin(resume)
         self.report("Training")
         if not self.run():
-            raise Cancelled(f"Stopped at step {self.number}; the work folder holds a checkpoint to resume from.")
+            stopped = Cancelled(f"Stopped at step {self.number}; the work folder holds a checkpoint to resume from.")
+            stopped.signal = self._stop.number
+            raise stopped
 
     def run(self) -> bool:
         """Train until the budget is spent (true) or someone asks to stop (false). A checkpoint is left either way.
@@ -321,7 +322,7 @@ class TrainingSession:
         self._tell(validation=self.validation)
 
     def _tell(self, **figures: Mapping[str, float]) -> None:
-        """Hand on a milestone."""
+        """Notify the callback."""
         share = self.budget.progress(self.seconds, self.number)
         left = None
         if self._began is not None:

@@ -8,19 +8,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+class StopRequest(threading.Event):
+    """Set by the signal ``number``."""
+
+    number = 0
+
+
 @contextmanager
-def stop_requests() -> Iterator[threading.Event]:
+def stop_requests() -> Iterator[StopRequest]:
     """An event that Ctrl-C or a termination request sets. The second Ctrl-C interrupts at once.
 
     Outside the main thread, where signals cannot be taken, nothing sets it.
     """
-    asked = threading.Event()
+    asked = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
     earlier = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
 
     def ask(number: int, frame: object) -> None:
+        asked.number = number
         asked.set()
         signal.signal(signal.SIGINT, earlier[signal.SIGINT])
 

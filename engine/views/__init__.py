@@ -6,29 +6,22 @@ Each view is a module of a technique with ``VIEW``, a :class:`engine.views.view.
 
 from __future__ import annotations
 
-import logging
-from functools import cache
-from importlib import import_module
-
 from engine.by_name import by_name
-from engine.techniques import techniques
+from engine.techniques.registry import brought, registry
 from engine.views.view import View
 
-_log = logging.getLogger(__name__)
 
-
-@cache
 def views() -> tuple[View, ...]:
-    """All views, in the order of their techniques. One that cannot be imported is named in the log, and the others are
-    loaded."""
-    found = []
-    for technique in techniques():
-        for module in technique.views:
-            try:
-                found.append(import_module(module).VIEW)
-            except Exception:  # Whatever a plug-in raises must not take the others down.
-                _log.exception("%s: the view in %s was left out.", technique.title, module)
-    return tuple(found)
+    """All views, in the order of their techniques."""
+    found: dict[str, View] = {}
+    for technique, module in brought("views"):
+        if module.VIEW.name in found:
+            registry().report(
+                f"{technique.title}: its view {module.VIEW.name!r} was left out: there is one of that name; rename it."
+            )
+            continue
+        found[module.VIEW.name] = module.VIEW
+    return tuple(found.values())
 
 
 def view(name: str) -> View:

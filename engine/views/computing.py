@@ -7,12 +7,13 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from engine.errors import PlainError, SettingError
+from engine.errors import PlainError, PlugInError, SettingError
 from engine.measure.machine import describe
 from engine.setting.knobs import checked
+from engine.setting.plan import kind_of
 from engine.views import view as named
 from engine.views.figure import Figure, Panel, Provenance
-from engine.views.view import Task
+from engine.views.view import Findings, Task
 
 
 def compute_view(name: str, task: Task) -> Figure:
@@ -29,6 +30,8 @@ def compute_view(name: str, task: Task) -> Figure:
         )
     task = replace(task, knobs=checked(view.knobs(info.layers), task.knobs, view.title))
     found = view.compute(task)
+    if not isinstance(found, Findings):
+        raise PlugInError(f"compute of the view {view.name!r} gave {kind_of(found)}, but must give Findings; mend it.")
     task.observer.check()
     if not any(_has_values(panel) for panel in found.panels):
         raise PlainError(

@@ -6,8 +6,6 @@ drawn, a caption computed from its data, and what it was made with.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,6 +17,7 @@ from engine.models.base import Utterance
 from engine.models.own_voices import shown_name
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Setting
+from engine.tables import comma_separated, comments
 
 COLUMNS = ("panel", "series", "x", "y", "value", "low", "high", "note")
 """Columns of a figure's table. Lines have their values at an x, bars at the name of a group, heat maps at x and y."""
@@ -217,13 +216,8 @@ class Figure:
             axes = [f"x: {panel.x.label}", f"y: {panel.y.label}"]
             axes += [f"value: {panel.colour.label}"] if isinstance(panel, HeatMap) else []
             head[f"panel {panel.title}"] = "; ".join(axes)
-        text = io.StringIO()
-        for name, value in head.items():
-            text.write(f"# {name}: {' '.join(value.split())}\n")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows([["" if _missing(value) else value for value in row] for row in self.rows()])
-        return text.getvalue()
+        rows = (["" if _missing(value) else value for value in row] for row in self.rows())
+        return comments(head) + comma_separated([COLUMNS, *rows])
 
     def to_json(self) -> dict:
         """Plain JSON values."""

@@ -15,6 +15,7 @@ from shiboken6 import isValid
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+from app.shell import banner
 from app.shell.theme import Theme
 from app.shell.window import MainWindow
 from app.state import idle_work
@@ -43,6 +44,14 @@ def _no_take_is_judged() -> Iterator[None]:
     ``features/takes/test_judging.py`` does."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(idle_work, "IDLE_MILLISECONDS", 1000 * 3600)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _messages_stay() -> Iterator[None]:
+    """No message goes by itself while a test waits for something else; ``shell/test_notices.py`` lets them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(banner, "LASTING", dict.fromkeys(banner.LASTING, 3600.0))
         yield
 
 

@@ -18,6 +18,8 @@ class Posts:
         self._left = 0
         self._free = threading.Event()
         self._free.set()
+        self.held = False
+        """Whether the engine waits."""
 
     def to(self, window: Callable[[Event], None]) -> Callable[[Event], None]:
         """A function for an engine to post its events to, which passes them to ``window``."""
@@ -43,4 +45,6 @@ class Posts:
         if self._left and isinstance(event, self._kind):
             self._left -= 1
             if not self._left:
+                self.held = True
                 assert self._free.wait(PATIENCE_SECONDS)
+                self.held = False

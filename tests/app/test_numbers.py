@@ -8,16 +8,26 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractSpinBox, QHeaderView, QLabel, QPushButton, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QGraphicsSimpleTextItem,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTableView,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 import app
 from app import numbers
 from app.plotting.chart import Chart
 from app.plotting.frame import TickAxis
+from app.plotting.words import Labels, Legend
 from app.shell.window import MainWindow
 from app.widgets import build
 from app.widgets.boxes import DoubleSpinBox
+from engine import wording
 from tests.app.shell.running import run
 
 WITH_POINT = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
@@ -36,12 +46,27 @@ def comma() -> Iterator[None]:
 def test_numbers_in_every_form() -> None:
     assert numbers.fixed(0.5, 2) == "0,50"
     assert numbers.signed(0.25, 1) == "+0,2"
-    assert numbers.percent(0.125, 1) == "12,5%"
+    assert numbers.percent(0.125, 1) == "12,5 %"
     assert numbers.localised("<b>0.5</b> of 2.5") == "<b>0,5</b> of 2,5"
     assert numbers.general(0.1) == "0,1" and numbers.general(3.0) == "3"
     assert numbers.localised("w = 0.67 equals g = 2.03, in torch 2.13.0 (arXiv 2509.09748).") == (
         "w = 0,67 equals g = 2,03, in torch 2.13.0 (arXiv 2509.09748)."
     )
+
+
+def test_one_place_writes_percent() -> None:
+    """With a space, as before every unit: in the window, on the command line and in reports."""
+    assert wording.percent(2 / 3, 1) == "66.7 %" and wording.percent(0.1) == "10 %"
+    other = re.compile(r":[+\d]*\.\d%\}|\d%[\"'., ]")
+    root = Path(app.__file__).parents[1]
+    found = [
+        f"{path.relative_to(root)}: {line.strip()}"
+        for package in ("app", "engine")
+        for path in (root / package).rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if other.search(line) and "front_end" not in path.parts and "endurance" not in path.parts
+    ]
+    assert not found
 
 
 def test_names_of_files_and_links_stay() -> None:
@@ -78,6 +103,9 @@ def test_no_number_of_the_window_has_a_point(window: MainWindow, qtbot: QtBot) -
     """After the main job, in every panel: labels, boxes, tables, axes and what screen readers are told."""
     for action in (window.action.baseline, window.action["calibrate"], window.action.accelerated):
         run(window, action, qtbot)
+    window.action["open_example"].trigger()
+    shown = window.panels["tradeoff"].plot
+    qtbot.waitUntil(lambda: any("δ = 0,2" in one for one in _painted(shown)), timeout=20_000)
     for place, _ in window.workspaces:
         if place.name != "log":
             window.workspaces.go_to(place.name)
@@ -105,9 +133,22 @@ def _texts(around: QWidget) -> Iterator[str]:
         elif isinstance(one, QTableView):
             yield from _cells(one)
         elif isinstance(one, Chart):
-            for item in one.view.scene().items():
-                if isinstance(item, TickAxis) and item.isVisible():
-                    yield from item._spelled(item.size().width())
+            yield from _painted(one)
+
+
+def _painted(chart: Chart) -> Iterator[str]:
+    """The words and numbers that ``chart`` paints."""
+    for item in chart.view.scene().items():
+        if not item.isVisible():
+            continue
+        if isinstance(item, TickAxis):
+            yield from item._spelled(item.size().width())
+        elif isinstance(item, Labels):
+            yield from (label.text for label, _ in item.placed)
+        elif isinstance(item, Legend):
+            yield from (entry.text for entry in item.entries)
+        elif isinstance(item, QGraphicsSimpleTextItem):
+            yield item.text()
 
 
 def _cells(table: QTableView) -> Iterator[str]:

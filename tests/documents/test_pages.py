@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from engine.sampling.demasking import CanvasRun, Open
+from engine.sampling.evaluating import Evaluator
+from engine.techniques.base import SLOTS
 from engine.techniques.registry import GROUP, technique
+from engine.techniques.resolving import PLANS
 from tests.documents.blocks import PAGES, ROOT, blocks, commands, name
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -51,6 +57,45 @@ def _used(words: list[str]) -> set[str]:
     files = {f"--{one.artefact_file.option}": one.name for one in map(technique, OURS) if one.artefact_file}
     prepared = {"ditreducio"} if "--profile" in words else set()
     return named | prepared | {files[word] for word in words if word in files}
+
+
+TUTORIAL = PAGES / "your-own-technique.md"
+
+
+def table_after(words: str) -> list[list[str]]:
+    """The cells of the first table in the tutorial after ``words``, without its heading."""
+    after = TUTORIAL.read_text(encoding="utf-8").split(words)[1]
+    lines = re.search(r"(?:^\|.*\n)+", after, re.MULTILINE).group().splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_tutorial_lists_every_part_of_a_plan() -> None:
+    found = {(family, part.strip("`")) for family, part, *_ in table_after("before the\narguments of the `Part`")}
+    parts = {(family, one.name) for family, plan in PLANS.items() for one in fields(plan) if one.type == "Part | None"}
+    assert found == parts
+
+
+def test_the_tutorial_lists_every_slot() -> None:
+    assert [slot.strip("`") for slot, _ in table_after("resolve in the order of the slots")] == list(SLOTS)
+
+
+@pytest.mark.parametrize("target", [Evaluator, CanvasRun, Open], ids=lambda one: one.__name__)
+def test_the_tutorial_says_what_a_part_must_offer(target: type) -> None:
+    """All of it, with the arguments that it has, and the code says it as well."""
+    members: dict[str, object] = {}
+    for one in reversed(target.__mro__[:-1]):
+        if one.__module__.startswith("engine."):
+            members |= {each: None for each in one.__annotations__ if not each.startswith("_")}
+            members |= {each: value for each, value in vars(one).items() if not each.startswith("_")}
+    said = [member.strip("`") for member, _ in table_after(f"`{target.__module__}.{target.__name__}`")]
+    signatures = []
+    for member, value in members.items():
+        if inspect.isfunction(value):
+            assert value.__doc__, f"{member} has no docstring"
+            signatures.append(f"{member}({', '.join(list(inspect.signature(value).parameters)[1:])})")
+        else:
+            signatures.append(member)
+    assert sorted(said) == sorted(signatures)
 
 
 def test_long_guides_are_linked_from_the_pages() -> None:

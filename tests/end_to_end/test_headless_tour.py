@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings
 
+from app.__main__ import parse, settings_file
 from engine.setting.profile import Profile
 from tests.sound import NullSink, null_sink  # noqa: F401
 from tests.workload import workload
@@ -18,6 +19,18 @@ from tests.workload import workload
 TEXT, STEPS = workload(("The salt breeze came across from the sea.", 4), ("The salt breeze came across.", 2))
 PATIENCE_SECONDS = 600
 """When the test gives up; never what it measures."""
+
+
+def test_the_tour_neither_follows_nor_changes_what_the_user_selected(tmp_path: Path) -> None:
+    folder, mine = str(tmp_path / "tour"), str(tmp_path / "mine.ini")
+    with settings_file(parse(["--headless-tour", folder, "--data", str(tmp_path)])) as file:
+        assert not Path(file).exists() and tmp_path not in Path(file).parents
+        QSettings(file, QSettings.Format.IniFormat).setValue("selection", "{}")
+    assert not Path(file).parent.exists()
+    with settings_file(parse(["--headless-tour", folder, "--settings", mine])) as file:
+        assert file == mine
+    with settings_file(parse(["--data", str(tmp_path)])) as file:
+        assert file == "", "the window's own, in the data folder"
 
 
 @pytest.mark.slow

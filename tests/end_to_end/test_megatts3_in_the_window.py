@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from engine.session.engine_thread import EngineThread
+from engine.wording import percent
 from tests.app.conftest import close
 from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
 
@@ -64,7 +65,7 @@ def test_three_branches_from_baseline_to_attention(
     assert strategy.table.skipped_share > 0
     assert state.cost.operations.branches == 3
     predicted = state.cost.ops_ratio
-    assert f"{predicted:.1%}" in setup._cost.text()
+    assert f"{percent(predicted, 1)}" in setup._cost.text()
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))
     baseline, accelerated = state.comparison.take_a, state.comparison.take_b
     assert accelerated.measurements.ops_ratio == pytest.approx(predicted)

@@ -77,7 +77,7 @@ def test_fetching_into_its_usual_place(download: Callable[..., Outcome], tmp_pat
     assert len(found["files"]) == 4
     assert found["bytes"] == sum(Path(path).stat().st_size for path in found["files"])
     assert "Downloading model_1250000.safetensors" in fetched.err
-    assert "100%" in fetched.err
+    assert "100 %" in fetched.err
 
 
 def test_ctrl_c_keeps_what_has_come_for_the_next_time(

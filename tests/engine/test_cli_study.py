@@ -8,6 +8,7 @@ import html.parser
 import io
 import json
 import re
+import signal
 import sqlite3
 import tomllib
 from dataclasses import replace
@@ -162,8 +163,13 @@ def test_a_search_is_answered(tmp_path: Path, file: Path, capsys: pytest.Capture
     assert "<h2>Answer</h2>" in (path.with_suffix(".study") / "report" / "report.html").read_text(encoding="utf-8")
 
 
-def test_ctrl_c_keeps_what_is_finished(
-    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("number", "ended"), [(signal.SIGINT, cli.CANCELLED), (signal.SIGTERM, cli.TERMINATED)])
+def test_ctrl_c_and_sigterm_keep_what_is_finished(
+    file: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    ended: int,
 ) -> None:
     from engine.commands.terminal import Terminal
     from engine.session.events import Event, Progress
@@ -173,12 +179,12 @@ def test_ctrl_c_keeps_what_is_finished(
     def interrupted(self: Terminal, event: Event) -> None:
         hear(self, event)
         if isinstance(event, Progress) and event.done == 5:
-            self.cancelled.set()
+            signal.raise_signal(number)
 
     with monkeypatch.context() as patched:
         patched.setattr(Terminal, "hear", interrupted)
         code, _, err = run(capsys, "run", str(file))
-    assert code == cli.CANCELLED
+    assert code == ended
     assert "Stopped after 5 of 24 tasks, all of which are kept; run the same command to resume." in err
     with Store(file.with_suffix(".study")) as store:
         assert len(store.takes()) == 5

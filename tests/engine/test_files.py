@@ -6,9 +6,11 @@ import errno
 import io
 import os
 import resource
+import socket
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 import soundfile
 
 from engine import files
+from engine.errors import Cancelled, PlainError
 
 
 def test_a_new_file_gets_the_users_permissions(tmp_path: Path) -> None:
@@ -77,3 +80,135 @@ def test_a_wav_file_holds_exactly_the_samples(length: int) -> None:
     assert np.array_equal(read, samples)
     assert soundfile.info(io.BytesIO(content)).subtype == "FLOAT"
     assert content == files.wav(samples.copy(), 24_000)
+
+
+# --- Files that the user named: links, pipes, devices -----------------------------------------------------------------
+def test_the_target_of_a_link_is_written_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    target, link, chain = tmp_path / "elsewhere" / "target", tmp_path / "link", tmp_path / "chain"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    link.symlink_to("elsewhere/target")
+    chain.symlink_to(link)
+    files.write(chain, b"new")
+    assert target.read_bytes() == b"new" and stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert link.is_symlink() and chain.is_symlink()
+    assert os.listdir(tmp_path / "elsewhere") == ["target"]
+
+
+def test_a_link_to_nothing_yet_makes_its_target(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("target")
+    files.write(link, b"new")
+    assert link.is_symlink() and (tmp_path / "target").read_bytes() == b"new"
+    link.unlink()
+    link.symlink_to("link")
+    with pytest.raises(PlainError, match="leads back to itself"):
+        files.write(link, b"new")
+
+
+def test_a_study_or_library_does_not_write_through_links(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"theirs")
+    link.symlink_to(target)
+    files.write_atomically(link, b"ours")
+    assert target.read_bytes() == b"theirs" and not link.is_symlink()
+
+
+@pytest.mark.parametrize("through", ["pipe", "link"])
+def test_a_pipe_is_written_into(tmp_path: Path, through: str) -> None:
+    pipe, link, content = tmp_path / "pipe", tmp_path / "link", os.urandom(300_000)
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    with files.waiting_for_readers(lambda _: None):
+        files.write(tmp_path / through, content)
+    reader.join()
+    assert read == [content]
+    assert stat.S_ISFIFO(pipe.stat().st_mode) and link.is_symlink()
+
+
+def test_a_pipe_that_nobody_reads_is_refused_by_a_window_and_awaited_by_a_command(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(PlainError, match="nobody reads from this pipe; start its reader first"):
+        files.write(pipe, b"content")
+    said = []
+
+    def wait(sentence: str) -> None:
+        said.append(sentence)
+        if len(said) == 3:
+            raise Cancelled
+
+    with files.waiting_for_readers(wait), pytest.raises(Cancelled):
+        files.write(pipe, b"content")
+    assert said == [f"Waiting for a reader of {pipe}"] * 3
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_reader_that_pauses_can_be_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    def wait(sentence: str) -> None:
+        raise Cancelled(sentence)
+
+    with files.waiting_for_readers(wait), pytest.raises(Cancelled, match="Waiting for the reader of"):
+        files.write(pipe, b"x" * 1_000_000)
+    os.close(reading)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    monkeypatch.setattr(files, "_PATIENCE_SECONDS", 0.0)
+    with pytest.raises(PlainError, match="could not be written: its reader does not read on"):
+        files.write(pipe, b"x" * 1_000_000)
+    os.close(reading)
+
+
+def test_a_reader_that_stops_is_a_sentence(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def read_a_little() -> None:
+        with pipe.open("rb") as file:
+            file.read(10)
+
+    reader = threading.Thread(target=read_a_little)
+    reader.start()
+    with (
+        files.waiting_for_readers(lambda _: None),
+        pytest.raises(PlainError, match="could not be written: its reader has stopped"),
+    ):
+        files.write(pipe, b"x" * 1_000_000)
+    reader.join()
+
+
+def test_a_device_is_written_into(tmp_path: Path) -> None:
+    device = tmp_path / "device"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.stat(os.devnull).st_rdev)
+        device.write_bytes(b"")
+    except OSError:
+        pytest.skip("devices can be made by root only")
+    for write in (files.write, files.write_through):
+        write(device, b"content")
+        assert stat.S_ISCHR(device.stat().st_mode)
+    assert os.listdir(tmp_path) == ["device"]
+
+
+def test_a_full_device_says_so() -> None:
+    with pytest.raises(PlainError, match="/dev/full could not be written: the disk is full"):
+        files.write(Path("/dev/full"), b"content")
+
+
+@pytest.mark.parametrize(("kind", "words"), [("folder", "it is a folder"), ("socket", "it is a socket")])
+def test_what_is_no_file_is_refused(tmp_path: Path, kind: str, words: str) -> None:
+    path = tmp_path / kind
+    if kind == "folder":
+        path.mkdir()
+    else:
+        socket.socket(socket.AF_UNIX).bind(str(path))
+    with pytest.raises(PlainError, match=words):
+        files.write(path, b"content")
+    assert os.listdir(tmp_path) == [kind]

@@ -1,4 +1,4 @@
-"""Two plug-ins of ours, installed as a researcher would install them, into a folder that only these tests see."""
+"""Plug-ins of ours, installed as a researcher would install them, into a folder that only these tests see."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 from engine.techniques import registry
 
 HERE = Path(__file__).parent
-PACKAGES = ("adams_bashforth", "min_p")
+PACKAGES = ("adams_bashforth", "entropy_bound", "guidance_rescale", "min_p")
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with both packages, installed by pip."""
+    """A folder with the packages, installed by pip."""
     sources, found = tmp_path_factory.mktemp("sources"), tmp_path_factory.mktemp("site")
     for name in PACKAGES:
         shutil.copytree(HERE / name, sources / name)
@@ -47,6 +47,6 @@ def visible(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]
 
 @pytest.fixture
 def plugins(site: Path, visible: Callable[[Path], None]) -> Path:
-    """Both plug-ins, found by this process; the folder that they are in."""
+    """All of them, found by this process; the folder that they are in."""
     visible(site)
     return site

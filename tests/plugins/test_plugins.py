@@ -34,12 +34,15 @@ from engine.setting.profile import Profile
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.running import FINISHED
 from engine.studies.store import Store
-from engine.techniques import conflict, find, problem, problems, resolve, technique
+from engine.techniques import conflict, find, problem, problems, resolve, technique, techniques
+from engine.techniques.marks import in_order, technique_mark
 from tests.app.presenters import Presenter
 from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_model
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.studies.small import finished, study
+from tests.plugins.conftest import PACKAGES
+from tests.plugins.writing import written
 from tests.workload import workload
 
 AB, MIN_P = "adams_bashforth", "min_p"
@@ -58,7 +61,7 @@ def samples(speech, of: Setting) -> np.ndarray:
     return run_to_completion(speech.synthesise("One.", VOICE, of, (), SilentObserver())).samples
 
 
-@pytest.mark.parametrize("folder", [AB, MIN_P])
+@pytest.mark.parametrize("folder", PACKAGES)
 def test_a_plug_in_is_short(folder: str) -> None:
     (source,) = (Path(__file__).parent / folder).glob("*.py")
     assert len(source.read_text(encoding="utf-8").splitlines()) <= 60
@@ -72,10 +75,21 @@ def test_the_command_line_lists_them(plugins: Path, capsys: pytest.CaptureFixtur
     assert "F5 mini" not in listed, "models are not asked for"
     assert cli.main(["models", "--json"]) == 0
     names = [one["name"] for one in json.loads(capsys.readouterr().out)["techniques"]]
-    assert names[-2:] == [AB, MIN_P], "after ours"
+    assert names[-4:] == [AB, "entropy_bound", "guidance_rescale", MIN_P], "after ours"
 
 
-@pytest.mark.parametrize(("name", "model_id"), [(AB, "f5-mini"), (MIN_P, "lm-mini")])
+def test_no_technique_is_drawn_otherwise_for_it(site: Path, visible: Callable[[Path], None]) -> None:
+    names = (AB, MIN_P, "steps", *(one.name for one in techniques()))
+    before = [technique_mark(name) for name in names], in_order(names)
+    visible(site)
+    assert find(AB) and find(MIN_P)
+    assert ([technique_mark(name) for name in names], in_order(names)) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "model_id"),
+    [(AB, "f5-mini"), (MIN_P, "lm-mini"), ("guidance_rescale", "f5-mini"), ("entropy_bound", "omni-mini")],
+)
 def test_setup_offers_it_with_its_knobs(plugins: Path, tmp_path: Path, qtbot: QtBot, name: str, model_id: str) -> None:
     presenter = Presenter(tmp_path)
     panel = SetupPanel(presenter.state, LIGHT)
@@ -181,17 +195,6 @@ def test_another_process_runs_a_profile_of_it_and_without_the_plug_in_says_which
 
 
 # --- What goes wrong --------------------------------------------------------------------------------------------------
-def written(folder: Path, name: str, source: str) -> None:
-    """A plug-in installed by hand: a module and its metadata."""
-    (folder / f"plugin_{name}.py").write_text(source, encoding="utf-8")
-    metadata = folder / f"plugin_{name}-2.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: plugin-{name}\nVersion: 2.0\n", encoding="utf-8")
-    (metadata / "entry_points.txt").write_text(
-        f"[paretone.techniques]\n{name} = plugin_{name}:TECHNIQUE\n", encoding="utf-8"
-    )
-
-
 FAILING = """
 from engine.techniques.base import Paper, Technique
 
@@ -211,7 +214,8 @@ def test_plug_ins_that_cannot_be_imported_are_named_and_the_rest_goes_on(
     visible(tmp_path)
     assert find("ditreducio") is not None and find("steps") is not None
     said = " ".join(problems())
-    assert "'broken' of plugin-broken 2.0 was left out: it cannot be imported (RuntimeError: no luck)." in said
+    raised = "RuntimeError: no luck, plugin_broken.py line 1"
+    assert f"'broken' of plugin-broken 2.0 was left out: it cannot be imported ({raised})." in said
     assert "plugin_other:TECHNIQUE is not a Technique" in said
     assert "'twice' of plugin-twice 2.0 brings a technique named 'steps', which is there already" in said
     assert len(problems()) == 3
@@ -224,11 +228,13 @@ def test_the_window_says_which_plug_in_was_left_out(
 ) -> None:
     (tmp_path / "site").mkdir()
     written(tmp_path / "site", "broken", "raise RuntimeError('no luck')")
+    written(tmp_path / "site", "second", "raise RuntimeError('no luck')")
     visible(tmp_path / "site")
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     window = MainWindow(theme, settings, tmp_path / "data", lambda post: EngineThread(post, small_speech.load))
     window.features["setup"].engine_starts()
-    assert "'broken' of plugin-broken 2.0 was left out" in window.notices.banner.text
+    said = window.notices.banner.text
+    assert said.startswith(problems()[0]) and said.endswith("1 more: Help › Check installation… lists them.")
     with qtbot.waitSignal(window.closed):
         window.close()
 
@@ -240,7 +246,7 @@ def test_a_plug_in_that_fails_when_resolved_is_named_and_the_rest_goes_on(
     visible(tmp_path)
     speech, failing = model(), setting(4).with_technique(UsedTechnique("failing"))
     reason = problem(speech.info, failing)
-    assert reason is not None and reason.startswith("Failing failed when it was resolved (KeyError: 'no such option')")
+    assert reason is not None and reason.startswith("Failing failed when it was resolved (KeyError: 'no such option', ")
     assert conflict(replace(failing, model="f5-mini", options=Values()), "failing").startswith("Failing failed")
     assert isinstance(resolve(speech.info, failing.without("failing")), FlowPlan)
     assert len(samples(speech, setting(4))) > 0

@@ -179,7 +179,7 @@ class AttentionPanel(QWidget):
         self.capture_wanted.emit(*self.grid.cursor_cell)
 
     def _show_cell(self, layer: int, step: int) -> None:
-        build.allow(self.capture_button, "" if self.grid.layers else "There is no model whose attention could be seen.")
+        build.allow(self.capture_button, "" if self.grid.layers else "Load a flow model to see attention.")
         self._cell.setText(self.grid.describe(layer, step) if self.grid.layers else "")
 
     def _show_similarity_scale(self) -> None:

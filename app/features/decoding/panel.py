@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from app.features.decoding.plots import AcceptancePlot, RunningPlot
 from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, outcome_colours
-from app.numbers import fixed, localised
+from app.numbers import fixed, percent
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR, TIGHT
 from app.widgets import build, sketching
@@ -44,15 +44,19 @@ _FIGURES = {
     "tokens": ("Tokens per target pass, E", "Committed tokens per pass of the target model"),
     "length": ("Drafted per cycle, K", "Mean number of draft tokens per pass of the target"),
     "cost": ("Cost of a draft token, c", "Time of drafting one token over the time of one target pass"),
-    "predicted": (
-        "Predicted speed-up",
-        "E / (1 + K·c): prediction from acceptance and cost if a pass over a whole draft takes as long as one over a "
-        "single token",
+    "pass": (
+        "Cost of a checked draft, v",
+        "Time of one pass of the target over a whole draft, over that of a pass over a single token in the other take",
+    ),
+    "most": (
+        "Speed-up if v were 1",
+        "E / (1 + K·c): what acceptance and drafting allow if checking a whole draft took no longer than one token",
     ),
     "measured": (
         "Measured speed-up",
-        "Seconds of the language model per token of the other take, over those of this take. The other take must "
-        "have the same text and voice, decoded without a draft by the same model with the same other techniques.",
+        "Seconds of the language model per token of the other take, over those of this take: the speed-up if v were 1, "
+        "divided by v. The other take must have the same text and voice, decoded without a draft by the same model "
+        "with the same other techniques.",
     ),
 }
 
@@ -118,7 +122,7 @@ class DecodingPanel(TakePanel):
         row = HBoxLayout(lower)
         row.setContentsMargins(0, 0, 0, 0)
         plots = (
-            (self.acceptance, "Accepted by position, %", 3),
+            (self.acceptance, "Accepted by position, %: ▮ of judged, ◆ of all drafted tokens", 3),
             (self.running, f"Tokens per target pass, running mean of {WINDOW} passes", 5),
         )
         for plot, text, stretch in plots:
@@ -152,7 +156,7 @@ class DecodingPanel(TakePanel):
         self._show_legend()
 
     def figure(self, name: str) -> str:
-        """One of the figures, as it is shown: ``tokens``, ``length``, ``cost``, ``predicted`` or ``measured``."""
+        """One of the figures, as it is shown: ``tokens``, ``length``, ``cost``, ``pass``, ``most`` or ``measured``."""
         return self._values[name].text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -195,21 +199,17 @@ class DecodingPanel(TakePanel):
             values |= {
                 "length": fixed(found.draft_length, 2),
                 "cost": fixed(found.cost_ratio, 2) if found.cost_ratio else "–",
-                "predicted": f"{fixed(found.predicted_speed_up, 2)}×" if found.cost_ratio else "–",
+                "most": f"{fixed(found.predicted_speed_up, 2)}×" if found.cost_ratio else "–",
                 "measured": "– (no baseline)",
             }
-        meaning, plain = _FIGURES["measured"][1], self._plain()
+        plain = self._plain()
         if found.drafted and plain is not None and (ratio := found.speed_up_over(plain)) is not None:
             values |= {"measured": f"{fixed(ratio, 2)}×"}
-            cost = localised(f"{found.pass_cost_over(plain):.2f}")
-            meaning += (
-                f" Here a pass over a draft took {cost}× as long as one over a single token; the measured speed-up is "
-                "the prediction divided by that."
-            )
+            if (cost := found.pass_cost_over(plain)) is not None:
+                values |= {"pass": f"{fixed(cost, 2)}×"}
         for name, label in self._values.items():
             label.setText(values.get(name, "–"))
             label.setAccessibleName(f"{_FIGURES[name][0]}: {label.text()}")
-        self._values["measured"].setToolTip(meaning)
 
     def _plain(self) -> Drafting | None:
         """The other take's decoding, where that differs from this one's by the draft alone."""
@@ -231,7 +231,7 @@ class DecodingPanel(TakePanel):
         total = max(1, sum(counts.values()))
         parts = [
             f'<span style="color:{fills[outcome]}">■</span>&nbsp;{outcome}&nbsp;{counts[outcome]}'
-            f"&nbsp;({counts[outcome] / total:.0%})"
+            f"&nbsp;({percent(counts[outcome] / total, 0)})"
             for outcome in MEANINGS
             if counts[outcome]
         ]

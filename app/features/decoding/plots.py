@@ -10,7 +10,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
-from app.numbers import fixed
+from app.numbers import fixed, percent
 from app.plotting.chart import Chart
 from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
@@ -79,8 +79,8 @@ class AcceptancePlot(Chart):
 
     def cursor_text(self) -> str:
         said = "; ".join(
-            f"position {one.position + 1}: {one.share:.0%} of {one.judged} judged, {one.reached:.0%} of "
-            f"{one.proposed} proposed"
+            f"position {one.position + 1}: {percent(one.share, 0)} of {one.judged} judged, {percent(one.reached, 0)} "
+            f"of {one.proposed} proposed"
             for one in self._positions
             if one.judged
         )

@@ -15,9 +15,8 @@ from app.features.training.model import (
     scaled_estimate,
 )
 from engine.techniques.speculative import TECHNIQUE
-from engine.techniques.speculative.requests import DraftRequest
+from engine.techniques.speculative.requests import DraftRequest, fitting_upper
 
-MEASURED_LAYERS = 12
 _minutes = minutes_by_size(15.0)
 
 
@@ -43,8 +42,7 @@ TRAINING = Training(
     request=_request,
     minutes=_minutes,
     folder=lambda model, knobs: f"{model}-draft-{knobs['lower']}-{knobs['upper']}",
-    # A quarter of the layers, as published; of a dozen or fewer none, where layers are what a draft costs.
-    fitting=lambda info: {"upper": 0 if info.layers <= MEASURED_LAYERS else info.layers // 4},
+    fitting=lambda info: {"upper": fitting_upper(info.layers)},
     estimate=lambda info, spoken: scaled_estimate(info, _minutes(info)),
     ready=lambda figures: ({"draft": "trained"}, f"A draft with {figures['layers']} layers is ready: switch SSD on."),
 )

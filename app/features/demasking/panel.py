@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.demasking.grid import DemaskingGrid
+from app.numbers import percent
 from app.shell.colours import Colours
 from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox, Slider
@@ -125,7 +126,7 @@ class DemaskingPanel(TakePanel):
         top.addWidget(self.passages)
         self.headline = build.words("title", name="Summary")
         top.addWidget(self.headline, 1)
-        self.partial_button = build.button("H&ear the canvas at this step", self._want_partial)
+        self.partial_button = build.button("Hear the ca&nvas at this step", self._want_partial)
         top.addWidget(self.partial_button)
 
         self.play_button = build.button("P&lay", self._toggle_play, "Play the steps")
@@ -175,7 +176,7 @@ class DemaskingPanel(TakePanel):
         there, total = sum(counts[: self._step + 1]), passage.order.size
         now = counts[self._step] if self._step >= 0 else 0
         self._count.setText(
-            f"Step {self._step + 1} of {passage.steps}: {now} now, {there} of {total} ({there / total:.0%})"
+            f"Step {self._step + 1} of {passage.steps}: {now} now, {there} of {total} ({percent(there / total, 0)})"
         )
         self._read()
         self._show_partial()

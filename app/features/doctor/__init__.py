@@ -9,7 +9,9 @@ FEATURE = Feature(
     "doctor",
     "app.features.doctor.presenter:DoctorPresenter",
     actions=(
-        FeatureAction("doctor", "Check &installation…", "Versions, device, sound, fonts, folders, space and packages"),
+        FeatureAction(
+            "doctor", "Check &installation…", "Versions, device, sound, fonts, folders, space, plug-ins and packages"
+        ),
     ),
     menus=(MenuPart("&Help", ("doctor",), after="extras"),),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QDir, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -18,6 +18,8 @@ from app.shell import file_dialogs
 from app.shell.theme import set_look
 from app.widgets import build
 from app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
+
+_KIND = "export"
 
 
 class DestinationDialog(QDialog):
@@ -97,7 +99,10 @@ class DestinationDialog(QDialog):
         """A path was chosen."""
         self.path.setText(str(path))
 
+    def proposed(self, name: str) -> str:
+        """A path called ``name`` where something was exported last."""
+        return str(file_dialogs.last_folder(self, _KIND) / name)
 
-def at_home(name: str) -> str:
-    """A path in the user's home folder."""
-    return str(Path(QDir.homePath()) / name)
+    def accept(self) -> None:
+        file_dialogs.note_folder(self, _KIND, Path(self.typed).parent)
+        super().accept()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -119,7 +120,10 @@ class ExportPresenter(Presenter):
 
     @Slot(str)
     def _tell(self, path: str) -> None:
-        self._done(path, f"The profile is in {path}. Run it: paretone speak --profile {path} --text “…” --out out.wav")
+        place = self._state.selection.model_folder
+        folder = f" --folder {shlex.quote(place)}" if place else ""
+        command = f"paretone speak --profile {shlex.quote(path)}{folder} --text “…” --out out.wav"
+        self._done(path, f"The profile is in {path}. Run it: {command}")
 
     def _done(self, path: str, sentence: str) -> None:
         self._exported = self._exporting

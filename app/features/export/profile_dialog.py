@@ -8,10 +8,10 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.export.account_view import AccountView
-from app.features.export.destination import DestinationDialog, at_home
+from app.features.export.destination import DestinationDialog
 from app.features.export.folders import folder_problem
 from app.features.export.model import ProfileExport
-from app.numbers import fixed
+from app.numbers import fixed, percent
 from app.state.app_state import AppState
 from app.state.differences import option_words, technique_text
 from app.widgets import build
@@ -39,7 +39,7 @@ class ProfileDialog(DestinationDialog):
             label = build.label(text, wrapped=True, selectable=True)
             self.form.addRow(title, label)
         self.target = build.combo("Target", ((_OWN, None), *((one.title, one.name) for one in targets())))
-        self._paths = [at_home(name) for name in self._proposals()]
+        self._paths = [self.proposed(name) for name in self._proposals()]
         self.target.currentIndexChanged.connect(self._show_target)
         self.form.addRow("Fo&r", self.target)
         self.form.addRow("", self.summary)
@@ -70,7 +70,7 @@ class ProfileDialog(DestinationDialog):
         else:
             measured = take.measurements
             text = f"RTF {fixed(measured.real_time_factor, 3)} on {measured.device}, "
-            text += f"{measured.ops_ratio:.0%} of the operations"
+            text += f"{percent(measured.ops_ratio, 0)} of the operations"
             if take.log_mel_distance is not None:
                 text += f", log-mel distance {fixed(take.log_mel_distance, 3)}"
             rows.append(("Evidence", text))

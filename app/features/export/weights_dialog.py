@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QLabel, QWidget
 
-from app.features.export.destination import DestinationDialog, at_home
+from app.features.export.destination import DestinationDialog
 from app.features.export.folders import folder_problem
 from app.features.export.model import technique_of
 from app.state.weight_labels import weights_title
@@ -62,7 +62,7 @@ class WeightsDialog(DestinationDialog):
         holds = _OFFICIAL if catalogue.entry(self._info.id).official_exports else _HUGGING_FACE
         self.summary.setText(f"Layers {layers}. The folder will hold {holds}{settings}")
         if not self._by_hand:
-            self.path.setText(at_home(f"{self._info.id}-{_kind(chosen)}-{len(chosen.retained)}"))
+            self.path.setText(self.proposed(f"{self._info.id}-{_kind(chosen)}-{len(chosen.retained)}"))
             self.path.selectAll()
         self.check()
 

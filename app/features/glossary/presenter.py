@@ -31,9 +31,12 @@ class GlossaryPresenter(Presenter):
 
     def open(self) -> None:
         """Open the glossary at what has the focus."""
+        self.show(self.term_of(QApplication.focusWidget()))
+
+    def show(self, term: Term | None) -> None:
+        """Open the glossary at ``term``."""
         from app.features.glossary.panel import GlossaryDialog
 
-        term = self.term_of(QApplication.focusWidget())
         dialog = GlossaryDialog(self.terms, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.go_to(term)

@@ -90,7 +90,7 @@ class GridState(QObject):
             self._use(artefact)
 
     def compare_with(self, artefact: Artefact | None) -> None:
-        """Nothing is shown next to a grid but those that anybody has."""
+        """No-op: grids have no comparison."""
 
     def set_knob(self, knob: str, value: object) -> bool:
         """Grids are searched again for other knobs."""

@@ -17,7 +17,8 @@ from app.features.presenter import Presenter, Services
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.jobs import Kind
-from engine.files import write, write_wav
+from engine.audio.sound_file import write_sound
+from engine.files import write
 from engine.session.events import Event, Prepared
 from engine.techniques.token_groups.requests import GroupHeard
 
@@ -81,7 +82,7 @@ class GroupsPresenter(Presenter):
     @Slot(object)
     def _ask_where_to_put_sound(self, members: tuple[int, ...]) -> None:
         name = f"tokens-{'-'.join(map(str, members[:4]))}.wav"
-        self._ask_where_to_write("Sound of the group", file_dialogs.WAV, name, lambda path: self.save(members, path))
+        self._ask_where_to_write("Sound of the group", file_dialogs.SOUND, name, lambda path: self.save(members, path))
 
     def save(self, members: tuple[int, ...], path: Path) -> None:
         """Decode ``members`` into the WAV file ``path``. Raises when it cannot be done."""
@@ -96,8 +97,8 @@ class GroupsPresenter(Presenter):
             return
 
         def write_it() -> None:
-            write_wav(path, heard.samples, heard.sample_rate)
-            self._notices.note(f"Wrote {path}")
+            remarks = write_sound(path, heard.samples, heard.sample_rate)
+            self._notices.note(" ".join([f"Wrote {path}.", *remarks]) if remarks else f"Wrote {path}")
 
         self._actions.attempt(write_it)
 

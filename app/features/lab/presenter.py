@@ -171,7 +171,7 @@ class LabPresenter(Presenter):
             return
         self._stale = False
         try:
-            self._takes = (*self._offered_takes, *self._kept.library.summaries())
+            self._takes = (*self._offered_takes, *self._kept.library.summaries(unfinished=False))
         except PlainError as error:
             self._takes = self._offered_takes
             self._notices.warn(str(error))

@@ -9,8 +9,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QTextBrowser, QWidget
 
 from app.listening.planning import TITLES
-from app.listening.wording import details, headline, percent, speed_up
-from app.numbers import fixed
+from app.listening.wording import details, headline, speed_up
+from app.numbers import fixed, percent
 from app.shell.colours import Colours
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import (
     QFormLayout,
     QLabel,
@@ -106,7 +106,7 @@ class LabSetup(QWidget):
     def _lay_out(self) -> None:
         form = FormLayout()
         form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
-        form.addRow("M&ethod", self.method)
+        form.addRow("Meth&od", self.method)
         form.addRow(self.explanation)
         form.addRow("&What to compare", self.source)
         left = VBoxLayout()
@@ -156,9 +156,7 @@ class LabSetup(QWidget):
         area = Scrolled(content)
         area.setAccessibleName("The test")
         # Users without a mouse scroll by the arrow keys, where there is something to scroll.
-        area.verticalScrollBar().rangeChanged.connect(
-            lambda _, last: area.setFocusPolicy(Qt.FocusPolicy.TabFocus if last else Qt.FocusPolicy.NoFocus)
-        )
+        area.verticalScrollBar().rangeChanged.connect(lambda _, last: area.let_keys_scroll(last > 0))
         return area
 
     # --- Methods in --------------------------------------------------------------------------------------------------

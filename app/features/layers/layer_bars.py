@@ -37,7 +37,6 @@ _BAR = 0.62
 _LEFT, _RIGHT, _SWITCHES, _TITLE = 4.2, 0.5, 2.9, 1.35
 """In heights of the font: room for the numbers of the axis and on the right, for the row of switches below, and for a
 lane's title."""
-_MOST_DECADES = 4
 
 
 class LayerBars(Chart):
@@ -363,13 +362,14 @@ class _Switches(Layer):
 
 
 def _scale(one: LayerImportance, logarithmic: bool) -> Scale:
-    """An axis that everything measured fits on; on a logarithmic one, what is beyond its lower end is there."""
+    """An axis that everything measured fits on; on a logarithmic one, values that have no logarithm are at its lower
+    end."""
     values = [value for value in (*one.values, *one.low, *one.high, one.baseline) if math.isfinite(value)]
-    most, positive = max(values, default=0.0), [value for value in one.values if 0 < value < math.inf]
+    most, positive = max(values, default=0.0), [value for value in values if value > 0]
     if not logarithmic or not positive:
         return Scale(0.0, _round_up(most) or 1.0)
     first, last = math.floor(math.log10(min(positive) * 0.999)), math.ceil(math.log10(most))
-    return Scale(10.0 ** max(first, last - _MOST_DECADES), 10.0**last, logarithmic=True)
+    return Scale(10.0**first, 10.0**last, logarithmic=True)
 
 
 def _short(one: LayerImportance) -> str:

@@ -32,9 +32,9 @@ from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR,
 from engine.techniques import spade
 
 STAGES = {
-    spade.NONE: ("&Pruned only", "Hear the model with layers removed, before training"),
-    spade.PARTLY: ("After some minut&es", "Hear a student after some minutes of training"),
-    spade.RECOVERED: ("Rec&overed", "Hear the fully trained student"),
+    spade.NONE: ("&Pruned", "Hear the model with layers removed, before training"),
+    spade.PARTLY: ("Bri&efly retrained", "Hear a student after some minutes of training"),
+    spade.RECOVERED: ("Fully re&trained", "Hear the fully trained student"),
 }
 _SPREAD = 12.0
 """Ratio of the greatest value to the median from which axes are logarithmic."""

@@ -18,7 +18,7 @@ from app.features.training.model import (
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Effect, Number, Values
 from engine.techniques.spade import RECOVERED, TECHNIQUE, parsed_layers
-from engine.techniques.spade.requests import StudentRequest
+from engine.techniques.spade.requests import StudentRequest, fitting_depth
 
 _minutes = minutes_by_size(45.0)
 
@@ -76,7 +76,7 @@ TRAINING = Training(
     request=_request,
     minutes=_minutes,
     folder=lambda model, knobs: f"{model}-student-{_depth(knobs)}",
-    fitting=lambda info: {"depth": max(1, info.layers // 2)},
+    fitting=lambda info: {"depth": fitting_depth(info.layers)},
     remark=_kept,
     estimate=_estimate,
     ready=lambda figures: (

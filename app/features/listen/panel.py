@@ -107,6 +107,7 @@ class ListenPanel(QWidget):
         self.plots.region_drawn.connect(self.loop_wanted)
         self.plots.seen_changed.connect(self._note_seen)
         self.plots.read_out.connect(self._facts.show_read_out)
+        self.plots.difference_shown.connect(self._facts.show_difference)
 
     def _lay_out(self) -> None:
         layout = VBoxLayout(self)

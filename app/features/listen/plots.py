@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
@@ -32,6 +32,10 @@ from engine.audio.spectrogram import (
 
 RANGE_DECIBELS = 70.0
 """Spectrograms show this much below the loudest band of A and B."""
+_WAVE, _MEL = 2, 5
+"""How waveforms and spectrograms share the height."""
+READABLE = 60
+"""Pixels of a spectrogram, at least."""
 DIFFERENCE_DECIBELS = 20.0
 """The colour scale of A - B ends here, on either side."""
 _EMPTY = ("Take A will appear here.", "Take B will appear here.")
@@ -78,6 +82,9 @@ class ComparisonPlots(QWidget):
     read_out = Signal(str)
     """Values under the mouse, as text; empty when it left."""
 
+    difference_shown = Signal(bool)
+    """Whether A − B has room."""
+
     ROWS = ("A", "B", "A − B")
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
@@ -86,6 +93,11 @@ class ComparisonPlots(QWidget):
         self._heard: int | None = None
         self._loudest = 0.0
         self._duration = 1.0
+        # Plots that are shown within an event that resizes others crash pyqtgraph.
+        self._soon = QTimer(self, singleShot=True, interval=0)
+        self._soon.timeout.connect(self._make_room)
+        self._has_room = True
+        """Whether A − B is shown."""
         self._titles: list[QLabel] = []
         self._waves: list[TimePlot] = []
         self._mels: list[TimePlot] = []
@@ -93,7 +105,7 @@ class ComparisonPlots(QWidget):
         self.empty: list[EmptyState] = []
         """What is shown instead of A and B while there are none."""
         self._notes: list[pg.TextItem] = []
-        grid = GridLayout(self)
+        self._grid = grid = GridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(NEAR)
         grid.setVerticalSpacing(TIGHT)
@@ -116,8 +128,6 @@ class ComparisonPlots(QWidget):
             grid.addWidget(wave, 2 * row, 1)
             grid.addWidget(mel, 2 * row + 1, 1)
             grid.addWidget(scale, 2 * row + 1, 2)
-            grid.setRowStretch(2 * row, 2)
-            grid.setRowStretch(2 * row + 1, 5)
             self._titles.append(title)
             self._waves.append(wave)
             self._mels.append(mel)
@@ -249,12 +259,31 @@ class ComparisonPlots(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._soon.start()
         # As many frequencies as have room, the middle one always.
         line = 1.3 * self.fontMetrics().height()
         for mel in self._mels:
             room = mel.height() / line
             shown = _FREQUENCIES if room > 6 else _FREQUENCIES[::2] if room > 3 else _FREQUENCIES[2:3]
             mel.left.setTicks([[(frequency_band(one), _hertz(one)) for one in shown]])
+
+    def _make_room(self) -> None:
+        """Leave out what is secondary where spectrograms would become too low to read: the waveform of A − B, then all
+        of it."""
+        room = self.height() - self._ruler.height() - 2 * len(self.ROWS) * TIGHT
+        wave, mel = self._waves[0].minimumHeight(), READABLE
+        difference = room >= 2 * wave + 3 * mel
+        outline_of_it = room >= 3 * (wave + mel)
+        for one in (self._titles[2], self._mels[2], self._scales[2]):
+            one.setVisible(difference)
+        self._waves[2].setVisible(difference and outline_of_it)
+        for row, (wave_there, mel_there) in enumerate(((True, True), (True, True), (outline_of_it, difference))):
+            # A row that is hidden keeps its share of the height otherwise.
+            self._grid.setRowStretch(2 * row, _WAVE * wave_there)
+            self._grid.setRowStretch(2 * row + 1, _MEL * mel_there)
+        if difference is not self._has_room:
+            self._has_room = difference
+            self.difference_shown.emit(difference)
 
     def leaveEvent(self, event: QEvent) -> None:
         self.read_out.emit("")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
@@ -26,6 +26,8 @@ from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from app.widgets.screen_readers import CHART, GROUP
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
+from engine.measure.metrics import metric
+from engine.measure.timing import spread
 from engine.session.events import Telemetry
 from engine.setting.take import Measurements, Take
 
@@ -64,6 +66,7 @@ _METERS = (
     ("rate", *_RATES[False]),
     ("step", *_STEPS[False]),
     ("chunk", "Chunk", "Long text is spoken in chunks; each plays as soon as it is done"),
+    ("others", "Other processes", f"{metric('other_share').definition} Known after a take"),
     ("memory", "Memory", "Memory in use on the engine's device (the peak after a take)"),
     ("device", "Device", "Where the model runs"),
 )
@@ -221,10 +224,24 @@ class MetersPanel(QScrollArea):
             "report how certain the difference is."
         )
         layout.addWidget(self._speed_up)
+        self._below = layout.count()
         layout.addStretch()
+        self._layout = layout
         self._content = content
         self.setWidget(content)
         self.set_colours(colours)
+
+    def offer(self, action: QAction) -> None:
+        """Offer ``action`` below the figures of A and B."""
+        # The letter of its menu entry is one of the menu bar's.
+        button = build.button(action.text().replace("&", ""), action.trigger, action.toolTip())
+
+        def follow() -> None:
+            build.allow(button, "" if action.isEnabled() else action.toolTip(), action.toolTip())
+
+        action.changed.connect(follow)
+        follow()
+        self._layout.insertWidget(self._below, button, 0, Qt.AlignmentFlag.AlignLeft)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Give the content the height of its wrapped lines, which its least height leaves out."""
@@ -267,7 +284,7 @@ class MetersPanel(QScrollArea):
             self._job = event.job
             self._times.clear()
             self._factors.clear()
-            for name in ("first", "gap", "pause", "streaming"):
+            for name in ("first", "gap", "pause", "streaming", "others"):
                 self._figures[name].show_value("–")
         self._name_rates(event.tokens is not None)
         rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
@@ -324,8 +341,7 @@ class MetersPanel(QScrollArea):
     def show_take(self, take: Take, heard: Waits = (0, 0.0)) -> None:
         """Show the final figures of a finished take; ``heard``: waits of its playback."""
         measured = take.measurements
-        what = f"{model_title(take.setting.model)}, {take.label or 'last take'}"
-        self._show_factor(measured.real_time_factor, f"measured: {what}", RTF_MEANING)
+        self.show_factor(take)
         self._figures["first"].show_value(f"{fixed(measured.first_audio_seconds, 2)} s")
         self._figures["gap"].show_value(f"{fixed(measured.largest_gap_seconds, 2)} s")
         self._figures["pause"].show_value(_waits(measured.pause_seconds, heard))
@@ -339,6 +355,15 @@ class MetersPanel(QScrollArea):
         self._times.append(measured.seconds)
         self._factors.append(measured.real_time_factor)
         self._draw()
+
+    def show_factor(self, take: Take) -> None:
+        """Show the real-time factor of a take, and what other processes did to it."""
+        measured, cpu = take.measurements, take.measurements.cpu_time_factor
+        how = f"median of {len(take.repeats)}" if take.repeats else "measured"
+        what = f"{how}: {model_title(take.setting.model)}, {take.label or 'last take'}"
+        in_cpu_time = "" if cpu is None else f"; in CPU time {fixed(cpu, 2)}"
+        self._show_factor(measured.real_time_factor, f"{what}{in_cpu_time}", RTF_MEANING)
+        self._figures["others"].show_value(_load(measured))
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "") -> None:
         """Show where the seconds of A and B went, and the ``headline``: how many times faster B is, or why that cannot
@@ -357,10 +382,28 @@ class MetersPanel(QScrollArea):
                 timbre = "" if apart is None else f" · timbre {fixed(apart, 2)} dB from its baseline"
                 self._summaries[name].setText(
                     f"{name}: {take.label or 'take'}\n"
-                    f"RTF {fixed(measured.real_time_factor, 2)} · {fixed(measured.seconds, 2)} s{tokens}\n"
+                    f"RTF {_factor(take)} · {fixed(measured.seconds, 2)} s{tokens}{_busy(measured)}\n"
                     f"TTFA {fixed(measured.first_audio_seconds, 2)} s{timbre}"
                 )
         self._speed_up.setText(headline)
+
+
+def _factor(take: Take) -> str:
+    """RTF, with its interval if the take was timed again, and in CPU time."""
+    measured, interval = take.measurements, spread(take, "real_time_factor")
+    text = fixed(measured.real_time_factor, 2)
+    if interval is not None:
+        text += f" ({fixed(interval.low, 2)} to {fixed(interval.high, 2)}, {len(take.repeats)} repeats)"
+    return text if measured.cpu_time_factor is None else f"{text}, in CPU time {fixed(measured.cpu_time_factor, 2)}"
+
+
+def _load(measured: Measurements) -> str:
+    share = measured.other_share
+    return "–" if share is None else f"{fixed(100 * share, 0)} %{' (busy)' if measured.busy else ''}"
+
+
+def _busy(measured: Measurements) -> str:
+    return f" · machine busy: other processes {_load(measured).removesuffix(' (busy)')}" if measured.busy else ""
 
 
 def _waits(predicted: float | None, heard: Waits) -> str:

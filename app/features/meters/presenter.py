@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services
 from app.state.jobs import Job, Outcome
+from app.widgets import build
 from engine.session.events import Telemetry
 from engine.setting.take import Take
 
@@ -26,9 +27,11 @@ class MetersPresenter(Presenter):
         self.meters: MetersPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"meters": self._build_meters}
         services.state.synthesis.take_added.connect(self._show_take)
+        services.state.synthesis.remeasured.connect(self._show_medians)
         services.state.comparison.changed.connect(self._show_comparison)
         services.state.jobs.ended.connect(self._job_ended)
         self._features = services.features
+        self._actions.bind(self._actions["repeat"], self._state.synthesis.time_again)
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show the live figures of a running job; those of one that has ended are passed over."""
@@ -36,6 +39,8 @@ class MetersPresenter(Presenter):
             self.meters.show_telemetry(event, self._features.find(PlayerPresenter).deck.waits)
 
     def refresh(self) -> None:
+        reason = self._state.synthesis.why_not_time_again() or self._state.jobs.why_wait
+        build.allow(self._actions["repeat"], reason, self._actions["repeat"].statusTip())
         if self.meters is not None:
             self.meters.show_device(self._state.loading.device_title)
 
@@ -43,18 +48,24 @@ class MetersPresenter(Presenter):
         from app.features.meters.panel import MetersPanel
 
         self.meters = MetersPanel(self._theme.colours)
+        self.meters.offer(self._actions["repeat"])
         self.refresh()
         self._show_comparison()
         return self.meters
 
     @Slot(object)
     def _show_take(self, take: Take) -> None:
-        if self.meters is not None:
+        if self.meters is not None and not take.unfinished:
             self.meters.show_take(take, self._features.find(PlayerPresenter).deck.waits)
+
+    @Slot(object)
+    def _show_medians(self, take: Take) -> None:
+        if self.meters is not None:
+            self.meters.show_factor(take)
 
     @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
-        """What was estimated for a take that is not made is no figure of anything."""
+        """Discard estimates of failed takes."""
         if self.meters is not None and outcome is not Outcome.FINISHED:
             self.meters.forget(job.number, outcome.value)
 

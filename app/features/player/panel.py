@@ -62,6 +62,7 @@ class PlayerPanel(QWidget):
         super().__init__(parent)
         self._colours = colours
         self._now = Heard()
+        self._position = 0.0
         self._cannot = True
         """Whether nothing can be heard."""
         self.setAccessibleName("Player")
@@ -170,12 +171,14 @@ class PlayerPanel(QWidget):
         self._loop.setAccessibleDescription(said)
         self._show_play()
         self._show_title()
+        self.show_position(self._position)
 
     def show_position(self, seconds: float) -> None:
         """Show the position. Called 30 times a second."""
+        self._position = seconds
         if self._now.origin is Origin.TEST:
             return
-        length = "" if self._now.origin is Origin.STREAM else f" / {fixed(self._now.seconds, 2)}"
+        length = "" if self._now.origin is Origin.STREAM else f" / {fixed(self._now.own_seconds, 2)}"
         text = "" if self._now.origin is Origin.NOTHING else f"{fixed(seconds, 2)}{length} s"
         if self._time.text() != text:
             self._time.setText(text)

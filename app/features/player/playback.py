@@ -64,8 +64,9 @@ class Playback(QObject):
         playing.move(position)
 
     def _heard(self) -> Heard:
-        deck = self.deck
-        return replace(self._source(), sounding=self.player.playing, seconds=deck.length, loop=deck.loop)
+        deck, found = self.deck, self._source()
+        own = found.own_seconds or deck.length
+        return replace(found, sounding=self.player.playing, seconds=deck.length, own_seconds=own, loop=deck.loop)
 
     def _source(self) -> Heard:
         deck, sound = self.deck, self.deck.sound
@@ -78,7 +79,8 @@ class Playback(QObject):
         take = deck.takes[deck.heard]
         if take is None:
             return Heard()
-        return Heard(Origin.COMPARED, take_title(take, f"Take {deck.heard}"), take.text, deck.heard, key=take.id)
+        title = take_title(take, f"Take {deck.heard}")
+        return Heard(Origin.COMPARED, title, take.text, deck.heard, key=take.id, own_seconds=take.seconds)
 
     # --- The device --------------------------------------------------------------------------------------------------
     def connect_device(self) -> None:

@@ -16,8 +16,17 @@ from app.state.coming import STREAM_SIDES
 from app.state.differences import keeps_timing
 from app.state.jobs import Job, Outcome
 from app.state.playing import Origin, setting_title
+from app.widgets import build
 from engine.session.commands import Synthesise
 from engine.session.events import AudioReady, Event
+
+_CHOOSE = {
+    "": "",
+    "A": "Choose take A first: press Baseline, or Set A in Takes.",
+    "B": "Choose take B first: press Accelerated, or Set B in Takes.",
+    "A and B": "Make take A first: press Baseline.",
+}
+"""Why two takes cannot be compared, by those that are missing."""
 
 
 class PlayerPresenter(Presenter):
@@ -62,7 +71,9 @@ class PlayerPresenter(Presenter):
         sides = self._state.comparison.take_a, self._state.comparison.take_b
         actions, lent = self._actions, self.deck.lent
         some = any(take is not None for take in sides)
-        actions.compare.setEnabled(some and not lent)
+        missing = [side for side, take in zip("AB", sides, strict=True) if take is None]
+        reason = self.why_not_hear() if lent else _CHOOSE[" and ".join(missing)]
+        build.allow(actions.compare, reason, actions.compare.statusTip())
         actions.play.setEnabled((some or self.deck.sound is not None) and not lent)
 
     def shut_down(self) -> None:
@@ -116,11 +127,11 @@ class PlayerPresenter(Presenter):
         """Play a sound that is neither A nor B, from its beginning."""
         self.hear_row((sound,))
 
-    def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True) -> None:
+    def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
         """The same of sounds that can be switched; see :meth:`app.audio.deck.Deck.hear_row`."""
         self._left = self._streaming
         self._end_stream()
-        self.deck.hear_row(sounds, at, aligned)
+        self.deck.hear_row(sounds, at, aligned, repeat)
         self.refresh()
 
     def sounds(self, key: str) -> bool:

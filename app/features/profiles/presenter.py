@@ -61,7 +61,7 @@ class ProfilesPresenter(Presenter):
             self._asked = True
             entry = catalogue.entry(profile.setting.model)
             self._features.find(SetupPresenter).choose_model(entry.id)
-            if not entry.available:
+            if not chosen.is_installed(entry.id):
                 self._workspaces.go_to("setup")
                 self._notices.warn(
                     f"{path.name} is for {entry.title}, which is not here: choose its folder or download it in Setup."

@@ -9,7 +9,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QBrush, QColor, QPen
 from PySide6.QtWidgets import QWidget
 
-from app.numbers import fixed, general
+from app.numbers import fixed, general, percent
 from app.plotting.chart import Chart
 from app.plotting.layers import Block, Blocks
 from app.plotting.words import Entry, Label, Labels, Legend
@@ -156,7 +156,7 @@ class Waterfall(Chart):
         for _, report, name, bar in self._bars_of():
             seconds = report.by_component()[name]
             share = seconds / report.measured if report.measured else 0.0
-            words = milliseconds(seconds) + (f", {share:.0%}" if share >= 0.005 else "")
+            words = milliseconds(seconds) + (f", {percent(share, 0)}" if share >= 0.005 else "")
             if name == REST and report.rest_is_noise:
                 words = f"{milliseconds(seconds)}, noise"
             elif seconds < 0:

@@ -16,7 +16,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
-from app.numbers import general, localised
+from app.numbers import fixed, general
 from app.plotting.chart import Chart
 from app.plotting.frame import pen
 from app.plotting.layers import Shape, Shapes
@@ -282,10 +282,11 @@ class RooflinePlot(Chart):
         point = self._points[index]
         report, one = point.report, point.component
         known = report.ceilings
+        ratio = one.ratio(known) or 0.0
+        floor = f"{fixed(ratio, 2)}× the floor" if ratio >= 1 else f"at its floor ({fixed(ratio, 2)}×)"
         return (
             f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at "
-            f"{general(point.intensity, 3)} FLOP/B, "
-            f"{localised(f'{one.ratio(known):.2f}')}× the floor, bound by {one.bound(known, point.phase.graphed)}."
+            f"{general(point.intensity, 3)} FLOP/B, {floor}, bound by {one.bound(known, point.phase.graphed)}."
         )
 
     def cursor_text(self) -> str:

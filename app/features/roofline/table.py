@@ -20,7 +20,8 @@ COLUMNS = (
     ("Measured, ms", "Measured time of all calls"),
     (
         "× floor",
-        "Measured time over floor. Below 1: the data stay in the CPU's caches, which are faster than memory",
+        "Measured time over floor. What is faster than that is at its floor: its data stay in the CPU's caches, which "
+        "are faster than memory, or the arithmetic ran a little faster than when its ceiling was measured",
     ),
     ("Bound by", "What takes longest: arithmetic, memory traffic, or kernel launches (operator calls)"),
 )
@@ -54,7 +55,7 @@ def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ..
         general(one.launches, 3),
         general(one.floor(known) * 1e3, 3) if counted else "–",
         "–" if one.total_seconds is None else general(one.total_seconds * 1e3, 4),
-        "–" if ratio is None else fixed(ratio, 2),
+        "–" if ratio is None else fixed(ratio, 2) if ratio >= 1 else f"at the floor ({fixed(ratio, 2)})",
         phase.bound(one, known) or "–",
     )
 

@@ -15,6 +15,8 @@ from app.widgets.boxes import ComboBox
 from app.widgets.layouts import VBoxLayout
 from engine.models import catalogue
 
+CHECKPOINT_FOLDER = "Folder with the checkpoint"
+
 
 class NarrowBox(ComboBox):
     """A choice that is cut off rather than widens the panel."""
@@ -50,7 +52,7 @@ class ModelChoice(QWidget):
         self._selection = selection
         self.box = build.named(_ModelBox(), "Model")
         for entry in catalogue.MODELS:
-            self.box.addItem(entry.title if entry.bundled else f"{entry.title} (weights not installed)", entry.id)
+            self.box.addItem(entry.title, entry.id)
             self.box.setItemData(self.box.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
         self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
         self.box.confirmed.connect(self._load)
@@ -59,7 +61,7 @@ class ModelChoice(QWidget):
             "F&older…", self._ask_for_folder, "Load this model's official checkpoint from a folder"
         )
         self.download = build.button(
-            "&Download…",
+            "Dow&nload…",
             lambda: self.download_wanted.emit(self.box.currentData()),
             "Show the licence, then download the official checkpoint",
         )
@@ -69,11 +71,18 @@ class ModelChoice(QWidget):
         self._confirm = build.row(self.load, self.keep)
         build.fill(VBoxLayout(self), [self.box, self.note, self._official, self._confirm]).setSpacing(NEAR)
 
+    def show_models(self) -> None:
+        """Say of each model whether its weights are there."""
+        chosen = self._selection
+        for index, one in enumerate(catalogue.MODELS):
+            there = chosen.is_installed(one.id) or one.id == chosen.model_id
+            self.box.setItemText(index, one.title if there else f"{one.title} (weights not installed)")
+
     def show_choice(self) -> None:
         """Show the chosen model, what it lacks, and how to load it."""
         chosen = self._selection
         entry, info, other = catalogue.entry(chosen.candidate or chosen.model_id), chosen.info, bool(chosen.candidate)
-        missing = other and not entry.available
+        missing = other and not chosen.is_installed(entry.id)
         self.box.setCurrentIndex(self.box.findData(entry.id))
         self._official.setVisible(not entry.bundled)
         self._confirm.setVisible(other)
@@ -104,7 +113,7 @@ class ModelChoice(QWidget):
     def _load(self) -> None:
         chosen = self._selection
         model = chosen.candidate or chosen.model_id
-        if catalogue.entry(model).available and (chosen.candidate or not chosen.ready):
+        if chosen.is_installed(model) and (chosen.candidate or not chosen.ready):
             self.load_wanted.emit(model, "")
 
     @Slot()
@@ -115,6 +124,4 @@ class ModelChoice(QWidget):
     @Slot()
     def _ask_for_folder(self) -> None:
         model = self.box.currentData()
-        file_dialogs.ask_for_folder(
-            self, "Folder with the checkpoint", lambda folder: self.load_wanted.emit(model, str(folder))
-        )
+        file_dialogs.ask_for_folder(self, CHECKPOINT_FOLDER, lambda folder: self.load_wanted.emit(model, str(folder)))

@@ -132,7 +132,7 @@ class SetupPanel(QWidget):
         self.seed_lock = QCheckBox("&Lock")
         self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
         self.seed_lock.toggled.connect(self._state.editing.set_seed_locked)
-        label = QLabel("Se&ed")
+        label = QLabel("See&d")
         label.setBuddy(self.seed)
         row = HBoxLayout()
         row.addWidget(label)
@@ -164,6 +164,7 @@ class SetupPanel(QWidget):
     @Slot()
     def _show_model(self) -> None:
         self.voice_choice.show_model()
+        self.model_choice.show_models()
         self.techniques.show_techniques()
         self._show_selection()
 

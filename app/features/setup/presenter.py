@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtWidgets import QInputDialog, QMessageBox
 from shiboken6 import isValid
 
 from app.features.presenter import Presenter, Services
+from app.features.setup.model_choice import CHECKPOINT_FOLDER
 from app.features.setup.panel import SetupPanel
 from app.features.training.presenter import TrainingPresenter
 from app.numbers import fixed
+from app.shell import file_dialogs
 from app.shell.background import Background
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import PlainError
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from engine.models.files.downloads import Extent
 
 
+CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
+
+
 class SetupPresenter(Presenter):
     """Owns Setup."""
 
@@ -35,6 +40,8 @@ class SetupPresenter(Presenter):
         self._features = services.features
         self._candidates: tuple[str, ...] = ()
         """The architectures that the checkpoint that failed to load may have."""
+        self._files: tuple[str, ...] = ()
+        """The files of weights in the folder that failed to load, the newest first."""
         self._next: Callable[[], None] | None = None
         """Loads what is to be loaded once the running jobs have ended."""
         self.setup = SetupPanel(services.state, services.theme.colours)
@@ -51,15 +58,23 @@ class SetupPresenter(Presenter):
         services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
-        """Say which plug-ins were left out, and why."""
-        for problem in problems():
-            self._notices.warn(problem)
+        """Say which plug-in was left out, and why (of several the first), and why the last model is not chosen."""
+        found = problems()
+        others = f" {len(found) - 1} more: Help › Check installation… lists them." if len(found) > 1 else ""
+        if found:
+            self._notices.warn(f"{found[0]}{others}")
+        if (left := self._state.selection.not_recalled) is not None:
+            sentence = f"{left.why}; {self._state.selection.entry.title} is loaded instead."
+            if left.is_there:
+                self._notices.ask(sentence, (LOAD_AGAIN,), lambda _: self.load(left.model))
+            else:
+                self._offer_folder(sentence, left.model)
 
     def choose_model(self, model: str) -> None:
         """Load ``model``, or show in Setup what it lacks."""
         chosen = self._state.selection
         chosen.consider_model(model)
-        if catalogue.entry(model).available and (chosen.candidate or not chosen.ready):
+        if chosen.is_installed(model) and (chosen.candidate or not chosen.ready):
             self.load(model)
 
     def choose_device(self, device: str) -> None:
@@ -68,9 +83,21 @@ class SetupPresenter(Presenter):
 
     @Slot(str, str)
     def load(self, model: str, folder: str = "") -> None:
-        """Load ``model`` from ``folder``, if it is given; the user is asked first if that ends something."""
+        """Load ``model`` from ``folder``, or from where it was loaded last; the user is asked first if that ends
+        something."""
+        place = (folder, "") if folder else self._state.selection.place(model)
         title = catalogue.entry(model).title
-        self._ask_first(title, lambda: self._state.loading.load_model(model, folder))
+        self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
+
+    def _offer_folder(self, sentence: str, model: str) -> None:
+        """Say what is wrong with the folder of ``model``, and let the user choose another."""
+        self._notices.ask(
+            sentence,
+            (CHOOSE_FOLDER,),
+            lambda _: file_dialogs.ask_for_folder(
+                self._window, CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))
+            ),
+        )
 
     def _ask_first(self, title: str, load: Callable[[], None]) -> None:
         """Do ``load``, which cancels what runs: the user is asked about that."""
@@ -94,7 +121,7 @@ class SetupPresenter(Presenter):
     def follow(self, event: Event) -> None:
         """Note the architectures to choose from where nothing says which one a checkpoint has."""
         if isinstance(event, JobFailed):
-            self._candidates = event.candidates
+            self._candidates, self._files = event.candidates, event.files
 
     @Slot(str, object)
     def _train(self, technique: str, knobs: Mapping[str, object]) -> None:
@@ -111,20 +138,58 @@ class SetupPresenter(Presenter):
         load = self._state.loading.load_model
         self._ask_first(title, lambda: load(command.model, command.folder, variant, command.device))
 
+    def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
+        """Let the user choose one of several files of weights in a folder."""
+        names = {Path(file).name: file for file in files}
+        dialog = QInputDialog(self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle("Choose a checkpoint")
+        dialog.setLabelText("Checkpoints, the newest first:")
+        dialog.setComboBoxItems(list(names))
+        dialog.setOption(QInputDialog.InputDialogOption.UseListViewForComboBoxItems)
+        dialog.setOkButtonText("Load")
+        title, load = catalogue.entry(command.model).title, self._state.loading.load_model
+        dialog.textValueSelected.connect(
+            lambda name: self._ask_first(
+                title, lambda: load(command.model, names[name], command.variant, command.device)
+            )
+        )
+        dialog.open()
+
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         command = job.command
         if job.kind is Kind.LOAD and isinstance(command, LoadModel) and outcome is Outcome.FAILED:
-            if self._candidates:
-                self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
-                return
-            kept = self._state.selection.info
-            self._notices.say(f"{sentence} {kept.title} stays loaded." if kept else sentence, "error")
+            self._tell_failure(command, sentence)
         if job.kind is Kind.DOWNLOAD and isinstance(command, DownloadModel) and outcome is Outcome.FINISHED:
-            self.load(command.model)
+            title = catalogue.entry(command.model).title
+            self._ask_first(title, lambda: self._state.loading.load_model(command.model))
         if self._next is not None and not self._state.jobs.busy:
             load, self._next = self._next, None
             load()
+
+    def _tell_failure(self, command: LoadModel, sentence: str) -> None:
+        """Say why a model was not loaded. The window is usable in any case: with the model that was loaded before, or,
+        after the start, with one that comes with Paretone."""
+        chosen, usual = self._state.selection, catalogue.MODELS[0]
+        kept, load = chosen.info, self._state.loading.load_model
+        if files := self._files:
+            self._notices.ask(sentence, ("Choose a file…",), lambda _: self._choose_file(command, files))
+        elif self._candidates:
+            self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
+        elif kept is not None:
+            self._notices.say(f"{sentence} {kept.title} stays loaded.", "error")
+        if kept is not None or chosen.loading:
+            return
+        if command.device not in ("auto", "", *self._state.machine.devices):
+            self._notices.say(f"{sentence} {chosen.entry.title} runs on the best device there is.", "warning")
+            load(command.model, command.folder, command.variant, "auto")
+        elif (command.model, command.folder) != (usual.id, ""):
+            if not (self._candidates or self._files):
+                self._offer_folder(f"{sentence} {usual.title} is loaded instead.", command.model)
+            load(usual.id)
+        else:
+            self._notices.say(sentence, "error")
 
     @Slot(str)
     def _ask_to_download(self, model: str) -> None:

@@ -22,7 +22,7 @@ FEATURE = Feature(
     ),
     menus=(
         MenuPart("&Run", ("calibrate",), after="baseline"),
-        MenuPart("&Strategy", ("undo", "redo", None, "import_table", "export_table", "skip_nothing")),
+        MenuPart("&Strategy", ("import_table", "export_table", "skip_nothing")),
     ),
     steps=(
         MainStep(

@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter, Services, built
 from app.features.strategy.calibration_store import CalibrationStore
 from app.features.strategy.state import StrategyState, running_reports
 from app.features.tour.model import Part
-from app.numbers import fixed, general
+from app.numbers import fixed, general, percent
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.jobs import Job, Kind
+from engine import files
 from engine.errors import PlainError
 from engine.reading import read_text
 from engine.sampling.actions import SkipAction
@@ -77,7 +78,6 @@ class StrategyPresenter(Presenter):
                 for layer in range(table.layers)
                 if table.actions[layer][step] is not SkipAction.NONE and (layer, step) != before
             )
-            grid.setFocus(Qt.FocusReason.OtherFocusReason)
             grid.move_cursor(*next(skips, (table.layers - 1, table.steps - 1)))
 
         return (
@@ -142,7 +142,7 @@ class StrategyPresenter(Presenter):
             budget = f"for {general(record.knobs['operations'])} % of the operations" if record.is_for_end else ""
             self._notices.note(
                 f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials in "
-                f"{fixed(event.result.seconds, 1)} s; {record.table.skipped_share:.0%} skip "
+                f"{fixed(event.result.seconds, 1)} s; {percent(record.table.skipped_share, 0)} skip "
                 f"{budget or f'at threshold {general(record.threshold)}'}"
             )
 
@@ -206,9 +206,5 @@ class StrategyPresenter(Presenter):
 
     def export_table(self, path: Path) -> None:
         """Write the strategy table in the official form. Raises :class:`PlainError` when it cannot be written."""
-        table = self._table
-        try:
-            path.write_text(json.dumps(table.to_official()), encoding="utf-8")
-        except OSError as error:
-            raise PlainError(f"{path} cannot be written ({error.strerror}); choose another folder.") from error
+        files.write(path, json.dumps(self._table.to_official()).encode())
         self._notices.note(f"Wrote {path}")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.features.strategy.calibration_store import CalibrationStore
-from app.numbers import localised
+from app.numbers import localised, percent
 from app.state.app_state import AppState
 from app.state.availability import require
 from app.state.jobs import Jobs, Kind
@@ -65,7 +65,7 @@ class StrategyState(QObject):
         if table is None:
             return None
         origin = localised(table.origin)
-        return "Strategy table", f"{table.layers} × {table.steps}, {table.skipped_share:.0%} skip; {origin}"
+        return "Strategy table", f"{table.layers} × {table.steps}, {percent(table.skipped_share, 0)} skip; {origin}"
 
     @property
     def records(self) -> tuple[CalibrationRecord, ...]:
@@ -272,6 +272,10 @@ class StrategyState(QObject):
         self._state.undo_stack.push(Edit(text, before, after, lambda shown: self._show_table(*shown), merging))
 
     def _show_table(self, table: StrategyTable | None, threshold: float) -> None:
+        derivation = self.derive(threshold)
+        if table is not None and table.by_hand and derivation is not None:
+            # Edited until it is the one that the threshold gives, it is that one.
+            table = derivation.table if derivation.table.fingerprint == table.fingerprint else table
         self.table = table
         self._selection.put_knobs(NAME, **{THRESHOLD.name: threshold})
         self.changed.emit()
@@ -294,6 +298,9 @@ class StrategyState(QObject):
         if record is not None and (not fits or record is not self.record):
             self._take_up(record)
         elif not fits:
+            if self.table is not None and self.table.compatibility.model != wanted.model:
+                # It comes back with its model.
+                self.table = self.record = None
             self.changed.emit()
 
 

@@ -1,4 +1,7 @@
-"""Axes of a study: a line for each option or knob, with its values, and whether to compare without the technique."""
+"""Axes of a study: a line for each option or knob, with its values, and whether to compare without the technique.
+
+Numbers are typed; what has a few named values has a check box for each.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,14 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.studies.forms import Varied, example
-from app.shell.tab_order import insert_before
+from app.shell.tab_order import insert_after, insert_before
 from app.widgets import build
 from app.widgets.boxes import ComboBox
 from app.widgets.cross_button import cross_button
+from app.widgets.flow_layout import Flow
 from app.widgets.layouts import GridLayout, VBoxLayout
 from engine.models import catalogue
-from engine.setting.knobs import Knob
+from engine.setting.knobs import Choice, Knob, Switch
 from engine.techniques import applying_to, techniques
 
 _MODEL = ""
@@ -36,14 +40,18 @@ class _Line(QWidget):
         super().__init__(parent)
         self._model = ""
         self.owner = build.named(ComboBox(), "Technique or model")
-        self.knob = build.named(ComboBox(), "Varied")
+        self.knob = build.named(ComboBox(), "Parameter")
         self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
-        self.without = build.named(QCheckBox("and without it"), tip="Also compare without the technique")
+        self.choices = Flow()
+        self._boxes: dict[str, tuple[tuple[str, QCheckBox], ...]] = {}
+        """For each knob with named values, by its owner and name: what is put into a study, and its box."""
+        self.without = build.named(QCheckBox("Include “off”"), tip="Also compare without the technique")
         self.remove = cross_button("Remove the line", "Do not vary this")
         grid = GridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         for column, one in enumerate((self.owner, self.knob, self.values, self.without, self.remove)):
             grid.addWidget(one, 0, column)
+        grid.addWidget(self.choices, 0, 2)
         for column, stretch in ((0, 3), (1, 3), (2, 4)):
             grid.setColumnStretch(column, stretch)
         for combo in (self.owner, self.knob):
@@ -77,6 +85,9 @@ class _Line(QWidget):
         self.knob.setCurrentIndex(max(0, self.knob.findData(line.knob)))
         self.values.setText(line.text)
         self.values.setCursorPosition(0)
+        ticked = [one.strip() for one in line.text.split(",")]
+        for value, box in self.boxes:
+            box.setChecked(value in ticked)
         self.without.setChecked(line.without)
 
     @property
@@ -84,7 +95,41 @@ class _Line(QWidget):
         """The entered values."""
         owner = self.owner.currentData()
         knob, without = self.knob.currentData(), self.without.isChecked() and owner != _MODEL
-        return Varied(owner, knob, self.values.text() if knob else "", without)
+        typed = ", ".join(value for value, box in self.boxes if box.isChecked()) if self.boxes else self.values.text()
+        return Varied(owner, knob, typed if knob else "", without)
+
+    @property
+    def reachable(self) -> tuple[QWidget, ...]:
+        """The widgets in Tab order."""
+        boxes = (box for one in self._boxes.values() for _, box in one)
+        return self.owner, self.knob, *boxes, self.values, self.without, self.remove
+
+    @property
+    def boxes(self) -> tuple[tuple[str, QCheckBox], ...]:
+        """The named values of the chosen knob, each with its box; none for what is typed."""
+        return self._boxes.get(self._key, ())
+
+    @property
+    def _key(self) -> str:
+        return f"{self.owner.currentData()}.{self.knob.currentData()}"
+
+    def _show_boxes(self, knob: Knob | None) -> None:
+        """Have a box for each named value of ``knob``."""
+        named = _named_values(knob)
+        if named and self._key not in self._boxes:
+            self._boxes[self._key] = tuple((value, QCheckBox(title)) for value, title in named)
+            for _, box in self.boxes:
+                box.setAccessibleName(f"Values: {box.text()}")
+                box.setToolTip(knob.meaning if knob is not None else "")
+                box.toggled.connect(self.changed)
+                self.choices.add(box)
+            insert_after(self.knob, [box for _, box in self.boxes])
+        for key, boxes in self._boxes.items():
+            for _, box in boxes:
+                box.setVisible(key == self._key)
+        self.choices.setVisible(bool(named))
+        self.values.setVisible(not named)
+        self.choices.arrange()
 
     def _knobs(self) -> tuple[Knob, ...]:
         owner = self.owner.currentData()
@@ -108,11 +153,21 @@ class _Line(QWidget):
 
     def _change_knob(self) -> None:
         one = next((one for one in self._knobs() if one.name == self.knob.currentData()), None)
+        self._show_boxes(one)
         self.values.setEnabled(one is not None)
         self.values.setPlaceholderText(example(one) if one is not None else "")
         self.values.setToolTip(f"{one.meaning}\nFor example: {example(one)}" if one is not None else "")
         self.knob.setToolTip(one.meaning if one is not None else "The technique with all its knobs at their defaults")
         self.changed.emit()
+
+
+def _named_values(knob: Knob | None) -> list[tuple[str, str]]:
+    """What is put into a study, and its title, for each value of a knob that has a few."""
+    if isinstance(knob, Switch):
+        return [("yes", "on"), ("no", "off")]
+    if isinstance(knob, Choice):
+        return list(zip(knob.values, knob.titles or knob.values, strict=True))
+    return []
 
 
 class AxesEditor(QWidget):
@@ -127,7 +182,7 @@ class AxesEditor(QWidget):
         self._column = VBoxLayout()
         self._column.setContentsMargins(0, 0, 0, 0)
         self.add_button = build.button(
-            "Vary &another", lambda: self.add().owner.setFocus(), "Add an option of the model or a knob of a technique"
+            "Add p&arameter", lambda: self.add().owner.setFocus(), "Add an option of the model or a knob of a technique"
         )
         build.fill(VBoxLayout(self), (self._column, self.add_button))
 
@@ -140,7 +195,7 @@ class AxesEditor(QWidget):
         self._column.addWidget(line)
         line.changed.connect(self.changed)
         line.removed.connect(lambda: self._remove(line))
-        insert_before(self.add_button, (line.owner, line.knob, line.values, line.without, line.remove))
+        insert_before(self.add_button, line.reachable)
         self.changed.emit()
         return line
 

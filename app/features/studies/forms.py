@@ -93,6 +93,12 @@ class StudyForm:
     """``None`` to try every combination."""
     offered: OfferedKind | None = None
     """The kind of study, if a feature declares it; nothing is varied then."""
+    folder: str = ""
+    """Where the model's checkpoint is; ``""`` for its usual folder."""
+    variant: str = ""
+    """Its architecture, where the checkpoint does not say it."""
+    device: str = ""
+    """``""`` for the best one."""
 
 
 def definition(form: StudyForm) -> dict[str, object]:
@@ -103,7 +109,10 @@ def definition(form: StudyForm) -> dict[str, object]:
         raise StudyError("Tick at least one voice.")
     if not form.sentences:
         raise StudyError("Choose a text file with one sentence per line.")
-    made: dict[str, object] = {"title": form.title.strip(), "model": form.model, "sentences": form.sentences}
+    made: dict[str, object] = {"title": form.title.strip(), "model": form.model}
+    place = {"folder": form.folder, "variant": form.variant, "device": form.device}
+    made |= {name: value for name, value in place.items() if value}
+    made["sentences"] = form.sentences
     if form.count:
         made["count"] = form.count
     made["voices"] = [_voice(one) for one in form.voices]
@@ -173,7 +182,7 @@ def example(knob: Knob) -> str:
     if isinstance(knob, Switch):
         return "yes, no"
     if isinstance(knob, Choice):
-        return ", ".join(knob.values)
+        return ", ".join(knob.titles or knob.values)
     if isinstance(knob, Number):
         return f"{knob.default:g}, … or a range such as {knob.default:g}..{_further(knob):g}"
     return "words"

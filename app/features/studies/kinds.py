@@ -46,9 +46,6 @@ def study_kinds() -> tuple[StudyKind, ...]:
     return tuple(imported(one.study) for one in FEATURES if one.study)
 
 
-def offered_kinds(info: ModelInfo | None, folder: str, variant: str) -> tuple[OfferedKind, ...]:
-    """All kinds for the loaded model, which is in ``folder`` with the architecture ``variant`` if they are not the
-    catalogue's."""
-    place = {name: value for name, value in (("folder", folder), ("variant", variant)) if value}
-    found = ((one, one.fields(info) if info is not None else None) for one in study_kinds())
-    return tuple(OfferedKind(kind, None if fields is None else {**place, **fields}) for kind, fields in found)
+def offered_kinds(info: ModelInfo | None) -> tuple[OfferedKind, ...]:
+    """All kinds for the loaded model."""
+    return tuple(OfferedKind(one, one.fields(info) if info is not None else None) for one in study_kinds())

@@ -33,6 +33,7 @@ from app.shell.metrics import BROAD, NEAR
 from app.shell.theme import set_look
 from app.state.differences import changed_options
 from app.state.installing import Installing
+from app.state.selection import Selection
 from app.widgets import build
 from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.combo import entry
@@ -43,8 +44,6 @@ from engine.errors import PlainError
 from engine.extras import why_no_search
 from engine.measure.evaluation.judges import JUDGES
 from engine.models import catalogue
-from engine.models.base import Voice
-from engine.setting.setting import Setting
 from engine.techniques import applying_to
 
 EVERY, SEARCH = "every", "search"
@@ -67,19 +66,19 @@ class StudyMaker(QDialog):
 
     def __init__(
         self,
-        setting: Setting,
-        own_voices: Sequence[Voice],
+        selection: Selection,
         folder: Path,
         kinds: Sequence[OfferedKind] = (),
         parent: QWidget | None = None,
     ) -> None:
-        """``setting`` is what is selected in Setup; ``folder`` is where files are proposed; ``kinds`` are
-        further kinds of studies, with what they take for the model in ``setting``."""
+        """``selection`` is Setup's; ``folder`` is where files are proposed; ``kinds`` are further kinds of studies,
+        with what they take for the model in Setup."""
         super().__init__(parent)
-        self._setting, self._own, self._folder = setting, tuple(own_voices), folder
+        self._selection, self._setting, self._folder = selection, selection.setting, folder
+        self._own = tuple(selection.own_voices)
         self._kinds = {one.kind.name: one for one in kinds}
         self.definition: dict[str, object] | None = None
-        """The definition as far as the form is filled in; ``None`` before the first check."""
+        """The definition of what is filled in; ``None`` until that is checked."""
         self._proposed = ""
         self._replaced: Path | None = None
         """The file that the user agreed to replace."""
@@ -132,15 +131,17 @@ class StudyMaker(QDialog):
         for one in catalogue.MODELS:
             self.model.addItem(one.title, one.id)
             item = entry(self.model, self.model.count() - 1)
-            item.setEnabled(one.available)
-            item.setToolTip(one.summary if one.available else f"{one.title} is not installed.")
+            installed, place = self._selection.is_installed(one.id), self._selection.place(one.id)[0]
+            item.setEnabled(installed)
+            item.setToolTip(place or one.summary if installed else f"{one.title} is not installed.")
         self.model.setCurrentIndex(self.model.findData(self._setting.model))
         self.model.currentIndexChanged.connect(self._show_model)
+        self.checkpoint = build.words("muted", name="Checkpoint")
         self.sentences = build.combo("Sentences", (*_LISTS, ("Text file, one per line", _OWN)))
         self.sentences.currentIndexChanged.connect(self._show_sentences)
         self.text_file = build.named(QLineEdit(placeholderText="sentences.txt"), "Text file")
         self.browse_text = build.button("…", self._ask_for_text, name="Choose the text file")
-        self.count = SpinBox(minimum=0, maximum=100_000, value=5, prefix="the first ")
+        self.count = SpinBox(minimum=0, maximum=100_000, value=5, prefix="First ")
         self.count.setSpecialValueText("all of them")
         self.count.setAccessibleName("How many sentences")
         own = HBoxLayout()
@@ -162,6 +163,7 @@ class StudyMaker(QDialog):
         for title, field, buddy in (
             ("&Title", self.title, self.title),
             ("&Model", self.model, self.model),
+            ("", self.checkpoint, None),
             ("S&entences", self.sentences, self.sentences),
             ("", own, None),
             ("", self.count, None),
@@ -295,10 +297,16 @@ class StudyMaker(QDialog):
     def form(self) -> StudyForm:
         """The entered values."""
         chosen = self.sentences.currentData()
-        same_model = self.model.currentData() == self._setting.model
+        model = self.model.currentData()
+        same_model = model == self._setting.model
+        place, variant = self._selection.place(model)
+        device = self._selection.device_wanted
         return StudyForm(
             title=self.title.text(),
-            model=self.model.currentData(),
+            model=model,
+            folder=str(Path(place).absolute()) if place else "",
+            variant=variant,
+            device="" if device == "auto" else device,
             sentences=self.text_file.text().strip() if chosen == _OWN else chosen,
             count=self.count.value(),
             voices=self.voices.ticked,
@@ -323,6 +331,8 @@ class StudyMaker(QDialog):
         return {name: value for name, value in self._setting.options.items() if usual[name] != value}
 
     def _changed(self) -> None:
+        # What is being checked is not what is filled in any more.
+        self.definition = None
         self.save_button.setEnabled(False)
         self.start_button.setEnabled(False)
         self._pause.start()
@@ -336,8 +346,12 @@ class StudyMaker(QDialog):
 
     def _show_model(self) -> None:
         model = self.model.currentData()
-        own = [one for one in self._own if not catalogue.voice_problem(Path(one.audio), model)]
-        self.voices.offer((one.title, one, not index) for index, one in enumerate((*catalogue.voices(model), *own)))
+        place = self._selection.place(model)[0]
+        self.checkpoint.setText(f"The checkpoint in {place}")
+        self._form.setRowVisible(self.checkpoint, bool(place))
+        own = [one for one in self._own if not catalogue.voice_problem(Path(one.audio), model, place)]
+        voices = *catalogue.voices(model, place), *own
+        self.voices.offer((one.title, one, not index) for index, one in enumerate(voices))
         self.axes.offer(model)
         same = model == self._setting.model
         self.selected.setEnabled(same and bool(self._setting.techniques))
@@ -378,8 +392,9 @@ class StudyMaker(QDialog):
         file_dialogs.ask_for_file(self, "Sentences", _TEXT, lambda path: self.text_file.setText(str(path)))
 
     def _ask_where(self) -> None:
-        name = Path(self.path.text()).name or file_name(self.title.text())
-        file_dialogs.ask_where_to_write(self, "Write the study", TOML, name, self._choose_file)
+        typed = self.path.text().strip()
+        proposal = file_name(self.title.text()) if typed in ("", self._proposed) else Path(typed)
+        file_dialogs.ask_where_to_write(self, "Write the study", TOML, proposal, self._choose_file)
 
     def _choose_file(self, path: Path) -> None:
         """The dialog has asked whether a file that is there may be replaced."""
@@ -395,4 +410,5 @@ class StudyMaker(QDialog):
         elif path.exists() and path != self._replaced:
             self.show_verdict(f"{path} exists; type another name, or choose it with … to replace it.", False)
         else:
+            file_dialogs.note_folder(self, "study", path.parent)
             self.save_wanted.emit(self.definition, path, start)

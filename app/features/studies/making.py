@@ -69,8 +69,7 @@ class StudyMaking(QObject):
 
         state = self._state
         info = state.selection.info if state.selection.ready else None
-        kinds = offered_kinds(info, state.selection.model_folder, state.selection.model_variant)
-        maker = StudyMaker(state.selection.setting, state.selection.own_voices, self._folder, kinds, self._window)
+        maker = StudyMaker(state.selection, self._folder, offered_kinds(info), self._window)
         maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         maker.follow(state.installing)
         maker.check_wanted.connect(self._check)
@@ -116,7 +115,7 @@ class StudyMaking(QObject):
 
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            files.write_atomically(path, to_toml(given).encode())
+            files.write_through(path, to_toml(given).encode())
         except OSError as error:
             built(self.maker).show_verdict(f"{path} could not be written: {files.reason(error)}.", ok=False)
             return

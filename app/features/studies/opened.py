@@ -180,7 +180,7 @@ class OpenedStudies(QObject):
         def pace(model: str) -> float | None:
             takes = []
             with suppress(PlainError):
-                takes += [(one.setting, one.text, one.measurements) for one in library.summaries()]
+                takes += [(one.setting, one.text, one.measurements) for one in library.summaries(unfinished=False)]
             for seen in summaries:
                 if seen.model == model and seen.made:
                     with suppress(PlainError):

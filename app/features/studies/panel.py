@@ -253,7 +253,7 @@ class StudiesPanel(QWidget):
         self.progress.setRange(0, max(1, total))
         self.progress.setValue(done)
         left = "" if seconds_left is None or done >= total else f", about {duration(seconds_left)} left"
-        self.progress.setFormat(f"{done:,} of {total:,}{left}")
+        self.progress.setFormat(f"{done:,} of {total:,} steps{left}")
         _, _, now = text.partition(", now ")
         self._now = f"Now: {now}" if now else self._now
         self._show_state()
@@ -305,7 +305,7 @@ class StudiesPanel(QWidget):
             return
         here = running and summary.folder == self._running
         finished = summary.study is not None and not summary.left and bool(summary.made)
-        self.run_button.setText("Ru&n again" if finished else "R&esume" if summary.results is not None else "Ru&n")
+        self.run_button.setText("Ru&n again" if finished else "Resume" if summary.results is not None else "Ru&n")
         self.run_button.setVisible(not here)
         self.run_button.setEnabled(not running and not self._reason)
         self.run_button.setToolTip(

@@ -21,6 +21,7 @@ from app.features.takes.presenter import TakesPresenter
 from app.numbers import counted
 from app.shell import file_dialogs
 from app.shell.background import Background
+from app.state.differences import other_weights
 from app.state.jobs import Job, Kind, Outcome
 from engine import files
 from engine.errors import PlainError, StudyError
@@ -197,7 +198,7 @@ class StudiesPresenter(Presenter):
     def _write_again(self, seen: StudySummary) -> None:
         """The study's file is gone: write it as the folder remembers it."""
         try:
-            files.write_atomically(seen.file, seen.definition.encode())
+            files.write_through(seen.file, seen.definition.encode())
         except OSError as error:
             raise StudyError(
                 f"The study file is gone, and {seen.file} could not be restored: {files.reason(error)}."
@@ -242,7 +243,7 @@ class StudiesPresenter(Presenter):
         said = sentence
         if outcome is Outcome.CANCELLED:
             said = "Cancelled. Finished takes are kept; Resume continues."
-        elif outcome is Outcome.FINISHED and self._ended is not None:
+        elif outcome in (Outcome.FINISHED, Outcome.PAUSED) and self._ended is not None:
             made = f"{counted(self._ended.made, 'take', 'takes')} made"
             how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
             said = " ".join([how, *self._ended.log, *self._ended.found])
@@ -294,9 +295,14 @@ class StudiesPresenter(Presenter):
                 table = store.artefacts().get(key)
             if table is not None and source.fits(table):
                 source.adopt(table, "use a study's strategy table")
-        self._notices.say(
-            f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile.", "info"
-        )
+        said = f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile."
+        others = ""
+        if seen.results is not None and state.selection.info is not None:
+            others = other_weights(seen.results.checkpoint, state.selection.info.fingerprint)
+        if others:
+            self._notices.warn(f"{said} The study {others}: its figures are not theirs.")
+        else:
+            self._notices.say(said, "info")
 
     def export(self, key: str) -> None:
         """Put a setting into Setup and ask where its profile goes. Raises :class:`PlainError`."""

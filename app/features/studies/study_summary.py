@@ -23,7 +23,9 @@ from engine.studies.study import BASELINE, SEARCH, Study, duration, results_fold
 from engine.studies.wording import (
     REFERENCE,
     answer_lines,
+    busy_lines,
     described,
+    idle_lines,
     lost_lines,
     reference_lines,
     search_in,
@@ -166,7 +168,7 @@ def plan_words(study: Study, seconds: float | None) -> str:
         counted(study.rounds, "round", "rounds"),
     ]
     product = " × ".join(parts)
-    words = f"{counted(study.takes, 'take', 'takes')}: {product}. {_omitted(study)}".strip()
+    words = " ".join(filter(None, (f"{_takes(study.takes)}: {product}.", _further(study), _omitted(study))))
     if seconds is None:
         return f"{words} Make one take with this model to get a time estimate."
     return (
@@ -193,6 +195,17 @@ def progress_words(summary: StudySummary) -> str:
 def _omitted(study: Study) -> str:
     count = len(study.ruled_out)
     return f"{count:,} combinations are omitted, the first because: {study.ruled_out[0][1]}" if count else ""
+
+
+def _further(study: Study) -> str:
+    """What a study makes apart from takes, as a sentence, or ``""``; progress counts it as well."""
+    prepared = sum(bool(one.unprepared) for one in study.candidates)
+    parts = [
+        counted(len(study.utterances), "recording", "recordings") + " of reference speech" if study.judges else "",
+        counted(prepared, "calibration", "calibrations") if prepared else "",
+    ]
+    found = " and ".join(filter(None, parts))
+    return f"In addition {found}." if found else ""
 
 
 def _takes(count: int) -> str:
@@ -292,7 +305,13 @@ def _failures(study: Study | None, results: Results) -> tuple[FailedTake, ...]:
 
 def _findings(results: Results) -> tuple[str, ...]:
     search = search_in(results)
-    lines = (*(answer_lines(search, results) if search else ()), *reference_lines(results), *lost_lines(results))
+    lines = (
+        *(answer_lines(search, results) if search else ()),
+        *reference_lines(results),
+        *lost_lines(results),
+        *busy_lines(results),
+        *idle_lines(results),
+    )
     return tuple(map(localised, lines))
 
 

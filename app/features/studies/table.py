@@ -122,7 +122,7 @@ class StudyModel(QAbstractTableModel):
         if column == _MARK:
             return "★" if row.answer else "!" if row.problem else ""
         if column == _SETTING:
-            return row.title
+            return localised(row.title)
         if column == _TAKES:
             takes = str(row.finished) if row.total is None else f"{row.finished}/{row.total}"
             return takes if row.setting is not None else ""

@@ -8,6 +8,7 @@ from PySide6.QtCore import Slot
 
 from app.features.presenter import Presenter, Services
 from app.features.tour.model import Part
+from app.widgets import build
 from engine.setting.setting import Setting
 
 _ALL_OF_IT = "Speak the whole text"
@@ -68,4 +69,4 @@ class SynthesisPresenter(Presenter):
         ):
             action.setEnabled(not reason and not busy)
             action.setToolTip(reason or state.jobs.why_wait or action.statusTip())
-        self._actions.cancel.setEnabled(busy)
+        build.allow(self._actions.cancel, "" if busy else "Nothing to cancel.", self._actions.cancel.statusTip())

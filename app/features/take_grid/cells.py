@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.take_grid.model.grid import TakeGrid
 from app.features.tradeoff.model.axes import said
+from app.numbers import localised
 from app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from app.plotting.frame import pen
 from app.shell.colours import Colours
@@ -199,12 +200,13 @@ class TakeCells(CursorCanvas):
         for column, value in enumerate(grid.column_values):
             room = self.cell_rectangle(0, column)
             room = QRectF(room.x() + 2, em * 1.2, room.width() - 4, em * 1.2)
-            text = metrics.elidedText(grid.columns.in_words(value), shorten, round(room.width()))
+            text = metrics.elidedText(localised(grid.columns.in_words(value)), shorten, round(room.width()))
             painter.drawText(room, centre, text)
         for row, value in enumerate(grid.row_values):
             cell = self.cell_rectangle(row, 0)
             room = QRectF(0, cell.y(), self._label_width - em / 2, cell.height())
-            painter.drawText(room, right, metrics.elidedText(grid.rows.in_words(value), shorten, round(room.width())))
+            text = metrics.elidedText(localised(grid.rows.in_words(value)), shorten, round(room.width()))
+            painter.drawText(room, right, text)
 
     def _paint_cell(self, painter: QPainter, grid: TakeGrid, row: int, column: int) -> None:
         colours, room = self.colours, self.cell_rectangle(row, column).adjusted(1, 1, -1, -1)

@@ -121,7 +121,7 @@ class TakeGridPresenter(Presenter):
     def takes(self) -> tuple[TakeSummary, ...]:
         """All takes at hand, the library's first, the newest first."""
         studies = (one for read in self._sources.known.studies.values() for one in read.summaries.values())
-        return (*(one for one in self._takes.takes.all_takes if one.frames), *studies)
+        return (*(one for one in self._takes.takes.all_takes if one.frames and not one.unfinished), *studies)
 
     @Slot()
     def _show_soon(self) -> None:
@@ -380,7 +380,7 @@ class TakeGridPresenter(Presenter):
                 try:
                     if asked is None:
                         raise SettingError(grid.cell_in_words(row, column))
-                    wanted.append(self._wanted(asked))
+                    wanted.append(self._wanted(asked, grid))
                 except PlainError as error:
                     problem = str(error)
         if not wanted and problem:
@@ -400,12 +400,18 @@ class TakeGridPresenter(Presenter):
         )
         self._notices.ask(question, ("Make them",), lambda _: self._making.ask(wanted), "info")
 
-    def _wanted(self, asked: Asked) -> Wanted:
+    def _wanted(self, asked: Asked, grid: TakeGrid) -> Wanted:
         """What makes the take."""
+        from app.features.take_grid.model.dimensions import MODEL
+
         setting, artefacts = self._sources.known.prepared(asked.setting)
-        return wanted_take(self._state.selection, asked.text, asked.voice, setting, artefacts)
+        reference = next((one for one in self.takes if one.id == self._reference), None)
+        # A take of other weights has no place in the grid, unless that is of several models.
+        alike = reference is not None and MODEL not in (grid.rows.name, grid.columns.name)
+        checkpoint = reference.checkpoint if reference is not None and alike else ""
+        return wanted_take(self._state.selection, asked.text, asked.voice, setting, artefacts, checkpoint)
 
 
 def _key(text: str, voice: str, setting: Setting) -> tuple[str, str, Setting, int]:
-    """Equal for takes that are asked for and made, whatever was prepared for them."""
+    """Identity of a take, artefacts ignored."""
     return text, voice, setting.bare, setting.seed

@@ -32,14 +32,15 @@ from app.features.takes.edits import TakeEdits
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.shell import file_dialogs
 from app.shell.colours import Colours
+from app.shell.entries import SEARCH
 from app.shell.metrics import GAP, NEAR
 from app.state.differences import difference_words, differences
 from app.widgets import build, sketching
 from app.widgets.flow_layout import Flow
 from app.widgets.invitation import Invited
 from app.widgets.layouts import HBoxLayout, VBoxLayout
+from engine.audio.sound_file import write_sound
 from engine.errors import PlainError
-from engine.files import write_wav
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
 
@@ -84,6 +85,7 @@ class TakesPanel(QWidget):
 
         self.search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
         self.search.setAccessibleName("Filter takes")
+        self.search.setProperty(SEARCH, True)
         self._starred = QCheckBox("Starred onl&y")
         self.search.textChanged.connect(self._apply_filter)
         self._starred.toggled.connect(self._apply_filter)
@@ -230,6 +232,14 @@ class TakesPanel(QWidget):
         if rows:
             self.table.scrollTo(self._model.index(rows[0], 0))
 
+    def go_to(self, take: str) -> None:
+        """Select the take of this id and put the focus on it; a filter that hides it is lifted."""
+        if not self._model.rows_of((take,)):
+            self.search.clear()
+            self._starred.setChecked(False)
+        self.select((take,))
+        self.table.setFocus()
+
     @Slot()
     def _remember_selection(self) -> None:
         self._remembered = frozenset(one.id for one in self.selected())
@@ -263,7 +273,7 @@ class TakesPanel(QWidget):
         if self._a is None or len(selected) != 1 or selected[0].id == self._a.id:
             self._difference.setText(
                 f'<span style="color:{self._colours.muted}">'
-                + ("Select one take to see its differences from A." if self._a else "No take is A yet.")
+                + ("Select one take to see its differences from A." if self._a else "Choose take A first.")
                 + "</span>"
             )
             return
@@ -346,14 +356,16 @@ class TakesPanel(QWidget):
             return
         name = f"{take.label or 'take'}.wav"
         file_dialogs.ask_where_to_write(
-            self, "Save the take", file_dialogs.WAV, name, lambda path: self._save(take, path)
+            self, "Save the take", file_dialogs.SOUND, name, lambda path: self._save(take, path)
         )
 
     def _save(self, take: Take, path: Path) -> None:
         try:
-            write_wav(path, take.samples, take.sample_rate)
+            remarks = write_sound(path, take.samples, take.sample_rate)
         except PlainError as error:
-            self.problem.emit(str(error))
+            remarks = (str(error),)
+        for sentence in remarks:
+            self.problem.emit(sentence)
 
     @Slot()
     def _reveal(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.data_place import choose_folder
 from app.state.differences import measured_against
-from app.state.jobs import Job, Outcome
+from app.state.jobs import Job, Kind, Outcome
 from app.state.playing import take_title
 from app.state.take_library import moved, open_library, replace_damaged
 from engine.errors import PlainError
@@ -27,7 +28,10 @@ from engine.files import write_wav
 from engine.session.commands import Synthesise
 from engine.session.events import Event
 from engine.setting.library import Library, TakeSummary
-from engine.setting.take import Take
+from engine.setting.take import Measurements, Take
+
+_COMPARED = "compared"
+"""Settings key of the ids of A and B."""
 
 
 class TakesPresenter(Presenter):
@@ -36,10 +40,14 @@ class TakesPresenter(Presenter):
     takes_changed = Signal()
     """The library has takes more or fewer."""
 
+    moved = Signal(object)
+    """Takes are kept in this folder from now on, a :class:`Path`: that of the data."""
+
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         state = services.state
         actions = services.actions
+        self._settings = services.settings
         self._opened = open_library(services.folder / "takes")
         self.takes = TakesPanel(self._opened.library, services.theme.colours, state.undo_stack)
         self.takes.pages.offer(services.actions.baseline, "Make take A")
@@ -64,6 +72,7 @@ class TakesPresenter(Presenter):
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_take)
+        state.synthesis.timed_again.connect(self._keep_repeats)
         state.making.take_made.connect(self._keep_made)
         state.jobs.ended.connect(self._job_ended)
 
@@ -73,10 +82,12 @@ class TakesPresenter(Presenter):
         return self._opened.library
 
     def engine_starts(self) -> None:
-        """Say what is wrong with the library, if anything, and offer what would mend it."""
+        """Say what is wrong with the library, if anything, and offer what would mend it; compare what was compared in
+        the last session."""
         if self._opened.problem:
             self._notices.note(self._opened.problem, Level.WARNING)
             self._offer_replacement(self._opened.problem, "warning")
+        self._compare_again()
 
     def refresh(self) -> None:
         sides = self._state.comparison.take_a, self._state.comparison.take_b
@@ -92,7 +103,7 @@ class TakesPresenter(Presenter):
 
     @Slot()
     def _count_gains(self) -> None:
-        self._state.gains.set_takes(self.takes.all_takes)
+        self._state.gains.set_takes(tuple(one for one in self.takes.all_takes if not one.unfinished))
 
     @Slot(object)
     def _keep_take(self, take: Take) -> None:
@@ -116,21 +127,30 @@ class TakesPresenter(Presenter):
                 take = measured_against(take, next((self.library.load(one) for one in known), None))
         self._keep_take(take)
 
+    @Slot(str, object)
+    def _keep_repeats(self, take: str, runs: Sequence[Measurements]) -> None:
+        self._keep(take, lambda: self.library.repeat(take, runs))
+        self.takes_changed.emit()
+
     def follow(self, event: Event) -> None:
         self.judging.follow(event)
 
     @Slot(str, object)
     def _keep_figures(self, take: str, figures: Mapping[str, float]) -> None:
+        self._keep(take, lambda: self.library.measure(take, figures))
+
+    def _keep(self, take: str, measure: Callable[[], TakeSummary]) -> None:
+        """Keep and show what was measured of ``take`` since."""
         if take not in self.library:
             return  # Deleted meanwhile.
         try:
-            self.takes.replace(self.library.measure(take, figures))
+            self.takes.replace(measure())
         except PlainError as error:
             self._notices.warn(str(error))
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if outcome is Outcome.FAILED and isinstance(job.command, Synthesise):
+        if outcome is Outcome.FAILED and isinstance(job.command, Synthesise) and job.kind is not Kind.REPEAT:
             self.takes.add(FailedTake.of(job.command, sentence))
 
     @Slot()
@@ -144,6 +164,30 @@ class TakesPresenter(Presenter):
         warning = self._state.comparison.warning()
         if warning:
             self._notices.note(warning, Level.WARNING)
+
+    def _keep_comparison(self) -> None:
+        compared = self._state.comparison.take_a, self._state.comparison.take_b
+        self._settings.setValue(_COMPARED, json.dumps([take.id if take is not None else "" for take in compared]))
+
+    def _compare_again(self) -> None:
+        """Compare the takes of the last session that were not deleted since."""
+        comparison, gone = self._state.comparison, []
+        for side, name, choose in zip("AB", self._compared_last(), (comparison.set_a, comparison.set_b), strict=False):
+            try:
+                if name in self.library:
+                    choose(self.library.load(name))
+            except PlainError as error:
+                gone.append(f"Take {side} of the last session cannot be shown again: {error}")
+        if gone:
+            self._notices.warn(" ".join(gone))
+        comparison.changed.connect(self._keep_comparison)
+
+    def _compared_last(self) -> tuple[str, ...]:
+        try:
+            found = json.loads(str(self._settings.value(_COMPARED, "[]")))
+        except ValueError:
+            return ()
+        return tuple(map(str, found)) if isinstance(found, list) else ()
 
     @Slot(object)
     def _play(self, take: Take) -> None:
@@ -204,6 +248,7 @@ class TakesPresenter(Presenter):
         self._opened = moved(self._opened, folder / "takes")
         self.takes.set_library(self.library)
         caution = choose_folder(folder)
+        self.moved.emit(folder)
         self._notices.clear()  # What was said of the other folder is no longer so.
         self._notices.say(
             f"Takes are kept in {folder} from now on. "

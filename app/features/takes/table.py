@@ -6,19 +6,21 @@ import uuid
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
-from app.numbers import localised
+from app.numbers import localised, percent
 from app.shell.entries import Term
 from app.shell.icons import icon
 from app.shell.metrics import text_font
 from app.state.differences import STREAMING_MEANING, setting_text, streaming_text
 from engine.errors import SettingError
 from engine.measure.evaluation.judges import judge_named
-from engine.measure.metrics import metric
+from engine.measure.metrics import figure_of, metric
+from engine.measure.processor_time import load_line
 from engine.models import catalogue
 from engine.models.own_voices import shown_name
 from engine.session.commands import Synthesise
@@ -57,6 +59,19 @@ class Column:
     numeric: bool = False
     width: int = 9
     """In digits."""
+    wall_time: bool = False
+    """Whether other processes make it doubtful."""
+    spread: Callable[[TakeSummary], str] = lambda take: ""
+    """Its interval over repeats, as a sentence, or ``""``."""
+
+    def doubtful(self, take: TakeSummary) -> bool:
+        """Whether other processes took too much of the machine for this figure of ``take``."""
+        return self.wall_time and take.measurements.busy
+
+    def explained(self, take: TakeSummary) -> str:
+        """What is to be known about its value of ``take``, in lines."""
+        doubt = load_line(take.measurements) if self.doubtful(take) else ""
+        return "\n".join(filter(None, (self.text(take), self.spread(take), doubt, self.meaning)))
 
     @property
     def alignment(self) -> Qt.AlignmentFlag:
@@ -80,7 +95,7 @@ def made_at(take: TakeSummary | Take) -> str:
     return datetime.fromisoformat(take.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _figure(name: str, form: str, title: str = "", width: int = 9) -> Column:
+def _figure(name: str, form: str | Callable[[float], str], title: str = "", width: int = 9) -> Column:
     """A column of the metric called ``name``, as :mod:`engine.measure.metrics` defines it; what was not measured sorts
     as the greatest."""
     one = metric(name)
@@ -96,16 +111,25 @@ def _figure(name: str, form: str, title: str = "", width: int = 9) -> Column:
             return None
         return of(take.measurements, take.metrics, take.log_mel_distance)
 
+    def shown(found: float) -> str:
+        return localised(form.format(found) if isinstance(form, str) else form(found)).replace("-", "−")
+
     def text(take: TakeSummary) -> str:
         found = value(take)
-        return NOT_MEASURED if found is None else localised(form.format(found)).replace("-", "−")
+        return NOT_MEASURED if found is None else shown(found)
+
+    def spread(take: TakeSummary) -> str:
+        found = figure_of(one, take) if take.repeats else None
+        if found is None or not found.spreads:
+            return ""
+        return f"Median of {found.n} repeats, 95 % interval {shown(found.low)} to {shown(found.high)}."
 
     def key(take: TakeSummary) -> float:
         found = value(take)
         return float("inf") if found is None else found
 
     meaning = f"{one.label}. {one.definition}{absent}"
-    return Column(title or one.title, meaning, text, key, True, width)
+    return Column(title or one.title, meaning, text, key, True, width, one.wall_time, spread)
 
 
 def _streaming_level(take: TakeSummary) -> float:
@@ -122,7 +146,8 @@ def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int
 
 
 def _setting(take: TakeSummary) -> str:
-    return f"{'Failed: ' if isinstance(take, FailedTake) else ''}{setting_text(take.setting)}"
+    cut = "failed" if isinstance(take, FailedTake) else take.unfinished
+    return f"{cut[0].upper()}{cut[1:]}: {setting_text(take.setting)}" if cut else setting_text(take.setting)
 
 
 COLUMNS = (
@@ -131,20 +156,23 @@ COLUMNS = (
     _text("Model", "Model; “earlier”: with weights that no longer come with Paretone", _model, 14),
     _text("Text", "Text", lambda take: take.text, 30),
     _text("Setting", "Techniques, options that differ from the model's own, and the seed", _setting, 34),
-    _figure("real_time_factor", "{:.3f}", width=8),
+    _figure("real_time_factor", "{:.3f}", width=10),
+    _figure("cpu_time_factor", "{:.3f}", "CPU RTF"),
+    _figure("other_share", percent, "Others", 8),
     _figure("first_audio_seconds", "{:.2f} s"),
-    _figure("ops_ratio", "{:.0%}", "Ops", 8),
+    _figure("ops_ratio", percent, "Ops", 8),
     _figure("log_mel_distance", "{:.3f}", "Distance", 10),
     _figure("mel_cepstral_distortion", "{:.2f} dB", "MCD"),
     _figure("pitch_error", "{:.2f} st", "F0"),
-    _figure("voicing_error", "{:.1%}", "Voicing"),
+    _figure("voicing_error", partial(percent, places=1), "Voicing"),
     _figure("timbre_distance", "{:.2f} dB", "Timbre"),
     _figure("naturalness", "{:.2f}", width=11),
     _figure("voice_similarity", "{:.2f}", "Voice"),
     _figure("pitch_range", "{:.3f}", "Range"),
     _figure("loudness", "{:.1f} LUFS", width=12),
-    _figure("clipping", "{:.2%}"),
-    _figure("silence", "{:.0%}"),
+    _figure("true_peak", "{:.1f} dBTP", width=11),
+    _figure("clipping", partial(percent, places=2)),
+    _figure("silence", percent),
     _figure("audio_seconds", "{:.2f} s"),
     _figure("text_seconds", "{:.3f} s", "Front end", 10),
     _figure("backbone_seconds", "{:.2f} s", "Backbone", 10),
@@ -300,12 +328,14 @@ class TakesModel(QAbstractTableModel):
                 return self._sides.get(take.id, "") if index.column() == _SIDE else column.text(take)
             case Qt.ItemDataRole.DecorationRole if index.column() == _SIDE and take.id == self._playing:
                 return icon("speaker")
+            case Qt.ItemDataRole.DecorationRole if column.doubtful(take):
+                return icon("warning")
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._spoken(take, index.column())
             case Qt.ItemDataRole.ToolTipRole if isinstance(take, FailedTake):
                 return take.reason
             case Qt.ItemDataRole.ToolTipRole:
-                return f"{column.text(take)}\n{column.meaning}" if column.text(take) else column.meaning
+                return column.explained(take)
             case Qt.ItemDataRole.TextAlignmentRole:
                 return column.alignment
             case Qt.ItemDataRole.FontRole if index.column() == _SIDE:
@@ -321,7 +351,8 @@ class TakesModel(QAbstractTableModel):
         if column == _SIDE:
             side, playing = self._sides.get(take.id, ""), take.id == self._playing
             return f"{side} playing".strip() if playing else side or "Neither A nor B"
-        return COLUMNS[column].text(take) or "Nothing"
+        text = COLUMNS[column].text(take) or "Nothing"
+        return f"{text}, doubtful: the machine was busy" if COLUMNS[column].doubtful(take) else text
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if orientation is not Qt.Orientation.Horizontal:

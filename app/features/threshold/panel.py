@@ -354,7 +354,7 @@ class ThresholdPanel(QWidget):
         text, first = "△ Predicted: needs a calibration at this δ.", derivation.differs_at
         if first is not None:
             text += (
-                f" From layer {first.layer + 1}, step {first.step + 1} on it the decisions differ from the measured "
+                f" From layer {first.layer + 1}, step {first.step + 1} onwards, decisions differ from the measured "
                 "calibration."
             )
         if derivation.unmeasured:

@@ -137,11 +137,16 @@ class TourPresenter(Presenter):
 
     @Slot()
     def _help(self) -> None:
-        """Do the next part; those that follow it at this stop are done once it is."""
+        """Do the next part; those that follow it at this stop are done once it is. Whoever had the focus in the card
+        keeps it there: the next Enter is meant for the tour, not for what was just shown."""
         part = self.course.part if self.course is not None else None
         if part is not None and not part.why_not():
-            self._helping = part
+            self._helping, before = part, self._before
+            with_focus = self._has_focus
             self._actions.attempt(part.help)
+            if with_focus and not self._has_focus and QApplication.activeModalWidget() is None:
+                self.card.take_focus()
+                self._before = before
 
     @Slot()
     def _look(self) -> None:
@@ -215,8 +220,11 @@ class TourPresenter(Presenter):
 
     def _room(self) -> QRect:
         """The part of the window that the card may be in."""
-        centre = self._window.centralWidget()
-        return QRect(centre.mapTo(self._window, QPoint()), centre.size()).adjusted(6, 6, -6, -6)
+        centre, messages = self._window.centralWidget(), self._notices.banner
+        room = QRect(centre.mapTo(self._window, QPoint()), centre.size()).adjusted(6, 6, -6, -6)
+        if messages.isVisible() and messages.y() - room.top() > self.card.height():
+            room.setBottom(messages.y() - 6)
+        return room
 
     # --- The focus and Escape ----------------------------------------------------------------------------------------
     @property

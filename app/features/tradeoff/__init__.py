@@ -28,7 +28,7 @@ FEATURE = Feature(
         FeatureAction(
             "front_play",
             "Play the front",
-            "Repeat one sentence, spoken by the setting that you walk to along the front; again: silence",
+            "Hear one sentence by each setting of the front in turn; walk to repeat one of them; again: silence",
             "Ctrl+9",
             checkable=True,
         ),

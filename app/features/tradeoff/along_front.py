@@ -1,5 +1,5 @@
-"""What is done along the front: hearing one sentence by the setting that the user walks to, round and round, marking
-where a difference begins to be heard, and setting up the blind tests that find it, or rank what is shown."""
+"""What is done along the front: hearing one sentence by each setting in turn, or by the one that the user walks to,
+marking where a difference begins to be heard, and setting up the blind tests that find it, or rank what is shown."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from app.features.tradeoff.panel import TradeoffPanel
 
 
+_LOOK_MILLISECONDS = 30
+
+
 class AlongFront(QObject):
     """Between the panel, the player and the lab."""
 
@@ -40,6 +43,13 @@ class AlongFront(QObject):
         """The point that is heard."""
         self._arrived = ""
         """The point that was just walked to, in this turn of the event loop."""
+        self._walks = False
+        """Whether it goes from point to point by itself: until the end, or until the user walks."""
+        self._goes = False
+        """Whether the point that is being chosen is one that it went to by itself."""
+        self.pace = QTimer(self, interval=_LOOK_MILLISECONDS)
+        """Looks whether the sentence has ended."""
+        self.pace.timeout.connect(self._go_on)
         self._step: Crossing | None = None
         """The last step from one point of the row to another, as it would be marked."""
         self.crossings: tuple[Crossing, ...] = ()
@@ -75,19 +85,53 @@ class AlongFront(QObject):
 
     @Slot()
     def _begin(self) -> None:
-        self._at, self._step = self.row.at, None
-        self._panel.plot.choose(self._at)
+        self._at, self._step, self._walks = self.row.at, None, True
+        self.pace.start()
+        self._show_at(self._at)
         self._panel.plot.setFocus()
+
+    def _show_at(self, key: str) -> None:
+        self._goes = True
+        self._panel.plot.choose(key)
+        self._goes = False
+
+    @Slot()
+    def _go_on(self) -> None:
+        """At the end of the sentence, go to the next point; after the last one, fall silent."""
+        if not self._walks or not self.on:
+            self.pace.stop()
+            return
+        if not self.row.at_end:
+            return
+        following = self.row.next_heard()
+        if following:
+            self._show_at(following)
+            self._note_step(next(one for one in self.row.front if one.key == following))
+            self.row.begin_at(following)
+        else:
+            self.pace.stop()
+            self._walks = False
+            self.toggle()
+            announce(self._panel.plot, "The end of the front.")
 
     @Slot()
     def _show_row(self) -> None:
-        self._panel.show_front_playing(self.on, self.row.remarks)
+        count, remarks = len(self.row.front), self.row.remarks
+        if self.on and self._walks:
+            remarks = (f"Playing the front: {count} settings in turn; walk to stay with one.", *remarks)
+        self._panel.show_front_playing(self.on, remarks)
 
     @Slot()
     def _follow(self) -> None:
         """Hear the point that was chosen, if it is of the row."""
         point = self._panel.plot.current
+        if self._goes:
+            return
         if self.on and point is not None and any(one.key == point.key for one in self.row.front):
+            if self._walks:
+                self._walks = False
+                self.row.repeat()
+                self._show_row()
             self._arrived = point.key
             QTimer.singleShot(0, self, self._settle)
             if self.row.go_to(point.key):

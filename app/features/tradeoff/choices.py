@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from app.features.tradeoff.model.axes import TradeoffAxis, axis
 from app.features.tradeoff.model.filtering import Filter
 from app.features.tradeoff.model.scene import PlotOptions
+from app.shell.entries import SEARCH
 from app.shell.metrics import NEAR
 from app.widgets import build
 from app.widgets.boxes import ComboBox
@@ -117,6 +118,7 @@ class FilterLine(QWidget):
                 combo.currentTextChanged.connect(combo.setToolTip)
         self.search = QLineEdit(placeholderText="Filter by words", clearButtonEnabled=True)
         self.search.setAccessibleName("Filter points by words")
+        self.search.setProperty(SEARCH, True)
         self.search.setToolTip("Points whose title, model, voice or text contain every word")
         self.search.setMinimumWidth(6 * self.fontMetrics().height())
         self.search.textChanged.connect(self.chosen)

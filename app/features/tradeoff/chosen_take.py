@@ -31,7 +31,7 @@ class ChosenTake(QObject):
         comparison: Comparison,
         run: Callable[[Callable[[], Take], Callable[[Take | BaseException], None]], object],
     ) -> None:
-        """``run`` does the first in another thread, and gives what comes of it to the second in this one."""
+        """``run(work, callback)`` runs ``work`` in another thread, and ``callback`` with its result in this one."""
         super().__init__(panel)
         self._panel, self._known, self._comparison, self._run = panel, known, comparison, run
         self._wanted = ""

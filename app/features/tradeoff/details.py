@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from app.features.tradeoff.model.points import STUDY, TAKE, Point, Sound
 from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.why import Why, why_html
-from app.features.tradeoff.model.words import Reference, difference_html, figures_html, origin, plain
+from app.features.tradeoff.model.words import Reference, difference_html, doubt, figures_html, origin, plain
 from app.shell.colours import Colours
 from app.widgets import build
 from app.widgets.boxes import ComboBox
@@ -63,7 +63,7 @@ class TradeoffDetails(QWidget):
         self._fold.setProperty("look", "quiet")
         self._fold.toggled.connect(self._unfold)
         area = build.named(Scrolled(build.column(self._text, self._fold, (self._difference, 1))), "Selected point")
-        area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # Arrow keys scroll it.
+        area.let_keys_scroll()
         self.sentence = build.named(ComboBox(), "Sentence", "Sentence to play, compare and keep")
         self.sentence.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.sentence.setMinimumContentsLength(8)
@@ -71,7 +71,7 @@ class TradeoffDetails(QWidget):
         self.sentence.activated.connect(self._choose_sentence)
         self._playing = ""
         """Id of the take that plays."""
-        self.hear_button = self._button("H&ear", self.hear_wanted.emit)
+        self.hear_button = self._button("Hear", self.hear_wanted.emit)
         self.a_button = self._button("Set &A", lambda: self.side_wanted.emit("A"))
         self.b_button = self._button("Set &B", lambda: self.side_wanted.emit("B"))
         self.keep_button = self._button("Add to Ta&kes", self.keep_wanted.emit)
@@ -157,6 +157,8 @@ class TradeoffDetails(QWidget):
             if reason is not None:
                 parts.append(why_html(reason, shown.options, colours))
             lines = point.remarks if point.kind != TAKE else ()
+            if doubt(point):
+                parts.append(f'<span style="color:{colours.warning}">{escape(doubt(point))}</span>')
             parts += [f'<span style="color:{colours.muted}">{escape(one)}</span>' for one in (*lines, *point.machines)]
             self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))
             self._text.setAccessibleDescription(plain(point, shown))
@@ -186,7 +188,7 @@ class TradeoffDetails(QWidget):
 
     def _show_hear(self) -> None:
         stops = bool(self._playing) and self.sound is not None and self.sound.take == self._playing
-        self.hear_button.setText("Stop" if stops else "H&ear")
+        self.hear_button.setText("Stop" if stops else "Hear")
 
     def set_reasons(self, hear: str, keep: str, use: str) -> None:
         """Why the point cannot be heard or compared, brought into the library, or loaded into Setup, as sentences, or

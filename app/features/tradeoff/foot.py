@@ -19,14 +19,14 @@ class TradeoffFoot(QWidget):
     """Methods in, signals out."""
 
     everything_wanted = Signal()
-    """All of both axes shall be shown."""
+    """Show all of both axes."""
     play_wanted = Signal()
-    """The front is to be played, or no longer."""
+    """Start or stop playing the front."""
     mark_wanted = Signal()
-    """At the current point the listener hears otherwise than before."""
+    """The user marked an audible change at the current point."""
 
     along_wanted = Signal(int)
-    """Another point of the front shall be the current one: its place from the left, from 0 on."""
+    """Use another point of the front as the current one: its place from the left, from 0."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,7 +50,7 @@ class TradeoffFoot(QWidget):
         self.play_button = build.button(
             "Play the front",
             self.play_wanted,
-            "Repeat one sentence; walk along the front, or drag, to hear it by each setting (Ctrl+9)",
+            "Hear one sentence by each setting in turn; walk along the front, or drag, to repeat one (Ctrl+9)",
         )
         self.play_button.setCheckable(True)
         row = HBoxLayout(self)

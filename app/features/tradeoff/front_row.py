@@ -1,5 +1,5 @@
-"""The front in the player: one sentence, round and round, by the setting that the user walks to. What has not spoken it
-yet is made ahead, the nearest first, while the engine has nothing else to do."""
+"""The front in the player: one sentence by one setting after the other, or, round and round, by the setting that the
+user walks to. What has not spoken it yet is made ahead, the nearest first, while the engine has nothing else to do."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _AHEAD = 8
 """Settings that are asked for ahead of time at once."""
+_LAST_SECONDS = 0.005
+"""A sound that stops this long before its end, or later, was not paused."""
 Spoken = tuple[str, str, int]
 """Text, voice and seed."""
 
@@ -89,6 +91,15 @@ class FrontRow(QObject):
         return self._front
 
     @property
+    def at_end(self) -> bool:
+        """Whether the sentence was played to its end, rather than paused; the last of it may still be on its way to the
+        loudspeaker."""
+        sound, player = self._player.deck.sound, self._player.player
+        if not self.on or sound is None or player.busy:
+            return False
+        return player.mixer.state.position / player.rate >= sound.seconds - _LAST_SECONDS
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What is to be said about it while it is played, as sentences."""
         if not self.on:
@@ -143,7 +154,7 @@ class FrontRow(QObject):
             self._at = self._at if self._at in made else next(iter(made))
             self._row, at = self._arranged()
             aligned = all(one.setting is not None and keeps_timing(one.setting) for one in self._front)
-            self._player.hear_row(self._row, at, aligned)
+            self._player.hear_row(self._row, at, aligned, repeat=False)
             self._note()
             self.began.emit()
             self._look_ahead()
@@ -166,6 +177,26 @@ class FrontRow(QObject):
     def at(self) -> str:
         """The key of the point that is wanted."""
         return self._at
+
+    def next_heard(self) -> str:
+        """The key of the next point to the right that can be heard now; ``""`` after the last."""
+        keys = [one.key for one in self._front]
+        after = keys[keys.index(self._at) + 1 :] if self._at in keys else []
+        return next((key for key in after if key in self._made), "")
+
+    def begin_at(self, key: str) -> None:
+        """Hear a point that :meth:`next_heard` named, from the beginning of its sentence."""
+        self._at = key
+        self._player.deck.begin_in_row(self._arranged()[1])
+        self._look_ahead()
+
+    def repeat(self) -> None:
+        """Repeat the sentence from now on, also if it has just ended; not if the user has paused it."""
+        player = self._player.player
+        paused = not player.busy and not self.at_end
+        self._player.deck.repeat_row()
+        if not paused:
+            player.play()
 
     def go_to(self, key: str) -> bool:
         """Hear the point of this key, as soon as it has said the sentence; whether it is of the front and can be heard

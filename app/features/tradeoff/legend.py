@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.features.tradeoff.model.filtering import BASELINE
-from app.features.tradeoff.model.points import in_order, technique_title
+from app.features.tradeoff.model.points import technique_title
 from app.features.tradeoff.styles import PointStyles
 from app.plotting.glyphs import paint_glyph
 from app.shell.colours import Colours
@@ -18,8 +18,9 @@ from app.widgets import build
 from app.widgets.flow_layout import Flow
 from engine.figures.glyphs import FILLED, HOLLOW, Glyph
 from engine.techniques import techniques
+from engine.techniques.marks import in_order
 
-_KINDS = "filled: settings of studies · hollow: single takes"
+_KINDS = "filled: settings of studies · hollow: single takes · dashed ring: times of a busy machine"
 
 
 class TradeoffLegend(Flow):

@@ -73,7 +73,7 @@ class TradeoffPanel(QWidget):
         self._published = tuple(published)
         self._pool = Pool((), self._published)
         self._filter, self._options = Filter(), PlotOptions()
-        self._looks = PointStyles((), colours)
+        self._looks = PointStyles(colours)
         self._awaited: dict[str, str] = {}
         """Origins that were filtered by when the application ended, of which there is no point yet."""
         self._read = False
@@ -343,7 +343,7 @@ class TradeoffPanel(QWidget):
     def _fill_choices(self) -> None:
         self.options_line.show_options(self._options, self._pool.axes)
         self._filter = self.filter_line.show_filter(self._filter, self._origins)
-        self._looks = PointStyles(self._pool.techniques, self._colours)
+        self._looks = PointStyles(self._colours)
         mixed = len({one.kind for one in self._pool.points if not one.published}) > 1
         self.legend.show_techniques(self._pool.counts, self._looks, mixed)
 

@@ -61,7 +61,7 @@ class ParallelAxes(CursorCanvas):
         super().__init__(colours, parent)
         self.setAccessibleName("Parallel axes")
         self.shown = Parallel()
-        self._looks = PointStyles((), colours)
+        self._looks = PointStyles(colours)
         self._current = ""
         self._axis = 0
         """That of the cursor."""

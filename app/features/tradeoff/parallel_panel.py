@@ -84,7 +84,7 @@ class ParallelPanel(QWidget):
         if tradeoff is None or not self.isVisible():
             return
         shown, current = parallel(tradeoff.pool, tradeoff.filter), tradeoff.plot.current
-        looks = PointStyles(tradeoff.pool.techniques, self._colours)
+        looks = PointStyles(self._colours)
         self.axes.show_points(shown, looks, "" if current is None else current.key)
         kept, total = int(shown.inside.sum()), counted(len(shown.points), "point", "points")
         text = f"{kept} of {total} in all ranges" if shown.ranges else f"{total}; drag along an axis"

@@ -46,11 +46,11 @@ class TradeoffPlot(ZoomChart):
     selection_changed = Signal()
     """The user selected other points: see :attr:`selected`."""
     hear_wanted = Signal()
-    """The current point shall be heard."""
+    """Play the current point."""
     side_wanted = Signal(str)
-    """The current point shall be ``"A"`` or ``"B"``."""
+    """Use the current point as ``"A"`` or ``"B"``."""
     mark_wanted = Signal()
-    """At the current point the listener hears otherwise than before."""
+    """The user marked an audible change at the current point."""
 
     ideal, least = (36.0, 22.0), (16.0, 9.0)
     saved_alone = False

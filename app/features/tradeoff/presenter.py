@@ -115,7 +115,7 @@ class TradeoffPresenter(Presenter):
         self._enable()
 
     def _enable(self) -> None:
-        """The menu's actions as the panel's buttons."""
+        """Enable the menu's actions like the panel's buttons."""
         panel, actions = built(self.tradeoff), self._actions
         details = panel.details
         for name, of_button in _BUTTONS.items():

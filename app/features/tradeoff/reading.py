@@ -49,7 +49,7 @@ class OnDemandReader(QObject):
 
     def read_takes(self, library: Library) -> None:
         """Read the takes of ``library``."""
-        self._run(None, lambda: take_points(library.summaries(), self._scores()))
+        self._run(None, lambda: take_points(library.summaries(unfinished=False), self._scores()))
 
     def read_heard(self) -> None:
         """Read what staircases have found."""

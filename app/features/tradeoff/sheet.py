@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont
 
 from app.features.tradeoff.model.axes import axis, said
 from app.features.tradeoff.model.filtering import Filter
-from app.features.tradeoff.model.points import STUDY, in_order, technique_title
+from app.features.tradeoff.model.points import STUDY, technique_title
 from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.words import counts, remarks
 from app.features.tradeoff.plot import TradeoffPlot
@@ -38,7 +38,7 @@ def write(
 
     def sheet() -> Sheet:
         plot = TradeoffPlot(colours, on_paper=True)
-        looks = PointStyles(in_order({name for one in shown.points for name in one.techniques}), colours)
+        looks = PointStyles(colours)
         plot.show_scene(shown, looks)
         plot.show_sections(sections)
         made = Sheet(WIDTH, colours, font)

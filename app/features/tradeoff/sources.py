@@ -70,7 +70,7 @@ class PointSources(QObject):
         return self._reader is not None and self._reader.busy
 
     def begin(self) -> None:
-        """There is something that shows points from now on."""
+        """Start reading: something shows points now."""
         from app.features.tradeoff.reading import OnDemandReader
 
         if self._reader is None:

@@ -1,16 +1,16 @@
-"""Styles of points in the trade-off view: each technique has a colour and a shape, and a point with two techniques is
-half each; settings of studies are filled, single takes hollow, published results dotted. Describes the view as a
+"""Styles of points in the trade-off view: each technique has its colour and its shape, and a point with two techniques
+is half each; settings of studies are filled, single takes hollow, published results dotted. Describes the view as a
 scatter plot, too."""
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
-from app.features.tradeoff.model.axes import TradeoffAxis
-from app.features.tradeoff.model.points import PUBLISHED, STUDY, TAKE, in_order, technique_title
+from app.features.tradeoff.model.axes import WALL_TIMES, TradeoffAxis
+from app.features.tradeoff.model.points import PUBLISHED, STUDY, TAKE, technique_title
 from app.features.tradeoff.model.scene import Scene
 from app.shell.colours import DARK, Colours
 from engine.figures.glyphs import (
@@ -27,23 +27,24 @@ from engine.figures.glyphs import (
 from engine.figures.scatter import Dimension, Scatter
 from engine.setting.setting import Setting
 from engine.studies.curves import without_knob
+from engine.techniques.marks import in_order, technique_mark
 
 FILLS = {TAKE: HOLLOW, STUDY: FILLED, PUBLISHED: DOTTED}
 _KINDS = {TAKE: "single take", STUDY: "setting of a study", PUBLISHED: "published"}
 
 
 class PointStyles(Glyphs):
-    """Colours and shapes of the techniques that there are, in a theme."""
+    """Colours and shapes of techniques in a theme."""
 
     def ghost(self, names: tuple[str, ...]) -> Glyph:
         """A ghost's style: as that of a setting, but hardly stronger than the ground."""
         made = self.glyph(names, FILLED)
         return replace(made, colours=tuple(_mixed(one, self.colours.base) for one in made.colours))
 
-    def __init__(self, techniques: Sequence[str], colours: Colours) -> None:
+    def __init__(self, colours: Colours) -> None:
         self.colours = colours
         palette = (*SERIES_DARK, *MORE_DARK) if colours == DARK else (*SERIES_LIGHT, *MORE_LIGHT)
-        super().__init__(techniques, palette, colours.text)
+        super().__init__(technique_mark, palette, colours.text)
 
 
 def described(shown: Scene, looks: PointStyles) -> Scatter:
@@ -71,7 +72,15 @@ def described(shown: Scene, looks: PointStyles) -> Scatter:
         strands=(*_tables(shown), *_curves(shown), *_of_ghosts(shown)),
         level_title="reference speech",
         intervals=shown.options.intervals,
+        doubtful=_doubtful(shown),
     )
+
+
+def _doubtful(shown: Scene) -> tuple[int, ...]:
+    """The points whose place on an axis other processes have changed."""
+    if not any(one.name in WALL_TIMES for one in shown.options.axes):
+        return ()
+    return tuple(place for place, one in enumerate(shown.points) if one.busy)
 
 
 def _dimension(one: TradeoffAxis, ratios: bool, logarithmic: bool, floors: tuple[float, ...]) -> Dimension:

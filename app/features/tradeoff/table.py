@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 
 from app.features.tradeoff.model.axes import AXES
 from app.features.tradeoff.model.points import Point
 from app.features.tradeoff.model.scene import Scene
+from engine.tables import comma_separated
 
 
 def table(shown: Scene, delimiter: str = ",") -> str:
     """One row for each point that is shown, from left to right: every figure with its interval and number of takes."""
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    rows: list[list[object]] = []
     there = {name for one in shown.points for name in one.figures}
     names = [one.name for one in AXES if one.name in there]
     # Of papers, there may be figures that nobody measures here.
     names += sorted(there - set(names))
-    head = ["title", "kind", "source", "model", "techniques", "front", *_places(shown)]
+    head = ["title", "kind", "source", "model", "techniques", "front", "busy_takes", *_places(shown)]
     columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]
     judged = [name for name in names if any(name in one.floors for one in shown.points)]
     columns += [f"{name}_of_reference_speech" for name in judged]
-    writer.writerow([*head, *columns, "setting", "machines", "remarks"])
+    rows.append([*head, *columns, "setting", "machines", "remarks"])
     for index in shown.across:
         one = shown.points[index]
         cells: list[object] = []
@@ -32,9 +30,17 @@ def table(shown: Scene, delimiter: str = ",") -> str:
             cells += ["", "", "", ""] if figure is None else [figure.value, figure.low, figure.high, figure.n]
         cells += [one.floors[name].value if name in one.floors else "" for name in judged]
         places = [shown.x[index, 0], shown.y[index, 0]]
-        writer.writerow(
+        rows.append(
             [
-                *(one.title, one.kind, one.source, one.model, "+".join(one.techniques), int(index in shown.front)),
+                *(
+                    one.title,
+                    one.kind,
+                    one.source,
+                    one.model,
+                    "+".join(one.techniques),
+                    int(index in shown.front),
+                    one.busy,
+                ),
                 *(float(place) for place in places),
                 *cells,
                 _setting(one),
@@ -42,7 +48,7 @@ def table(shown: Scene, delimiter: str = ",") -> str:
                 "; ".join(one.remarks),
             ]
         )
-    return text.getvalue()
+    return comma_separated(rows, delimiter)
 
 
 def _places(shown: Scene) -> list[str]:

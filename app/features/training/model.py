@@ -11,13 +11,13 @@ from functools import cache
 from typing import Any
 
 from app.features.registry import FEATURES
-from app.numbers import counted, general
+from app.numbers import counted, general, percent
 from engine.models.base import LANGUAGE, ModelInfo
 from engine.models.catalogue import entry
 from engine.setting.knobs import Choice, Effect, Knob, Number, Values
 from engine.setting.plan import imported
 from engine.techniques import technique
-from engine.training.requests import TrainingRequest
+from engine.training.requests import TrainingRequest, usual_own_sentences
 
 LM_MINI_PARAMETERS = 10_100_000
 """Parameters of the bundled language model, by which times are estimated."""
@@ -64,7 +64,7 @@ class Found:
 
     def wording(self, value: float) -> str:
         """The value as people read it."""
-        return f"{value:.0%}" if self.share else general(value, 3)
+        return f"{percent(value, 0)}" if self.share else general(value, 3)
 
 
 @dataclass(frozen=True)
@@ -207,12 +207,11 @@ OWN_SENTENCES = count_knob(
     100_000,
 )
 """The same of models that can learn from other speech as well."""
-USUAL_OWN_SENTENCES = 200
 
 
 def usual_sentences(info: ModelInfo) -> Mapping[str, object]:
     """Own sentences for those models that nobody else speaks for."""
-    return {"sentences": 0 if entry(info.id).bundled else USUAL_OWN_SENTENCES}
+    return {"sentences": usual_own_sentences(entry(info.id).bundled)}
 
 
 def remark_on_sentences(knobs: Values) -> str:

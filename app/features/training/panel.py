@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from app.features.training.curves import TrainingCurves
 from app.features.training.model import Training, TrainingPlan, offered, training, trainings
-from app.numbers import rough_duration
+from app.numbers import percent, rough_duration
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, TIGHT
 from app.shell.tab_order import insert_after
@@ -41,6 +41,7 @@ from engine.training.requests import Trained, TrainingProgress
 CHECKPOINT = "checkpoint.pt"
 """File of the checkpoint in a work folder."""
 _INVITATION = "No training yet. Its curves are drawn here while it runs: loss above, validation below."
+_PREPARING = "Preparing the training. Its curves begin with the first steps."
 _LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
 
 
@@ -63,6 +64,7 @@ class TrainingPanel(QWidget):
         self._said, self._look = "", "muted"
         self._running = ""
         self._spoken = False
+        self._estimated = ""
         self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in trainings()}
         self._build(colours)
         self.offer("flow")
@@ -134,19 +136,22 @@ class TrainingPanel(QWidget):
         self.start_button = build.button(
             "St&art", lambda: self.start_wanted.emit(self.plan(resume=False)), look="primary"
         )
-        self.resume_button = build.button("R&esume", lambda: self.start_wanted.emit(self.plan(resume=True)))
+        self.resume_button = build.button("Resume", lambda: self.start_wanted.emit(self.plan(resume=True)))
         self.cancel_button = build.button("Cance&l", self.cancel_wanted)
         buttons = HBoxLayout()
         for one in (self.start_button, self.resume_button, self.cancel_button):
             buttons.addWidget(one, 1)
         self.progress = JobProgress("Training progress")
         self._state = build.words("muted", selectable=True)
+        # What comes and goes with a training does not move the controls.
+        policy = self.progress.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.progress.setSizePolicy(policy)
         content = QWidget()
         column = VBoxLayout(content)
         column.setContentsMargins(TIGHT, TIGHT, GAP, TIGHT)
         column.addWidget(self.chooser)
         column.addWidget(self._intro)
-        column.addWidget(self._state)
         self.install = InstallOffer()
         column.addWidget(self.install)
         column.addLayout(form)
@@ -159,7 +164,8 @@ class TrainingPanel(QWidget):
         self.pages.offer(self.start_button)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
         outer = VBoxLayout(self)
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [22 * em, 40 * em]))
+        right = build.column(self._state, (self.pages, 1))  # Where a sentence moves none of the controls.
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [22 * em, 40 * em]))
         self.setFocusProxy(self.work)
 
     @staticmethod
@@ -235,18 +241,25 @@ class TrainingPanel(QWidget):
         self._show()
 
     def set_estimate(self, text: str) -> None:
-        """Show the estimated time of the training, or ``""``."""
-        self.estimate.setText(text)
-        self.estimate.setVisible(bool(text))
+        """Show the estimated time of the training, or ``""``; while one runs, its progress says what is left."""
+        self._estimated = text
+        self._show()
 
     def begin(self, resume: bool) -> None:
         """A training begins; a resumed one keeps its curves."""
         self._running = self.training.name
         self._say("")
         self.progress.begin()
+        self.pages.invite(_PREPARING, filling=True)
         if not resume:
             self.curves.clear()
         self._show()
+
+    def show_preparing(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
+        """What comes before the first step is done so far."""
+        if self._running and not self.curves.has_any:
+            self.progress.show_progress(done, total, seconds_left)
+            self.pages.invite(f"{_PREPARING} {text}", filling=True)
 
     def show_progress(self, progress: TrainingProgress) -> None:
         """A step or a validation is done."""
@@ -256,7 +269,7 @@ class TrainingPanel(QWidget):
         self.progress.setRange(0, 1000)
         self.progress.setValue(round(1000 * progress.share))
         left = "" if progress.seconds_left is None else f", {rough_duration(progress.seconds_left, tenths=False)} left"
-        self.progress.setFormat(f"Step {progress.step}: {progress.share:.0%}{left}")
+        self.progress.setFormat(f"Step {progress.step}: {percent(progress.share, 0)}{left}")
         ran = training(self._running)
         first = ran.found[0]
         if first.name in progress.validation:
@@ -270,6 +283,7 @@ class TrainingPanel(QWidget):
     def end(self, sentence: str = "", failed: bool = False) -> None:
         """The training ended; ``sentence`` says why early."""
         self._running = ""
+        self.pages.invite(_INVITATION)
         if sentence:
             self._say(sentence, "warning" if failed else "muted")
         self._show()
@@ -293,7 +307,7 @@ class TrainingPanel(QWidget):
 
     @property
     def state(self) -> str:
-        """The sentence above the form."""
+        """The sentence above the curves."""
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -347,12 +361,14 @@ class TrainingPanel(QWidget):
         self.cancel_button.setEnabled(bool(self._running))
         self.cancel_button.setToolTip("Stop and keep a checkpoint for resuming")
         self.progress.setVisible(bool(self._running))
+        self.estimate.setMinimumHeight(self.estimate.height() if self._running and self._estimated else 0)
+        self.estimate.setText("" if self._running else self._estimated)
+        self.estimate.setVisible(bool(self._estimated))
         idle = "" if self._running else reason or (held if earlier else "")
         self._state.setText(self._said or idle)
         set_look(self._state, self._look if self._said else "muted")
+        self._state.setVisible(bool(self._state.text()))
 
     def _say(self, text: str, look: str = "muted") -> None:
         self._said, self._look = text, look
         self._show()
-        if text:
-            self._area.ensureWidgetVisible(self._state)

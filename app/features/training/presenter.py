@@ -17,7 +17,7 @@ from engine.errors import SettingError
 from engine.extras import why_no_training
 from engine.models.base import ModelInfo, TrainedWeights
 from engine.session.commands import Prepare
-from engine.session.events import Event, PreparationReport, Prepared
+from engine.session.events import Event, PreparationReport, Prepared, Progress
 from engine.training.requests import Trained, TrainingProgress, TrainingRequest
 
 if TYPE_CHECKING:
@@ -86,6 +86,12 @@ class TrainingPresenter(Presenter):
             running = self._state.jobs.find(event.job) is not None
             if isinstance(event, PreparationReport) and isinstance(event.report, TrainingProgress) and running:
                 self.training.show_progress(event.report)
+
+    def show_progress(self, event: Progress) -> None:
+        """Show what comes before the first step: speech to learn from, for one."""
+        job = self._state.jobs.find(event.job)
+        if self.training is not None and job is not None and job.kind is Kind.TRAIN:
+            self.training.show_preparing(event.done, event.total, event.seconds_left, event.text)
 
     def follow(self, event: Event) -> None:
         """Show the result of a training."""

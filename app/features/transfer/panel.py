@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.numbers import counted, fixed, general
+from app.numbers import counted, fixed, general, percent
 from app.shell.colours import Colours
 from app.shell.entries import Term
 from app.shell.theme import set_look
@@ -216,7 +216,7 @@ class TransferPanel(QWidget):
             self.pages.invite(self.verdict.text())
         else:
             self.verdict.setText(f"{report.verdict} (Threshold {general(report.threshold)}, {UNITS[report.metric]}.)")
-        set_look(self.verdict, "muted" if report is None else "warning" if report.advised else "good")
+        set_look(self.verdict, "muted" if report is None else "good" if report.well else "warning")
 
 
 def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
@@ -226,6 +226,6 @@ def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
         str(one.sentence.frames),
         fixed(one.velocity_error, 4),
         fixed(one.distance, 3),
-        f"{one.exceeding:.0%}",
+        f"{percent(one.exceeding, 0)}",
         one.sentence.text,
     )

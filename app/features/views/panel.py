@@ -85,7 +85,7 @@ class ViewsPanel(QWidget):
             buttons.addWidget(one, 1)
         self.exports = ExportButtons("the figure")
         self.exports.wanted.connect(self.export_wanted)
-        self.enlarge_button = build.button("&Enlarge", self._enlarge, "Show the figure in a separate window")
+        self.enlarge_button = build.button("Enlar&ge", self._enlarge, "Show the figure in a separate window")
         head, foot = (self.chooser, self._question, self._source), (self.progress, self._state)
         left = build.column(*head, (area, 1), buttons, *foot, self.enlarge_button, self.exports)
 
@@ -94,7 +94,7 @@ class ViewsPanel(QWidget):
         self._reading = build.words("muted")
         self.caption = build.words(selectable=True)
         said = build.named(Scrolled(self.caption), "Caption")
-        said.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # Arrow keys scroll it.
+        said.let_keys_scroll()
         said.setFixedHeight(round(3.6 * em))
         shown = build.column((self.canvas, 1), self._reading, said)
         self.pages = Invited(shown, sketch=sketching.curves(1.5, 4.0, -3.0))

@@ -18,6 +18,7 @@ from engine.measure.roofline.benchmarks import best_seconds
 from engine.measure.timing import Interval, stopwatch
 from engine.models.kernels import products
 from engine.models.kernels.products import PackedProduct
+from engine.wording import percent
 
 TARGET = 1.15
 """The speed-up over the official implementation that is aimed at."""
@@ -70,8 +71,8 @@ class Limit:
     def sentence(self) -> str:
         """The same for people."""
         return (
-            f"Ours spends {self.share:.0%} of its time in products and attention, at {self.reached:.3g} {self.unit} of "
-            f"the {self.best:.3g} {self.unit} that this processor reached at best"
+            f"Ours spends {percent(self.share)} of its time in products and attention, at {self.reached:.3g} "
+            f"{self.unit} of the {self.best:.3g} {self.unit} that this processor reached at best"
         )
 
 

@@ -66,7 +66,7 @@ class NaturalText:
         """Sentences for the user that name what was dropped and what was guessed; empty when nothing was."""
         found = []
         if self.dropped:
-            found.append(f"Left out, because the model has no sound for it: {name_characters(self.dropped)}.")
+            found.append(f"Skipped unsupported characters: {name_characters(self.dropped)}.")
         if self.guessed:
             words, rest = ", ".join(self.guessed[:MOST_NAMED]), len(self.guessed) - MOST_NAMED
             found.append(f"Read by rule, not in the lexicon: {words}{f' and {rest} more' if rest > 0 else ''}.")

@@ -20,6 +20,7 @@ PUNCTUATION = tuple(';:,.!?—…"()“”')
 BLANK = "_"
 EDGE = "^"
 """The silence before the first symbol and after the last."""
+SILENT = (EDGE, BLANK, *PUNCTUATION)
 PHONES = (EDGE, BLANK, *PUNCTUATION, *CONSONANTS, *(stress + vowel for vowel in VOWELS for stress in STRESSES))
 
 
@@ -41,12 +42,17 @@ def timed_phones(symbols: Sequence[str], frames: Sequence[int], seconds: float) 
 
 def words(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
     """The places in ``phones`` of those of each word."""
-    return _between(phones, (EDGE, BLANK, *PUNCTUATION))
+    return _between(phones, SILENT)
 
 
 def phrases(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
     """The places in ``phones`` of those of each phrase, blanks between its words included."""
     return _between(phones, (EDGE, *PUNCTUATION))
+
+
+def last_sound(phones: Sequence[TimedPhone]) -> float:
+    """Seconds at which the last of ``phones`` that is heard ends; 0 if none is."""
+    return max((end for name, _, end in phones if name not in SILENT), default=0.0)
 
 
 def _between(phones: Sequence[TimedPhone], apart: Sequence[str]) -> Iterator[list[int]]:

@@ -25,11 +25,15 @@ from engine.front_end.language import language_of
 from engine.front_end.natural.aligning import align_phones
 from engine.front_end.natural.lengths import SymbolLengths, default_lengths
 from engine.front_end.natural.phonemiser import NaturalPhonemiser, NaturalText
-from engine.front_end.natural.phones import EDGE, PUNCTUATION
+from engine.front_end.natural.phones import EDGE, PUNCTUATION, last_sound
 from engine.front_end.natural.prosody import FRAME, Prosody
+from engine.front_end.stopping import may_stop
 from engine.front_end.timed_phone import TimedPhone
 
 MEL_FRAMES_PER_SECOND = 24000 / 256
+SHORTEST_SILENCE = 0.15
+"""Seconds of silence after the last sound of a sentence that ends a piece, however fast it is spoken: at the speed of
+the training speech, none had less, and the last sound rings on as long as ever."""
 LONG, SYMBOL_SECONDS = 600, 0.07
 """Symbols of a sentence that is cut in any case, and what one takes about."""
 
@@ -101,6 +105,7 @@ class NaturalReader:
         whole_sentences = sentences(text)
         pieces = []
         for number, piece in enumerate(spoken):
+            may_stop()
             ended = any(one.endswith(piece) or piece.endswith(one) for one in whole_sentences)
             pieces.append(self._piece(piece, ended, speed, None if seed is None else (seed, number)))
         return tuple(pieces), whole.notes
@@ -128,6 +133,9 @@ class NaturalReader:
             start = phones[-1][2] if phones else 0.0
             timed = prosody.spoken(phonemes, self._units, speed)
             phones += ((name, round(begin + start, 4), round(end + start, 4)) for name, begin, end in timed)
+        name, start, end = phones[-1]
+        if ended:
+            phones[-1] = name, start, max(end, round(last_sound(phones) + SHORTEST_SILENCE, 4))
         return NaturalPiece(text, said, tuple(phones))
 
     def _mean_seconds(self, text: str, speed: float) -> float:

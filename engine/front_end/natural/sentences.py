@@ -19,6 +19,7 @@ from engine.front_end.natural.stress import PRIMARY, unstressed, weakened, weigh
 from engine.front_end.natural.tagger import Tagger
 from engine.front_end.natural.tokens import Token, tokens
 from engine.front_end.numbers import ONES, TENS
+from engine.front_end.stopping import may_stop
 
 _PAUSES = frozenset(PUNCTUATION) - frozenset('"“”()')
 _SOUNDS = frozenset((*VOWELS, *CONSONANTS)) - frozenset("ɐᵊT")
@@ -93,6 +94,7 @@ class SentenceReader:
         words = self._words(tokens(text))
         context = Context()
         for word in reversed(words):
+            may_stop()
             word.phonemes = word.mark if word.mark is not None else self._pronounce(word, context)
             context = _context(context, word)
         for before, word, after in zip(words, words[1:], words[2:], strict=False):
@@ -168,7 +170,11 @@ class SentenceReader:
         return said
 
     def _by_spelling(self, text: str) -> str:
-        return " ".join(filter(None, map(self._unknown, _LETTERS.findall(text))))
+        said = []
+        for word in _LETTERS.findall(text):
+            may_stop()
+            said.append(self._unknown(word))
+        return " ".join(filter(None, said))
 
 
 def _parts(text: str, tag: str) -> list[_Part]:

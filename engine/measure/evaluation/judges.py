@@ -6,8 +6,9 @@ here, and its metrics in :mod:`engine.measure.metrics`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,7 @@ import numpy as np
 from engine.by_name import by_name
 from engine.errors import PlainError
 from engine.extras import DISTILLMOS, RESEMBLYZER, how_to_add
+from engine.fields import is_of
 from engine.measure.metrics import JUDGED
 from engine.models.base import Voice
 from engine.paths import data_folder
@@ -44,7 +46,11 @@ class Verdict:
     def from_json(cls, data: Sequence) -> Verdict:
         """Read what :meth:`to_json` wrote. Raises :class:`TypeError`."""
         judge, figures, heard, *curve = data
-        return cls(judge, figures, heard, tuple(curve[0]) if curve else ())
+        found = cls(judge, figures, heard, tuple(curve[0]) if curve else ())
+        numbers = [*figures.values(), *found.curve] if isinstance(figures, Mapping) else [None]
+        if not isinstance(judge, str) or not isinstance(heard, str) or not all(is_of(n, int | float) for n in numbers):
+            raise TypeError("a verdict is a judge, its figures, what it heard and numbers")
+        return replace(found, figures={name: one for name, one in figures.items() if math.isfinite(one)})
 
 
 class Judge(Protocol):

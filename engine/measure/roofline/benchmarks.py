@@ -37,8 +37,8 @@ LAUNCHES = 2000
 
 
 def ceilings_of(device: torch.device, again: bool = False, check: Check = lambda: None) -> Ceilings:
-    """The ceilings of ``device``: those that are kept, or else, and where ``again`` is set, measured and kept.
-    ``check`` is called between the measurements and may raise to cancel.
+    """Ceilings of ``device``: cached; measured anew if ``again``. ``check`` is called between the measurements and
+    may raise to cancel.
 
     Raises :class:`engine.errors.DeviceError` if the device cannot be measured.
     """

@@ -26,6 +26,7 @@ from engine.models.f5.unett import UNetT
 from engine.models.families.evaluations import Phase
 from engine.models.families.flow_internals import FlowInternals
 from engine.models.networks.diffusion import DiffusionTransformer
+from engine.wording import percent
 
 WIDTHS = {"float32": (4, 4), "bfloat16": (2, 2), "float16": (2, 2), "int8": (4, 1)}
 """Bytes of an activation and of a weight in each precision."""
@@ -62,7 +63,7 @@ def _evaluating(works: FlowInternals, number: int) -> TimedPhase:
     forwards, rows = end - phase.first, phase.run.branches
     precision = works.plan.precision
     share = _share(works, phase, end)
-    note = "" if share == 1 else f"{share:.0%} of the layers' operations are computed"
+    note = "" if share == 1 else f"{percent(share)} of the layers' operations are computed"
     pieces = FlatPieces(works, phase) if isinstance(works.backbone, UNetT) else Pieces(works, phase)
     length, width, inner = pieces.hidden.shape[1], pieces.hidden.shape[2], pieces.mixed.shape[-1]
     tokens, layers = rows * length, pieces.layers

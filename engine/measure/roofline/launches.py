@@ -7,6 +7,7 @@ memory.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from engine.errors import PlainError
-from engine.files import reason
+from engine.files import TEMPORARY, reason, write_through
 from engine.measure.profiler import ProfilerActivity, profile
 from engine.measure.roofline.counts import Work
 
@@ -94,9 +95,10 @@ def write_chrome_trace(run: Callable[[], object], path: Path, device: torch.devi
             torch.cuda.synchronize(device)
     try:
         # Torch reports a path that it cannot write on standard error only.
-        with path.open("wb"):
-            pass
-        profiler.export_chrome_trace(str(path))
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY) as folder:
+            made = Path(folder) / f"trace{path.suffix}"
+            profiler.export_chrome_trace(str(made))
+            write_through(path, made.read_bytes())
     except OSError as error:
         raise PlainError(f"The trace {path} could not be written: {reason(error)}.") from error
 

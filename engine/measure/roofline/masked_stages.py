@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.errors import SettingError
 from engine.measure.roofline import counts
 from engine.measure.roofline.clock import Run, TimedComponent, TimedPhase, run_all
 from engine.measure.roofline.counts import Work
@@ -26,7 +27,7 @@ from engine.models.families.masked_internals import MaskedInternals
 from engine.models.families.masked_script import guide_of
 from engine.models.kernels.fused_masked import MaskedRun
 from engine.models.kernels.masked_layers import FusedLayer
-from engine.models.kernels.masked_rows import Rows, rotated
+from engine.models.kernels.masked_rows import MaskedRequest, Rows, rotated
 from engine.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, confidence
 from engine.sampling.demasking_schedule import Block, commit_counts
 
@@ -37,6 +38,11 @@ TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance"
 def masked_stages(works: MaskedInternals) -> tuple[TimedPhase, ...]:
     """``works`` as stages."""
     config, request = works.network.config, works.request
+    if works.plan.schedule is not None:
+        raise SettingError(
+            "The number of steps is decided while speaking, so their passes cannot be foreseen; measure without the "
+            "technique that decides it."
+        )
     steps = _steps(works)
     block = works.blocks[measured_block(works)]
     blocks = works.plan.blocks
@@ -57,7 +63,7 @@ def masked_stages(works: MaskedInternals) -> tuple[TimedPhase, ...]:
     for (guide, short), forwards in steps.items():
         begun, suffix, more = run, "", ""
         if short:
-            begun = works.begin(request)
+            begun = _begun(works, request)
             begun.stay_short()
             suffix, more = f"-{begun.short_name}", f", {begun.short_title}"
         stepping = _Stepping(works, begun, canvas, block, guide, request.frames)
@@ -80,11 +86,18 @@ def measured_block(works: MaskedInternals) -> int:
     return len(works.blocks) // 2
 
 
+def _begun(works: MaskedInternals, request: MaskedRequest) -> MaskedRun:
+    run = works.begin(request)
+    if not isinstance(run, MaskedRun):
+        raise SettingError("The passes of a technique in use cannot be taken apart; measure without it.")
+    return run
+
+
 def _steps(works: MaskedInternals) -> dict[tuple[Guide, bool], int]:
     """Number of steps by kind: their guidance, and whether they omit anything."""
     found: dict[tuple[Guide, bool], int] = {}
     codebooks, alone = works.network.config.codebooks, works.rules.guidance == 0
-    run = works.begin(works.request)
+    run = _begun(works, works.request)
     for block in works.blocks:
         counts_of = commit_counts(codebooks * block.frames, block.steps, works.rules.shift)
         guides = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +9,7 @@ from dataclasses import dataclass, field
 from engine.measure.roofline.ceilings import BOUNDS, Ceilings
 from engine.measure.roofline.counts import Work
 from engine.setting.setting import Setting
+from engine.tables import comma_separated, comments
 
 EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD = "embedding", "projections", "attention", "feed_forward"
 JOINS = "joins"
@@ -279,13 +278,8 @@ class RooflineReport:
             "machine": self.machine,
             "created": self.created,
         }
-        text = io.StringIO()
-        for name, value in head.items():
-            text.write(f"# {name}: {' '.join(value.split())}\n")
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: "" if one is None else one for name, one in line.items()} for line in self.lines())
-        return text.getvalue()
+        rows = ([line.get(name) for name in COLUMNS] for line in self.lines())
+        return comments(head) + comma_separated([COLUMNS, *rows])
 
     def to_json(self) -> dict:
         """Plain JSON values."""

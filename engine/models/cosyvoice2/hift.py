@@ -29,7 +29,7 @@ SLOPE = 0.1
 LARGEST_MAGNITUDE = 100.0
 LOUDEST = 0.99
 PLAIN_CONVOLUTIONS = ("source_downs.",)
-"""Those that are stored without weight normalisation."""
+"""Layers without weight normalisation."""
 GENERATOR = "generator."
 """Prefix of all names in files that were saved while training."""
 

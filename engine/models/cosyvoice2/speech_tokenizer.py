@@ -19,8 +19,7 @@ from engine import device as devices
 from engine.errors import CheckpointError
 from engine.models.cosyvoice2.config import INSTALL
 from engine.models.cosyvoice2.features import speaker_features, whisper_mel
-from engine.models.files.checkpoints import fingerprint
-from engine.reading import is_regular
+from engine.models.files.checkpoints import fingerprint, require_part
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -66,8 +65,7 @@ class OnnxModel:
 
     def __init__(self, path: Path) -> None:
         """Raises :class:`CheckpointError` if the file is missing."""
-        if not is_regular(path):
-            raise CheckpointError(f"{path} is missing; download the official release again.")
+        require_part(path, "download the official release again")
         self.path = path
 
     def __call__(self, *given: np.ndarray) -> np.ndarray:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from engine.errors import CheckpointError
 from engine.models.cosyvoice2.config import INSTALL
-from engine.reading import first_line, is_regular, read_json
+from engine.models.files.checkpoints import require_part
+from engine.reading import first_line, read_json
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -68,8 +69,7 @@ class TextTokenizer:
             ) from None
         paths = folder / VOCABULARY, folder / MERGES
         for path in paths:
-            if not is_regular(path):
-                raise CheckpointError(f"{path} is missing; download the official release again.")
+            require_part(path, "download the official release again")
         try:
             read_json(paths[0])  # The package reads what is nested deeply until its stack is full.
             vocabulary, merges = models.BPE.read_file(*map(str, paths))

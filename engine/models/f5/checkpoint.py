@@ -7,6 +7,7 @@ none of them says it, :class:`VariantUnknown` asks. It is never guessed from the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,10 +19,18 @@ from engine.errors import CheckpointError
 from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.f5.unett import UNetT
-from engine.models.files.checkpoints import check_shapes, loaded_strictly, read_checkpoint, sound_tensors
+from engine.models.files.checkpoints import (
+    LORA_CONFIG,
+    check_shapes,
+    loaded_strictly,
+    lora_error,
+    read_checkpoint,
+    require_no_lora,
+    sound_tensors,
+)
 from engine.models.files.config_file import ConfigFile
 from engine.models.networks.shapes import without_weights
-from engine.reading import shortened, shown
+from engine.reading import named_first, shortened, shown
 
 SIDECAR = "model.yaml"
 TOKENIZERS = "pinyin", "char", "byte", "custom"
@@ -37,6 +46,13 @@ RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {
 _BACKBONES: dict[str, type[DiT] | type[UNetT]] = {"DiT": DiT, "UNetT": UNetT}
 _WEIGHTS_PREFIX = "transformer."
 _EMA_PREFIX = "ema_model."
+_ONLINE_PREFIX = "online_model."
+_BEFORE = (_EMA_PREFIX, _ONLINE_PREFIX, "model.")
+_WRAPPERS = ("_orig_mod", "module")
+"""What ``torch.compile`` and ``DistributedDataParallel`` put into names of weights."""
+_LAST, _STARTED_FROM = "model_last", "pretrained_"
+"""Names that the official training gives to the last of its checkpoints, and to what it started from."""
+_TORCH = (".pt", ".pth", ".ckpt")
 _COUNTERS = ("initted", "step")
 _LEGACY_KEYS = (
     "mel_spec.mel_stft.mel_scale.fb",
@@ -57,6 +73,19 @@ class VariantUnknown(CheckpointError):
 
     def __reduce__(self) -> tuple:
         return VariantUnknown, (self.path, self.candidates)
+
+
+class SeveralCheckpoints(CheckpointError):
+    """A folder holds several files of weights; ``files`` are these, the newest first."""
+
+    def __init__(self, place: Path, found: tuple[Path, ...]) -> None:
+        self.place, self.found = place, found
+        self.files = tuple(map(str, found))
+        names = named_first([path.name for path in found], 5)
+        super().__init__(f"{place} holds several checkpoints ({names}); choose one of these files.")
+
+    def __reduce__(self) -> tuple:
+        return SeveralCheckpoints, (self.place, self.found)
 
 
 @dataclass(frozen=True)
@@ -98,20 +127,32 @@ class _Description:
 
 
 def find_checkpoint(place: Path) -> Path:
-    """The weight file at ``place``: the file itself, or the only one (``.safetensors`` first) in a folder.
+    """The weight file at ``place``: the file itself, or the only one (``.safetensors`` first) in a folder. What a
+    training started from counts only where it has written nothing.
 
-    Raises :class:`CheckpointError` when there is none, or when there are several and none is better than the others.
+    Raises :class:`CheckpointError` when there is none, and :class:`SeveralCheckpoints` when there are several and none
+    is better than the others.
     """
     if not place.is_dir():
         return place
-    for suffix in (".safetensors", ".pt"):
-        found = sorted(place.glob(f"*{suffix}"))
+    there = [path for path in place.glob("*") if path.suffix in (".safetensors", *_TORCH)]
+    trained = [path for path in there if not path.name.startswith(_STARTED_FROM)]
+    for suffixes in ((".safetensors",), _TORCH):
+        found = sorted((path for path in trained or there if path.suffix in suffixes), key=_age)
         if len(found) > 1:
-            names = ", ".join(path.name for path in found)
-            raise CheckpointError(f"{place} holds several checkpoints ({names}); choose one of these files.")
+            raise SeveralCheckpoints(place, tuple(found))
         if found:
             return found[0]
-    raise CheckpointError(f"{place} holds no checkpoint; expected a .safetensors or .pt file in it.")
+    if (place / LORA_CONFIG).is_file():
+        raise lora_error(place / LORA_CONFIG)
+    raise CheckpointError(f"{place} holds no checkpoint; expected a .safetensors, .pt, .pth or .ckpt file in it.")
+
+
+def _age(path: Path) -> tuple:
+    """A key that sorts the newest checkpoint of a training first: the last one, then by the number of updates in its
+    name, then by time, since copies and downloads have lost that."""
+    number = re.findall(r"\d+", path.stem)
+    return path.stem != _LAST, -int(number[-1][:18]) if number else 0, -path.stat().st_mtime, path.name
 
 
 def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None] = lambda: None) -> F5Checkpoint:
@@ -154,12 +195,21 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
     The moving average is taken if there is one; its counters and the keys of an old mel front end are left out.
     Raises :class:`CheckpointError` for anything else that is not the backbone's.
     """
-    for name in ("ema_model_state_dict", "model_state_dict"):
+    for name in ("ema_model_state_dict", "model_state_dict", "state_dict"):
         inner = content.get(name)
         if isinstance(inner, Mapping):
             content = inner
             break
-    stripped = {str(key).removeprefix(_EMA_PREFIX): value for key, value in content.items()}
+    require_no_lora(content, where)
+    averaged = any(str(key).startswith(_EMA_PREFIX) for key in content)
+    stripped: dict[str, object] = {}
+    for key, value in content.items():
+        if averaged and str(key).startswith(_ONLINE_PREFIX):
+            continue
+        name = _unwrapped(str(key))
+        if name in stripped:
+            raise CheckpointError(f"{where} holds the weight {shown(name)} twice; save the model without its wrappers.")
+        stripped[name] = value
     kept = {key: value for key, value in stripped.items() if key not in (*_COUNTERS, *_LEGACY_KEYS)}
     weights = {
         key.removeprefix(_WEIGHTS_PREFIX): value
@@ -174,6 +224,15 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
             f"it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}."
         )
     return sound_tensors(weights, where)
+
+
+def _unwrapped(key: str) -> str:
+    """An official name out of one that ``torch.compile``, ``DistributedDataParallel`` and a moving average have put
+    their own before."""
+    parts = [part for part in key.split(".") if part not in _WRAPPERS]
+    while len(parts) > 1 and f"{parts[0]}." in _BEFORE:
+        parts = parts[1:]
+    return ".".join(parts)
 
 
 def expected_shapes(

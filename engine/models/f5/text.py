@@ -16,7 +16,7 @@ from pathlib import Path
 
 from engine.errors import CheckpointError, TextError
 from engine.extras import how_to_add
-from engine.reading import first_line, read_text
+from engine.reading import first_line, read_text, shown
 
 _TRANSLATED = str.maketrans({";": ",", "“": '"', "”": '"', "‘": "'", "’": "'"})
 _NO_SPACE_AFTER = " :'\""
@@ -134,8 +134,10 @@ class Encoded:
 class Vocabulary:
     """Tokens and their ids. Unknown tokens have id 0, which is the space in released vocabularies."""
 
-    def __init__(self, ids: Mapping[str, int]) -> None:
+    def __init__(self, ids: Mapping[str, int], twice: Mapping[str, tuple[int, int]] = {}) -> None:
+        """``twice`` names tokens that come more than once, with the numbers of two of their lines."""
         self._ids = dict(ids)
+        self._twice = dict(twice)
 
     @classmethod
     def read(cls, path: Path) -> Vocabulary:
@@ -152,7 +154,13 @@ class Vocabulary:
         lines = text.removesuffix("\n").split("\n")
         if lines == [""]:
             raise CheckpointError(f"The vocabulary {path} is empty; download it again.")
-        return cls({token: number for number, token in enumerate(lines)})
+        ids: dict[str, int] = {}
+        twice = {}
+        for number, token in enumerate(lines):
+            if token in ids:
+                twice[token] = ids[token] + 1, number + 1
+            ids[token] = number
+        return cls(ids, twice)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -161,7 +169,16 @@ class Vocabulary:
         return token in self._ids
 
     def require_entries(self, entries: int, where: str) -> None:
-        """Raise :class:`CheckpointError` unless the vocabulary has as many entries as the model was made for."""
+        """Raise :class:`CheckpointError` unless the vocabulary has as many entries as the model was made for, and each
+        once."""
+        if self._twice:
+            token, (first, second) = next(iter(self._twice.items()))
+            more = f" (and {len(self._twice) - 1} more come twice)" if len(self._twice) > 1 else ""
+            raise CheckpointError(
+                f"{where} has the entry {shown(token)} twice, in lines {first} and {second}{more}, so that it has "
+                f"{len(self)} different entries for {entries} of the checkpoint; use the vocab.txt that belongs to the "
+                "checkpoint."
+            )
         if len(self) != entries or max(self._ids.values()) >= entries:
             raise CheckpointError(
                 f"{where} has {len(self)} entries, but the checkpoint was made for {entries}; "

@@ -9,6 +9,7 @@ from torch import Tensor
 from engine.models.families.evaluations import Evaluations, Phase
 from engine.sampling.branch_guidance import BranchGuidance
 from engine.sampling.evaluating import Evaluator, Run
+from engine.sampling.flow import Combine
 from engine.sampling.operations import OperationCounts
 from engine.setting.knobs import Values
 
@@ -26,12 +27,13 @@ class DecidedEvaluations(Evaluations):
         begin: Callable[[tuple[int, ...]], Run],
         counts: Callable[[int], OperationCounts],
         most: int,
+        combining: Callable[[Combine], Combine] | None = None,
     ) -> None:
         """The only one of ``phases`` has the branches and the options without this guidance; ``own`` are its branches
         where the guidance has the same strengths, and may be combined as without it. ``begin`` gives the run of some
         branches, ``counts`` the cost of an evaluation by its number of branches; ``most`` may run at once."""
-        super().__init__(evaluator, phases, guided)
-        self._guidance, self._own, self._begin, self._counts = guidance, own, begin, counts
+        super().__init__(evaluator, phases, guided, combining)
+        self._guidance, self._plain_branches, self._begin, self._counts = guidance, own, begin, counts
         self._full = counts(most).evaluation
         self._runs: dict[tuple[int, ...], Run] = {} if own is None else {own: phases[0].run}
 
@@ -40,9 +42,12 @@ class DecidedEvaluations(Evaluations):
         if branches not in self._runs:
             self._runs[branches] = self._begin(branches)
         velocities = self._evaluator.velocities(state, evaluation, self._runs[branches])
-        self.operations.append(self._evaluator.operations(evaluation, self._counts(len(branches))))
-        self.shares.append(self.operations[-1] / self._full)
-        return self._guidance.velocity(velocities, evaluation, self._plain if branches == self._own else None)
+        self._count(evaluation, self._counts(len(branches)))
+        return self.combine(velocities, evaluation)
+
+    def _own(self, velocities: Tensor, evaluation: int) -> Tensor:
+        plain = self._plain if self._guidance.needed(evaluation) == self._plain_branches else None
+        return self._guidance.velocity(velocities, evaluation, plain)
 
     def _plain(self, velocities: Tensor) -> Tensor:
         return self._guided(velocities, self._phases[0].options)

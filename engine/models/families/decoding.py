@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from engine.models.families import parts
 from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Check, Request
 from engine.sampling.tokens import TokenSampler
@@ -39,4 +40,4 @@ class DecodingLoop:
         """The rule of :attr:`acceptance`."""
         if self.acceptance is None:
             return None
-        return self.acceptance.make(self.target.codes, self.target.rows, self.target.device)
+        return parts.rule(self.acceptance, self.target.codes, self.target.rows, self.target.device)

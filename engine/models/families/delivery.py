@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Collection, Generator
 from typing import Protocol, TypeVar
 
@@ -45,6 +46,8 @@ class Delivery:
         self._joiner, self._sample_rate, self._paces, self._check = joiner, sample_rate, paces, check
         self._pieces: list[np.ndarray] = []
         self._starts: list[float] = []
+        self._whole = 0, np.zeros(0, np.float32)
+        """Number of pieces delivered when the last passage ended, and what the joiner held back then."""
 
     def passage(self, speaking: Generator[Uttered, None, Spoken]) -> Generator[Piece, None, Spoken]:
         """Deliver the next passage while it is spoken: yields its pieces and returns what ``speaking`` returns. Raises
@@ -55,6 +58,8 @@ class Delivery:
                 uttered = next(speaking)
             except StopIteration as end:
                 self._starts.append((began + self._joiner.lead) / self._sample_rate)
+                # A copy ends here, should no passage follow.
+                self._whole = len(self._pieces), copy.deepcopy(self._joiner).finish()
                 return end.value
             samples, start = self._joiner.push(uttered.samples), (began + self._joiner.lead) / self._sample_rate
             trace = uttered.seen(start) if uttered.seen is not None and len(samples) else None
@@ -68,6 +73,12 @@ class Delivery:
     def samples(self) -> np.ndarray:
         """All that was delivered, (n,) float32."""
         return np.concatenate(self._pieces) if self._pieces else np.zeros(0, np.float32)
+
+    @property
+    def finished(self) -> np.ndarray:
+        """The passages that have ended, without what has come of the next one, (n,) float32."""
+        delivered, rest = self._whole
+        return np.concatenate([*self._pieces[:delivered], rest])
 
     @property
     def starts(self) -> tuple[float, ...]:

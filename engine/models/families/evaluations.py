@@ -12,10 +12,14 @@ from engine.errors import SettingError
 from engine.models.base import Voice
 from engine.models.networks.diffusion import DiffusionTransformer
 from engine.sampling.evaluating import Evaluated, Evaluator, Run
+from engine.sampling.flow import Combine
 from engine.sampling.operations import OperationCounts
 from engine.setting.knobs import Values
 from engine.setting.plan import FlowPlan
 from engine.setting.setting import Setting
+
+_ROUNDED = 1 - 1e-9
+"""Sums of operations differ by less than this share through rounding."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +37,48 @@ class Evaluations:
     """Called with a state and the number of the evaluation, it gives the velocity to follow."""
 
     def __init__(
-        self, evaluator: Evaluator, phases: Sequence[Phase], guided: Callable[[Tensor, Values], Tensor]
+        self,
+        evaluator: Evaluator,
+        phases: Sequence[Phase],
+        guided: Callable[[Tensor, Values], Tensor],
+        combining: Callable[[Combine], Combine] | None = None,
     ) -> None:
-        """``phases`` in their order; ``guided`` combines the branches under a phase's options."""
+        """``phases`` in their order; ``guided`` combines the branches under a phase's options, and ``combining``
+        changes how."""
         self._evaluator, self._phases, self._guided = evaluator, phases, guided
+        self.combine: Combine = self._own if combining is None else combining(self._own)
+        """From the branches that ran to the velocity to follow."""
         self.operations: list[float] = []
         """Operations of each evaluation."""
         self.shares: list[float] = []
         """The same over what it would have cost whole, with all branches."""
+        self._full = phases[0].counts.evaluation
+        """Operations of a whole evaluation with all branches."""
+        self._whole: list[float] = []
+        """What each would have cost whole, with its own branches."""
 
     def __call__(self, state: Tensor, evaluation: int) -> Tensor:
         phase = self.phase(evaluation)
         velocities = self._evaluator.velocities(state, evaluation, phase.run)
-        self.operations.append(self._evaluator.operations(evaluation, phase.counts))
-        self.shares.append(self.operations[-1] / self._phases[0].counts.evaluation)
-        return self._guided(velocities, phase.options)
+        self._count(evaluation, phase.counts)
+        return self.combine(velocities, evaluation)
+
+    def _own(self, velocities: Tensor, evaluation: int) -> Tensor:
+        """The model's own combination."""
+        return self._guided(velocities, self.phase(evaluation).options)
+
+    def _count(self, evaluation: int, counts: OperationCounts) -> None:
+        """Count a finished evaluation, which would cost ``counts`` whole."""
+        self.operations.append(self._evaluator.operations(evaluation, counts))
+        self.shares.append(self.operations[-1] / self._full)
+        self._whole.append(counts.evaluation)
+
+    @property
+    def saved(self) -> frozenset[str]:
+        """Parts of the plan that saved operations: ``skipping`` within evaluations, ``guidance`` whole branches."""
+        spent, whole, full = sum(self.operations), sum(self._whole), len(self._whole) * self._full
+        found = {"skipping": spent < _ROUNDED * whole, "guidance": whole < _ROUNDED * full}
+        return frozenset(part for part, saves in found.items() if saves)
 
     def phase(self, evaluation: int) -> Phase:
         """The phase that an evaluation belongs to."""

@@ -24,6 +24,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from engine import device as devices
 from engine.audio.cross_fade import CrossFader, PassageJoiner
 from engine.errors import SettingError
 from engine.models.base import AttentionCapture, ModelInfo, Observer, StepReport, Voice, WeightSet
+from engine.models.families import parts
 from engine.models.families.backbones import Backbones
 from engine.models.families.branch_evaluations import DecidedEvaluations
 from engine.models.families.evaluations import Evaluations, Phase, Stage, require_layers
@@ -51,7 +53,7 @@ from engine.models.networks.diffusion import DiffusionTransformer
 from engine.sampling.branch_guidance import BranchGuidance
 from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.evaluating import Evaluated, Evaluator, Run, Whole
-from engine.sampling.flow import Velocity, integrate
+from engine.sampling.flow import Combine, Velocity, integrate
 from engine.sampling.guidance import branches_of, effects, most_branches
 from engine.sampling.operations import OperationCounts
 from engine.setting.artefact import Artefact
@@ -214,7 +216,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
                 return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
 
             stage = Stage(plan, backbone, self.info.title, voice, setting, self._memory, sample, status)
-            return plan.evaluator.make(stage)
+            return parts.evaluators(plan.evaluator, stage)
         if graphs is None:
             return lambda: Whole(backbone)
         self._graphs.bound(graphs)
@@ -252,6 +254,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             heard - sampled,
             sum(evaluations.operations),
             self._reference_operations(script.plan, passage.frames),
+            evaluations.saved,
             tuple(evaluations.shares),
         )
 
@@ -267,7 +270,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             return run, sampler
         if len(evaluations) != script.steps:
             raise SettingError("This step takes one evaluation; choose a solver that takes one as well, such as Euler.")
-        return run, replace(sampler, follow=stepper.make(script.times, sampler.follow))
+        return run, replace(sampler, follow=parts.stepper(stepper, script.times, sampler.follow))
 
     def _evaluations(
         self, script: FlowScript, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
@@ -275,12 +278,19 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         """The guided velocity for the sampler, computed as far as the techniques ask for it, or by an ``evaluator``."""
         phases = self._phases(script, passage, run)
         evaluator = evaluator or script.network.evaluator()
+        part = script.plan.combining
+        combining = None if part is None else partial(parts.combining, part)
         if script.plan.guidance.decides:
-            return self._decided(script, passage, phases, evaluator)
-        return Evaluations(evaluator, phases, self._guided)
+            return self._decided(script, passage, phases, evaluator, combining)
+        return Evaluations(evaluator, phases, self._guided, combining)
 
     def _decided(
-        self, script: FlowScript, passage: FramedPassage, phases: Sequence[Phase], evaluator: Evaluator
+        self,
+        script: FlowScript,
+        passage: FramedPassage,
+        phases: Sequence[Phase],
+        evaluator: Evaluator,
+        combining: Callable[[Combine], Combine] | None,
     ) -> Evaluations:
         """Evaluations whose branches are decided one by one."""
         plan, options = script.plan, script.options
@@ -295,6 +305,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             lambda branches: self._begin(script.backbone, passage, script.prompt, times, options, branches),
             lambda branches: self._operations(passage.frames, options, branches),
             most_branches(strengths),
+            combining,
         )
 
     def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:

@@ -8,9 +8,9 @@ A model derives from :class:`LanguageSpeech` and fills in what is its own:
 * :meth:`LanguageSpeech._decoder`: what makes the tokens of one passage heard;
 * :meth:`LanguageSpeech._warm_up`: everything once;
 * :attr:`LanguageSpeech.official_ids` and :meth:`LanguageSpeech._official_prompt`: its vocabulary, for other programs;
-* where its own way differs: ``_planned_decoder`` (a decoder that a plan changes), ``_fade_seconds`` (how passages are
-  joined), ``_ready_voice`` (what of a voice is worth preparing before the clock runs), ``_draft_prompt`` (how much of
-  it a draft hears).
+* where its own way differs: ``_planned_decoder`` (a decoder that a plan changes), ``_fade_seconds`` and ``_ends`` (how
+  passages are joined, and where they end), ``_ready_voice`` (what of a voice is worth preparing before the clock runs),
+  ``_draft_prompt`` (how much of it a draft hears).
 
 ``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself.
 Counted are all matrix and attention products of the transformers and their heads, for the prompt and for every token
@@ -37,6 +37,7 @@ from engine.errors import SettingError
 from engine.failures import enough_memory
 from engine.last_used import LastUsed
 from engine.models.base import ModelInfo, Observer, Voice
+from engine.models.families import parts
 from engine.models.families.decoding import DecodingLoop
 from engine.models.families.decoding_cost import plain_operations, spent_operations
 from engine.models.families.language_internals import LanguageInternals
@@ -148,6 +149,10 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """Over how long passages fade into each other."""
         return float(options.get("cross_fade", 0.0))
 
+    def _ends(self, passages: Sequence[Any]) -> Sequence[int] | None:
+        """Samples at which the last sound of each passage is over, where they are known beforehand."""
+        return None
+
     def _draft_prompt(self, prompt: Any) -> Prompt:
         """Part of ``prompt`` that a draft reads, and the draft's model. A draft only proposes, so any part is correct:
         a shorter one is read faster and may be accepted less often."""
@@ -213,18 +218,20 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def _exported(self, passage: LanguagePassage, prompt: Any, options: Values) -> OfficialPrompt:
         ids = self._official_prompt(passage, prompt)
         request = self._request(self.own, passage, prompt, options)
+        most = request.maximum if request.length is None else request.length
         counted = list(range(len(ids)))
         positions = request.positions.tolist()
         assert len(positions) == len(ids)
         if positions == counted and request.first_position == len(ids):
-            return OfficialPrompt(passage.text, ids, request.minimum, request.maximum)
+            return OfficialPrompt(passage.text, ids, request.minimum, most)
         assert request.first_position == positions[-1] + 1
-        return OfficialPrompt(passage.text, ids, request.minimum, request.maximum, tuple(positions))
+        return OfficialPrompt(passage.text, ids, request.minimum, most, tuple(positions))
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: _Script) -> PassageJoiner:
         fade = self._fade_seconds(script.options)
-        return PassageJoiner(CrossFader(round(fade * self.info.sample_rate)), len(script.passages))
+        ends = self._ends(script.passages)
+        return PassageJoiner(CrossFader(round(fade * self.info.sample_rate)), len(script.passages), ends)
 
     def _account(self, script: _Script, spoken: Sequence[_Spoken], pace: Pace) -> tuple[Measurements, tuple[str, ...]]:
         passes = sum(len(one.cycles) for one in spoken)
@@ -357,6 +364,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 target, None if draft is None else draft.tokens, prompt_tokens, cycles, draft_prompt_tokens
             ),
             plain_operations(self.own.tokens, prompt_tokens, cycles),
+            frozenset({"draft"} if any(_accepted_codes(cycle) for cycle in cycles) else ()),
             tuple(map(_kept, cycles)),
             self._problem(cycles, guard),
             sum(len(cycle.drafted) for cycle in cycles),
@@ -389,14 +397,15 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 one.reach(request.first_position + request.maximum)
         if plan.decoding is None:
             return decode(target, request, sampler, uniforms, check)
-        return plan.decoding.make(
-            DecodingLoop(target, draft, request, draft_request, sampler, uniforms, check, self._memory, plan.acceptance)
+        loop = DecodingLoop(
+            target, draft, request, draft_request, sampler, uniforms, check, self._memory, plan.acceptance
         )
+        return parts.decoding(plan.decoding, loop)
 
     def _sampler_of(self, script: _Script, passage: LanguagePassage) -> TokenSampler:
         """Token sampler of a passage: the model's, or as the plan changes it."""
         own = self._token_sampler(passage, script.prompt, script.options)
-        return own if script.plan.sampler is None else script.plan.sampler.make(own)
+        return own if script.plan.sampler is None else parts.sampler(script.plan.sampler, own)
 
     def _problem(self, cycles: Sequence[Cycle], guard: RunawayGuard) -> str:
         if guard.found is not None:
@@ -456,3 +465,8 @@ def _kept(cycle: Cycle) -> DecodingCycle:
         cycle.draft_seconds,
         cycle.target_seconds,
     )
+
+
+def _accepted_codes(cycle: Cycle) -> int:
+    """Accepted drafts without a stop id, which saves no pass."""
+    return min(cycle.accepted, len(cycle.tokens))

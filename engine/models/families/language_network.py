@@ -10,6 +10,7 @@ from torch import Tensor
 from engine.errors import CheckpointError
 from engine.last_used import LastUsed
 from engine.models.base import DraftWeights, StudentWeights
+from engine.models.families import parts
 from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import loaded_strictly
 from engine.models.networks.causal import CausalLayer
@@ -88,7 +89,7 @@ class LanguageNetworks:
 
         def change() -> LanguageNetwork:
             status("Packing weights …")
-            return LanguageNetwork(products.make(network.tokens), network.tables)
+            return LanguageNetwork(parts.products(products, network.tokens), network.tables)
 
         return self._warm(self._with_products, (network.tokens, products), change)
 

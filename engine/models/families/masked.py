@@ -48,7 +48,7 @@ from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
 from engine.models.kernels.masked_graphs import with_graphs
 from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedNetwork
-from engine.sampling.demasking import Canvas, Guide, demask
+from engine.sampling.demasking import Canvas, CanvasRun, Guide, demask
 from engine.sampling.demasking_schedule import Block, commit_counts
 from engine.setting.knobs import Values
 from engine.setting.plan import MaskedPlan
@@ -239,6 +239,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         heard = script.passages[number].frames * self._frame_seconds
         progress = DemaskingProgress(observer, planned, number, heard)
         filled: list[Block] = []
+        runs: list[CanvasRun] = []
         step_seconds: list[float] = []
         operations = decoder_seconds = 0.0
         samples = 0
@@ -261,6 +262,8 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
                 elif script.paced:
                     most = pace.affordable(block.steps, run.rows_of(Guide.BOTH), block.frames)
                     block = replace(block, steps=most)
+                if run not in runs:
+                    runs.append(run)
                 spent = run.operations
                 seconds = self._fill(script, run, canvas, block, len(step_seconds), pace, progress, observer)
                 began = self.clock()
@@ -283,15 +286,27 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
             decoder_seconds,
             operations,
             self._reference_operations(script, request),
+            self._saved(script, runs, filled),
             passage,
             canvas,
             tuple(filled),
         )
 
+    @staticmethod
+    def _saved(script: MaskedScript, runs: Sequence[CanvasRun], blocks: Sequence[Block]) -> frozenset[str]:
+        """Parts of the plan that saved operations; runs of a plug-in's own kind pass for saving some."""
+        counted = [one for one in runs if isinstance(one, MaskedRun)]
+        guides = (guide_of(script.plan.guidance, step) for block in blocks for step in range(block.steps))
+        found = {
+            "skipping": len(counted) < len(runs) or any(one.operations < one.whole_operations for one in counted),
+            "guidance": any(one is not Guide.BOTH for one in guides),
+        }
+        return frozenset(part for part, saves in found.items() if saves)
+
     def _fill(
         self,
         script: MaskedScript,
-        run: MaskedRun,
+        run: CanvasRun,
         canvas: Canvas,
         block: Block,
         first_step: int,
@@ -316,7 +331,11 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         cut = still if script.paced and pace.playing else None
         at_once = self._device.type == "cpu"
         began = self.clock()
-        for step in demask(run, canvas, block, script.rules, script.noise, first_step, guide, observer.check, cut):
+        schedule = script.schedule(canvas.codebooks * block.frames, block.steps)
+        steps_of = demask(
+            run, canvas, block, script.rules, script.noise, first_step, guide, observer.check, cut, schedule
+        )
+        for step in steps_of:
             seconds.append(self.clock() - began)
             if script.paced and at_once:
                 pace.stepped(run.rows_of_last(guide(step)), seconds[-1])

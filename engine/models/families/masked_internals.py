@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.models.families.grid_decoder import GridDecoder
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
+from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.masked_rows import MaskedRequest
-from engine.sampling.demasking import Rules
+from engine.sampling.demasking import CanvasRun, Rules
 from engine.sampling.demasking_schedule import Block
 from engine.setting.plan import MaskedPlan
 
@@ -20,7 +20,7 @@ class MaskedInternals:
     network: FusedMasked
     plan: MaskedPlan
     request: MaskedRequest
-    begin: Callable[[MaskedRequest], MaskedRun]
+    begin: Callable[[MaskedRequest], CanvasRun]
     """Begins what all steps of a canvas share, as the plan has it."""
     rules: Rules
     blocks: tuple[Block, ...]

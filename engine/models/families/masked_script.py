@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from engine.models.families import parts
 from engine.models.families.pacing import AssumedPace, Pace
 from engine.models.families.passages import FramedPassage
 from engine.models.families.speech import Script
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
+from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.masked_rows import MaskedRequest
-from engine.sampling.demasking import Guide, Rules, SeededCanvasNoise
+from engine.sampling.demasking import CanvasRun, Guide, Rules, Schedule, SeededCanvasNoise
 from engine.sampling.demasking_schedule import block_bounds
 from engine.setting.knobs import Values
 from engine.setting.plan import GuidanceSchedule, MaskedPlan
@@ -59,10 +60,15 @@ class MaskedScript(Script):
             return int(self.options["steps"])
         return blocks.first_steps if number == place == 0 else blocks.later_steps
 
-    def begin(self, request: MaskedRequest) -> MaskedRun:
+    def schedule(self, cells: int, steps: int) -> Schedule | None:
+        """Decides how many of a block's ``cells`` each of at most ``steps`` steps commits; ``None``: the options."""
+        part = self.plan.schedule
+        return None if part is None else parts.schedule(part, cells, steps)
+
+    def begin(self, request: MaskedRequest) -> CanvasRun:
         """State shared by all steps of a canvas."""
         if self.plan.run is not None:
-            return self.plan.run.make(self.network, request, self.rules.guidance)
+            return parts.masked_run(self.plan.run, self.network, request, self.rules.guidance)
         return self.network.begin(request, self.rules.guidance)
 
     def planned_steps(self, number: int, passage: FramedPassage) -> list[int]:

@@ -87,6 +87,8 @@ class Spoken:
     operations: float
     """Backbone operations that were needed, and those that the same setting without techniques needs."""
     reference_operations: float
+    saved: frozenset[str]
+    """Parts of the plan that saved operations; see :class:`engine.setting.plan.Idle`."""
 
 
 @dataclass(frozen=True)

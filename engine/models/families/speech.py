@@ -6,13 +6,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from engine.errors import PlainError
+from engine.errors import Cancelled, PlainError, PlugInError
 from engine.front_end.markup import markup_notes
-from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice, caution
+from engine.front_end.stopping import stoppable
+from engine.measure.processor_time import ProcessorTime, processor_time
+from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice, caution, keep_finished_part
 from engine.models.families.delivery import Delivery, Joiner
 from engine.models.families.pacing import Pace
 from engine.models.families.passages import Passage, Passages, Prompt, Spoken, Uttered, require_numbers, whole_mel
@@ -23,6 +26,9 @@ from engine.setting.plan import Plan
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
 from engine.techniques import resolve
+
+LONG_TEXT = 2000
+"""Characters of a text that takes a while to read."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,14 @@ class Script:
 
 AnyScript = TypeVar("AnyScript", bound=Script)
 AnySpoken = TypeVar("AnySpoken", bound=Spoken)
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """A moment of a synthesis."""
+
+    clock: float
+    processor: ProcessorTime
 
 
 class Speech(ABC, Generic[AnyScript, AnySpoken]):
@@ -113,40 +127,73 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         artefacts: tuple[Artefact, ...],
         observer: Observer,
     ) -> Generator[Piece, None, Synthesis]:
-        started, rate = self.clock(), self.info.sample_rate
+        started = _Moment(self.clock(), processor_time())
         plan = resolve(self.info, setting, artefacts)
         script = self._script(text, voice, setting, plan, observer.check, observer.status)
         for note in script.prompt.notes:
             caution(observer, note)
-        text_seconds = self.clock() - started
-        pace = Pace(started, self.clock)
+        text_seconds = self.clock() - started.clock
+        pace = Pace(started.clock, self.clock)
         planned = self._planned(script, pace)
-        delivery = Delivery(self._joiner(script), rate, {pace, planned}, self._require_numbers)
+        delivery = Delivery(
+            self._joiner(script), self.info.sample_rate, {pace, planned}, partial(self._require_sound, plan)
+        )
         spoken: list[AnySpoken] = []
-        for number in range(len(script.passages)):
-            spoken.append((yield from delivery.passage(self._speak(script, number, spoken, planned, observer))))
-        yield from delivery.finish()
+        ended = started
+        try:
+            for number in range(len(script.passages)):
+                spoken.append((yield from delivery.passage(self._speak(script, number, spoken, planned, observer))))
+                ended = _Moment(self.clock(), processor_time())
+            yield from delivery.finish()
+        except (Exception, KeyboardInterrupt) as error:
+            samples = delivery.finished
+            if not len(samples) or len(spoken) == len(script.passages):
+                raise
+            part = self._synthesis(script, spoken, pace, samples, delivery.starts, text_seconds, started, ended)
+            keep_finished_part(error, _cut_short(part, error, len(spoken), len(script.passages)))
+            raise
         samples = delivery.samples
         if not len(samples):
             raise PlainError(f"{self.info.title} {self.silent}; try another seed, or a text with more words.")
-        seconds = self.clock() - started
+        ended = _Moment(self.clock(), processor_time())
+        return self._synthesis(script, spoken, pace, samples, delivery.starts, text_seconds, started, ended)
+
+    def _synthesis(
+        self,
+        script: AnyScript,
+        spoken: Sequence[AnySpoken],
+        pace: Pace,
+        samples: np.ndarray,
+        starts: tuple[float, ...],
+        text_seconds: float,
+        started: _Moment,
+        ended: _Moment,
+    ) -> Synthesis:
+        """The passages ``spoken`` so far as a whole."""
+        rate = self.info.sample_rate
+        own, others = ended.processor.since(started.processor)
         measured, notes = self._account(script, spoken, pace)
         measurements = replace(
             measured,
-            seconds=seconds,
+            seconds=ended.clock - started.clock,
             audio_seconds=len(samples) / rate,
             first_audio_seconds=pace.first_audio_seconds,
             text_seconds=text_seconds,
             device=self.info.device,
+            # The processor only feeds a GPU.
+            cpu_seconds=own if self.info.device_type in ("", "cpu") else None,
+            other_seconds=others,
+            cores=ended.processor.cores,
         )
         trace = Trace(
             tuple(one.step_seconds for one in spoken),
-            tuple(passage.text for passage in script.passages),
+            tuple(passage.text for passage in script.passages[: len(spoken)]),
             tuple(one.samples / rate for one in spoken),
             whole_mel(one.mel for one in spoken),
         )
-        traced = self._traced(trace, spoken, delivery.starts)
-        return Synthesis(samples, rate, measurements, traced, (*script.notes, *notes))
+        traced = self._traced(trace, spoken, starts)
+        idle = script.plan.idle_notes({part for one in spoken for part in one.saved})
+        return Synthesis(samples, rate, measurements, traced, (*script.notes, *notes, *idle))
 
     def _script(
         self,
@@ -161,10 +208,37 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         or measured."""
         network = self._network(plan, voice, setting, check, status)
         self._graphs.status = status
-        prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
+        if len(text) >= LONG_TEXT:
+            status(f"Reading {len(text):,} characters …")
+        with stoppable(check):
+            prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
+        if len(text) >= LONG_TEXT:
+            status("Synthesising …")
         notes = (*plan.notes, *prompt.notes, *prepared.notes, *markup_notes(text, self.elements))
         return self.script(plan, network, prompt, prepared.passages, notes, setting.seed)
 
     @staticmethod
     def _require_numbers(samples: np.ndarray) -> None:
         require_numbers(samples)
+
+    def _require_sound(self, plan: Plan, samples: np.ndarray) -> None:
+        """The same, but that plug-ins whose parts ran are named."""
+        owners = sorted({part.owner for part in plan.parts.values() if part.owner})
+        try:
+            self._require_numbers(samples)
+        except PlainError as error:
+            if not owners:
+                raise
+            raise PlugInError(
+                f"The synthesis gave values that are not numbers, under a part of {' and of '.join(owners)}; do "
+                "without it, or mend it."
+            ) from error
+
+
+def _cut_short(part: Synthesis, error: BaseException, spoken: int, passages: int) -> Synthesis:
+    """``part`` as what is left of a synthesis that ``error`` ended."""
+    cancelled = isinstance(error, Cancelled | KeyboardInterrupt)
+    unfinished = f"{'cancelled' if cancelled else 'failed'} after {spoken} of {passages} passages"
+    why = "the rest of the text is missing." if cancelled else str(error)
+    note = f"{unfinished[0].upper()}{unfinished[1:]}: {why}"
+    return replace(part, notes=(*part.notes, note), unfinished=unfinished)

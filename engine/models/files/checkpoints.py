@@ -107,8 +107,29 @@ def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dic
     content = _safetensors(path, check) if path.suffix == ".safetensors" else _torch_file(path)
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} holds a {type(content).__name__}, not the weights of a model.")
+    require_no_lora(content, str(path))
     check()
     return content
+
+
+def require_no_lora(names: Iterable[object], where: str) -> None:
+    """Raise :class:`CheckpointError` if ``names`` are those of a LoRA's weights."""
+    if any(_LORA.search(str(name)) for name in names):
+        raise lora_error(where)
+
+
+def lora_error(where: object) -> CheckpointError:
+    """``where`` is a LoRA."""
+    return CheckpointError(
+        f"{where} is a LoRA, what a fine-tuning adds to a model, and not a model: merge it first. With PEFT: "
+        "PeftModel.from_pretrained(model, folder).merge_and_unload(), then save the model's state_dict() as "
+        ".safetensors and choose that file."
+    )
+
+
+_LORA = re.compile(r"(^|[._])lora_?(A|B|up|down|alpha|embedding_[AB]|magnitude\w*)\b|(^|\.)base_model\.model\.")
+LORA_CONFIG = "adapter_config.json"
+"""PEFT's description of a LoRA."""
 
 
 def metadata_of(path: Path) -> dict[str, str]:
@@ -133,6 +154,17 @@ def opened(path: Path) -> Iterator[Any]:
     # Tensors of a kind that this torch does not have end in a key or an attribute that is not there.
     except (SafetensorError, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
+
+
+def require_part(path: Path, remedy: str) -> None:
+    """Raise :class:`CheckpointError` unless ``path``, a part of a model that another package reads, is a regular file;
+    ``remedy`` is what to do where there is none."""
+    try:
+        require_regular(path)
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is missing; {remedy}.") from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {first_line(error)}.") from None
 
 
 def _require_file(path: Path) -> None:

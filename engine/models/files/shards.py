@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.errors import CheckpointError
 from engine.models.files.checkpoints import fingerprint, opened, sound_tensors
 from engine.models.files.shard_index import INDEX, shard_of_each
-from engine.reading import read_bytes
+from engine.reading import first_line, read_bytes
 
 WEIGHTS = "model.safetensors"
 
@@ -86,5 +86,7 @@ def _listed(index: Path) -> dict[str, str]:
     """The shard of each weight."""
     try:
         return shard_of_each(read_bytes(index))
-    except (OSError, ValueError):
+    except OSError as error:
+        raise CheckpointError(f"{index} cannot be read: {first_line(error)}.") from None
+    except ValueError:
         raise CheckpointError(f"{index} is not a list of shards; download it again.") from None

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import CheckpointError
-from engine.reading import first_line, is_regular, read_json
+from engine.models.files.checkpoints import require_part
+from engine.reading import first_line, read_json
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -25,8 +26,7 @@ def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str])
             f"{title} reads text with the package tokenizers, which is not installed; {install}"
         ) from None
     path = folder / FILE
-    if not is_regular(path):
-        raise CheckpointError(f"{path} is missing; it belongs in the folder of {title}'s weights.")
+    require_part(path, f"it belongs in the folder of {title}'s weights")
     try:
         read_json(path)  # The package reads what is nested deeply until its stack is full.
         tokenizer = Tokenizer.from_file(str(path))

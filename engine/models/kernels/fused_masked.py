@@ -205,6 +205,8 @@ class MaskedRun:
         self._network, self._request, self._guidance = network, request, guidance
         self.operations = 0.0
         """Of all steps so far; see :meth:`MaskedRequest.operations`."""
+        self.whole_operations = 0.0
+        """The same if nothing had been left out of them."""
         self._prefix = torch.cat([network.text(request.text), network.audio(request.reference)])
         self._prefix_projected = network.project(self._prefix)
         rows, device = request.prefix + request.frames, network.device
@@ -267,6 +269,7 @@ class MaskedRun:
     def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
         guide = self._possible(guide, first, last)
         self.operations += self._cost(last - first, guide)
+        self.whole_operations += self._request.operations(self._network.config, last - first, guide)
         if guide is Guide.BOTH:
             conditional, alone = self._hidden(codes, first, last, self._guided).chunk(2)
             self._difference = (first, last), conditional - alone

@@ -15,7 +15,7 @@ import torch
 
 from engine.errors import CheckpointError, TextError
 from engine.extras import how_to_add
-from engine.models.files.checkpoints import require_all_loaded
+from engine.models.files.checkpoints import require_all_loaded, require_part
 from engine.models.files.config_file import ConfigFile
 from engine.models.files.shards import Shards
 from engine.models.megatts3.phone_table import SILENCE, UNKNOWN, separated
@@ -78,12 +78,12 @@ class GraphemeModel:
                 f"MegaTTS 3 reads text with the package transformers, which is not installed; {how_to_add('megatts3')}"
             ) from None
         for name in NEEDED_FILES:
-            if not (folder / name).is_file():
-                raise CheckpointError(
-                    f"{folder / name} is missing; download the folder g2p of the official release again."
-                )
+            require_part(folder / name, "download the folder g2p of the official release again")
         if not any(folder.glob("*.safetensors")):
             raise CheckpointError(f"{folder} holds no .safetensors file; download it from the official release again.")
+        for path in folder.iterdir():
+            if path.is_file():
+                require_part(path, "download it again")
         _require_sizes(folder)
         disable_progress_bar()
         only_here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -168,4 +168,4 @@ _SIZES = {
     "hidden_size": ("model.embed_tokens.weight", 1),
     "intermediate_size": ("model.layers.0.mlp.gate_proj.weight", 0),
 }
-"""Sizes that the configuration gives, and the axis of a weight that has each."""
+"""Config field to the weight and the axis that have its size."""

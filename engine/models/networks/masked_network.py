@@ -35,7 +35,7 @@ class MaskedConfig:
 
     @property
     def mask(self) -> int:
-        """The code that stands for what is not known yet: the last."""
+        """Mask id: the last."""
         return self.entries - 1
 
     @classmethod

@@ -11,10 +11,10 @@ from engine.session.commands import Prepare
 from engine.session.events import Prepared
 from engine.session.executor import Executor
 from engine.session.observers import PreparationObserver, RunningJob
-from engine.setting.plan import imported
+from engine.setting.plan import Part
 from engine.techniques.base import Job as Preparation
 from engine.techniques.base import JobTask
-from engine.techniques.registry import technique
+from engine.techniques.registry import plug_in, technique
 
 
 def prepare(command: Prepare, executor: Executor, job: RunningJob) -> Prepared:
@@ -24,7 +24,7 @@ def prepare(command: Prepare, executor: Executor, job: RunningJob) -> Prepared:
     observer = PreparationObserver(job, command.technique, preparation.title)
     created = datetime.now(UTC).isoformat(timespec="milliseconds")
     task = JobTask(command.request, observer, model, executor.machine, created)
-    result = imported(preparation.run)(task)
+    result = Part(preparation.run, owner=plug_in(command.technique)).make(task)
     info = _info(executor, command.request, observer) if preparation.finds_weights else None
     return Prepared(command.job, command.technique, result, info)
 

@@ -89,8 +89,10 @@ def _tell(technique: str, finding: Finding, executor: Executor, observer: StudyO
 
 def _serves(executor: Executor, study: Study) -> bool:
     """Whether the loaded model is the one that a study wants, on the device that it wants."""
-    model = executor.model
-    if model is None or model.info.id != study.model or study.folder or study.variant:
+    model, loaded = executor.model, executor.loaded
+    if model is None or model.info.id != study.model or str(device.choose(study.device)) != executor.device:
         return False
-    usual = entry(study.model).folder
-    return Path(model.info.checkpoint).is_relative_to(usual) and str(device.choose(study.device)) == executor.device
+    if study.folder or study.variant:
+        place = Path(study.folder).absolute(), study.variant
+        return loaded is not None and (Path(loaded.folder).absolute(), loaded.variant) == place
+    return Path(model.info.checkpoint).is_relative_to(entry(study.model).folder)

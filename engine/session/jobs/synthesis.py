@@ -2,66 +2,98 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from engine.errors import SettingError
 from engine.measure.audible import audible
 from engine.measure.takes import make_take
-from engine.models.base import FLOW, SpeechModel, Synthesis, Utterance, flow_model, run_to_completion
+from engine.models.base import (
+    FLOW,
+    Piece,
+    SpeechModel,
+    Synthesis,
+    Utterance,
+    finished_part,
+    flow_model,
+    run_to_completion,
+)
 from engine.models.families.masked import MaskedSpeech
 from engine.models.silent_observer import ProgressingObserver
-from engine.session.commands import DecodePartial, MakeTake, Synthesise
-from engine.session.events import AudioReady, PartialDecoded, TakeMade, TakeReady
+from engine.session.commands import DecodePartial, MakeTake, Synthesise, TimeAgain
+from engine.session.events import AudioReady, PartialDecoded, TakeMade, TakeReady, TimedAgain
 from engine.session.executor import Executor
-from engine.session.observers import JobObserver, RunningJob, SynthesisObserver
+from engine.session.observers import JobObserver, RepeatingObserver, RunningJob, SynthesisObserver
 from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
+from engine.setting.take import Measurements, Take
 from engine.studies.hooks import preparer
 from engine.studies.study import Candidate, seeded
 from engine.techniques import technique
 
 
 def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> TakeReady:
-    """Speak; each piece is posted as soon as it can be played."""
+    """Speak; each piece is posted as soon as it can be played. If that is cancelled or fails, the passages that were
+    finished until then are posted as a take first."""
     observer = SynthesisObserver(job, executor.device)
     model = executor.model_for(command.setting)
     model.make_ready(command.setting, observer, command.voice)
     observer.status("Synthesising …")
     observer.begin()
     pieces = model.synthesise(command.text, command.voice, command.setting, command.artefacts, observer)
-    synthesis: Synthesis | None = None
     number = 0
-    with contextlib.closing(pieces):
-        while synthesis is None:
-            try:
-                piece = next(pieces)
-            except StopIteration as end:
-                synthesis = end.value
-                continue
-            observer.check()
-            number += 1
-            samples = audible(piece.samples, f"piece {number}", command.setting, model.info)
-            observer.delivered(len(samples) / model.info.sample_rate)
-            observer.post(AudioReady(command.job, samples, model.info.sample_rate, piece.passage, piece.trace))
-    observer.check()
-    audible(synthesis.samples, "the whole", command.setting, model.info)
-    take = make_take(
-        synthesis,
-        command.text,
-        command.voice,
-        command.setting,
-        executor.machine,
-        executor.device,
-        model.info.fingerprint,
-        label=command.label,
-        first_audio_seconds=observer.first_audio_seconds,
-        peak_memory_bytes=observer.memory.peak_bytes,
-    )
+
+    def play(piece: Piece) -> None:
+        nonlocal number
+        number += 1
+        samples = audible(piece.samples, f"piece {number}", command.setting, model.info)
+        observer.delivered(len(samples) / model.info.sample_rate)
+        observer.post(AudioReady(command.job, samples, model.info.sample_rate, piece.passage, piece.trace))
+
+    def take_of(synthesis: Synthesis) -> Take:
+        audible(synthesis.samples, "the whole", command.setting, model.info)
+        return make_take(
+            synthesis,
+            command.text,
+            command.voice,
+            command.setting,
+            executor.machine,
+            executor.device,
+            model.info.fingerprint,
+            label=command.label,
+            first_audio_seconds=observer.first_audio_seconds,
+            peak_memory_bytes=observer.memory.peak_bytes,
+        )
+
+    try:
+        take = take_of(run_to_completion(pieces, play))
+    except Exception as error:
+        finished = finished_part(error)
+        if finished is not None:
+            observer.post(TakeReady(command.job, take_of(finished)))
+        raise
     operations = None
     if model.info.family == FLOW:
         flow = flow_model(model, "Counting operations")
         operations = flow.operations(command.text, command.voice, command.setting)
     return TakeReady(command.job, take, operations)
+
+
+def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> TimedAgain:
+    """Speak several times without being heard, for the times only. If that is cancelled or fails, the runs that were
+    finished until then count."""
+    observer = RepeatingObserver(job, command.times)
+    model = executor.model_for(command.setting)
+    model.make_ready(command.setting, observer, command.voice)
+    observer.status(f"Timing again, {command.times} times …")
+    runs: list[Measurements] = []
+    try:
+        while observer.done < command.times:
+            speech = model.synthesise(command.text, command.voice, command.setting, command.artefacts, observer)
+            runs.append(run_to_completion(speech).measurements)
+            observer.done += 1
+    except Exception:
+        if runs:
+            observer.post(TimedAgain(command.job, command.take, tuple(runs)))
+        raise
+    return TimedAgain(command.job, command.take, tuple(runs))
 
 
 def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) -> TakeMade:

@@ -9,12 +9,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import IntervalWeights, ModelInfo, TrainedWeights
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, LanguagePlan, NotPrepared
 from engine.setting.setting import UsedTechnique
 from engine.techniques.average_velocity.requests import HIGHEST_TEMPERATURE, MOST_EVALUATIONS
-from engine.techniques.base import Conflict, Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint
+from engine.techniques.base import (
+    Conflict,
+    Context,
+    Job,
+    Paper,
+    Technique,
+    Weights,
+    named_weights,
+    other_checkpoint,
+    to_type,
+)
 
 NAME = "average_velocity"
 UNEQUAL_GUIDANCE = 0.1
@@ -36,7 +47,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> F
     try:
         weights = chosen(context.info, context.entry, evaluations)
     except NotPrepared as error:
-        raise NotPrepared(str(error), plan) from None
+        raise NotPrepared(str(error), plan, error.command) from None
     plan = replace(
         plan,
         options=plan.options.replace(sway=weights.sway),
@@ -59,7 +70,7 @@ def _of_tokens(context: Context, knobs: Values, plan: LanguagePlan) -> LanguageP
     try:
         weights = chosen(context.info, context.entry, evaluations)
     except NotPrepared as error:
-        raise NotPrepared(str(error), plan) from None
+        raise NotPrepared(str(error), plan, error.command) from None
     temperature = _temperature(knobs, weights)
     return replace(plan, mel_weights=weights, mel_evaluations=evaluations, mel_temperature=temperature)
 
@@ -114,7 +125,8 @@ def chosen(info: ModelInfo, entry: UsedTechnique, evaluations: int) -> IntervalW
     if not near:
         raise NotPrepared(
             f"{info.title} has no average-velocity weights for {evaluations} "
-            f"evaluation{'' if evaluations == 1 else 's'} yet; train some first." + other_checkpoint(info, "intervals")
+            f"evaluation{'' if evaluations == 1 else 's'} yet; train some first." + other_checkpoint(info, "intervals"),
+            command=to_type("train average-velocity --minutes 60 --work runs/average-velocity", info),
         )
     return near[0]
 
@@ -161,6 +173,7 @@ TECHNIQUE = Technique(
     needs_mel_flow=True,
     slot="weights",
     place=25,
+    mark=Mark("red", "diamond"),
     exports="engine.techniques.average_velocity.exports",
     benches=(("few-evaluations", "engine.techniques.average_velocity.benches.few_evaluations"),),
     commands=("engine.techniques.average_velocity.commands.train",),

@@ -27,6 +27,7 @@ from engine.training.optimisers import Rates
 from engine.training.processes import Processes
 from engine.training.requests import Trained
 from engine.training.session import Intervals, TrainingSession
+from engine.wording import percent
 
 SMALL_RATES, USUAL_RATES = Rates(0.006, 4e-4), Rates(None, 1e-5)
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
@@ -142,6 +143,6 @@ def _trained(options: AverageVelocityOptions, target: Path, session: TrainingSes
     validation = session.validation
     summary = "One to four evaluations"
     if is_first:  # The others have validated nothing.
-        summary += f" end at {validation['left']:.0%} of the squared distance of as many without training"
+        summary += f" end at {percent(validation['left'])} of the squared distance of as many without training"
     figures = Values({**options.guidance, "method": options.method})
     return Trained(str(target), summary + ".", figures, session.number, session.seconds, validation, is_first)

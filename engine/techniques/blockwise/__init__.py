@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Number, Switch, Values
 from engine.setting.plan import Blocks, MaskedPlan, Part
 from engine.techniques.base import Context, Paper, Technique, ordinal
@@ -109,6 +110,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="blocks",
     place=100,
+    mark=Mark("violet", "triangle"),
     knobs=(
         Number(
             "block",

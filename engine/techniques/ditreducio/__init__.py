@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import ProfileError, SettingError
+from engine.figures.glyphs import Mark
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Choice, Effect, Number, Values, defaults
 from engine.setting.plan import FlowPlan, NotPrepared, Part
-from engine.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique
+from engine.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
 from engine.techniques.ditreducio import artefact
 from engine.techniques.ditreducio.forecast import TEMPORAL
 from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS, StrategyTable
@@ -62,13 +63,20 @@ OPERATIONS = Number(
 )
 
 
+_MADE_BY = "calibrate --table table.json"
+
+
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     """A strategy table says what every layer computes at every step."""
     require_sampling(context, plan)
     plan = plan.noted(*remarks(plan.options))
     table = context.artefact
     if not isinstance(table, StrategyTable):
-        raise NotPrepared(f"{TECHNIQUE.title} has no strategy table yet; calibrate first, or import one.", plan)
+        raise NotPrepared(
+            f"{TECHNIQUE.title} has no strategy table yet; calibrate first, or import one.",
+            plan,
+            to_type(_MADE_BY, context.info),
+        )
     mismatch = table.compatibility.mismatch(context.compatibility(plan))
     if mismatch:
         raise ProfileError(f"The strategy table cannot be used here: {mismatch}. Calibrate again.")
@@ -87,6 +95,11 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     )
 
 
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every module was computed."""
+    return "its strategy table computes every module at every step; raise δ, or take more steps"
+
+
 def require_sampling(context: Context, plan: FlowPlan) -> None:
     """Raise :class:`SettingError` for ways of sampling that no strategy table is made for."""
     require_euler(plan.options)
@@ -100,6 +113,12 @@ def require_sampling(context: Context, plan: FlowPlan) -> None:
             "DiTReducio's strategy tables belong to grids that sampler options make; do without "
             f"{context.title_in('grid')}.",
             "grid",
+        )
+    if plan.combining is not None:
+        raise Conflict(
+            "DiTReducio's strategy tables are calibrated with the model's own combination of branches; do without "
+            f"{context.title_in('guidance:combining') or 'the technique that changes it'}.",
+            "guidance:combining",
         )
     if plan.guidance.steps is not None:
         raise Conflict(
@@ -154,6 +173,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="skipping",
     place=10,
+    mark=Mark("blue", "circle"),
     exports="engine.techniques.ditreducio.exports",
     study="engine.techniques.ditreducio.studies.hooks",
     benches=(
@@ -177,6 +197,7 @@ TECHNIQUE = Technique(
         "DiTReducio's strategy table, Paretone's or the official form",
         "engine.techniques.ditreducio.commands.table_file:with_table",
         ("branch_skip",),
+        _MADE_BY,
     ),
     commands=tuple(
         f"engine.techniques.ditreducio.commands.{name}"
@@ -197,6 +218,7 @@ TECHNIQUE = Technique(
         ),
     ),
     resolve=resolve,
+    idle=idle,
     artefact=ArtefactType(
         "table", StrategyTable, StrategyTable.from_json, StrategyTable.to_json, artefact.check, artefact.fixed_knobs
     ),

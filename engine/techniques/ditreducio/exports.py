@@ -6,6 +6,7 @@ from engine.export.accounts import TABLE, Carried, Line, whole_line
 from engine.export.targets import Target, lacking
 from engine.setting.setting import UsedTechnique
 from engine.techniques.ditreducio.table import StrategyTable
+from engine.wording import percent
 
 REUSE = "reuse"
 """The only kind of temporal skip that the official way knows."""
@@ -21,7 +22,7 @@ def carried(target: Target, entry: UsedTechnique, artefact: StrategyTable | None
             "them"
         )
         return Carried(drops=(whole_line(entry, reason),))
-    said = f"{artefact.skipped_share:.0%} of the layers' work units skipped"
+    said = f"{percent(artefact.skipped_share)} of the layers' work units skipped"
     actions = [[action.name for action in row] for row in artefact.actions]
     return Carried(
         (Line("Strategy table", said, "carried out block by block, step by step"),),

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from engine.errors import ProfileError
 from engine.fields import exact
@@ -26,6 +26,7 @@ BRANCH_SKIP_VARIANTS = ("both", "attention")
 
 _FIELDS = {"belonging": object, "branch_skip": str, "temporal": str, "origin": str, "actions": object}
 """Fields of a table in a file."""
+_BY_HAND = "edited by hand"
 _IMPORTED = "imported from "
 _FOLDER = re.compile(rf"^{_IMPORTED}.*[/\\]")
 """The folder of a file that a table was imported from: it says something of a machine, and nothing of the table."""
@@ -42,6 +43,8 @@ class StrategyTable:
     """Origin of the table, in words: calibrated at which threshold, edited by hand, imported from a file."""
     temporal: str = TEMPORAL_VARIANTS[0]
     """Output of temporal skips; see :data:`engine.techniques.ditreducio.forecast`."""
+    edited: StrategyTable | None = field(default=None, repr=False, compare=False)
+    """The table that was edited by hand, in this session."""
 
     def __post_init__(self) -> None:
         steps = self.compatibility.steps
@@ -105,17 +108,22 @@ class StrategyTable:
         return tuple(row[step] for row in self.actions)
 
     def changed(self, layer: int, step: int, action: SkipAction) -> StrategyTable:
-        """A copy with one cell changed by hand."""
+        """A copy with one cell changed by hand; the table that was edited, once all cells are as they were."""
         row = (
             *self.actions[layer][:step],
             SkipAction(action),
             *self.actions[layer][step + 1 :],
         )
         rows = (*self.actions[:layer], row, *self.actions[layer + 1 :])
-        origin = (
-            self.origin if self.origin.endswith("edited by hand") else f"{self.origin}, edited by hand".lstrip(", ")
-        )
-        return replace(self, actions=rows, origin=origin)
+        edited = self.edited or self
+        origin = self.origin if self.by_hand else f"{self.origin}, {_BY_HAND}".lstrip(", ")
+        made = replace(self, actions=rows, origin=origin, edited=edited)
+        return edited if edited.fingerprint == made.fingerprint else made
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether cells were changed by hand."""
+        return self.origin.endswith(_BY_HAND)
 
     def count(self, action: SkipAction) -> int:
         """Number of cells with ``action``."""

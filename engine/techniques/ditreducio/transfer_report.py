@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, median
 
+import numpy as np
+
+from engine.measure.limits import PASSES, Judgement, margin
 from engine.techniques.ditreducio.record import Sentence
+from engine.wording import percent
 
 DISTANCE_TOLERANCE = 1.25
 """A table transfers well to sentences if their log-mel distance is at most this times that of the sentences that it was
@@ -15,6 +19,8 @@ EXCEEDING_TOLERANCE = 0.10
 """… and the share of skips beyond their bounds (0 to 1) is at most this above that of those sentences."""
 OTHER_LENGTH = 1.5
 """Sentences are longer (or shorter) than the table's own from this factor on."""
+MANY_EXCEEDING = 0.5
+"""From this share of skips beyond their bounds on, serving others as well as its own is no praise of a table."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,39 @@ class TransferReport:
         )
 
     @property
+    def judgement(self) -> Judgement:
+        """Whether all unseen sentences together are served as well as the table's own, by 95 % intervals over them."""
+        distance, exceeding = _figures(self.calibrated)
+        distances = np.array([one.distance for one in self.unseen])
+        shares = np.array([one.exceeding for one in self.unseen])
+        return Judgement(
+            {
+                "log-mel distance": margin(
+                    distances,
+                    np.full(len(distances), distance),
+                    DISTANCE_TOLERANCE,
+                    above=True,
+                    share=True,
+                    statistic="median",
+                ),
+                "skips beyond their bounds": margin(
+                    shares, np.full(len(shares), exceeding), EXCEEDING_TOLERANCE, above=True
+                ),
+            }
+        )
+
+    @property
+    def well(self) -> bool:
+        """Whether the table serves new text as well as its own, and most of its skips keep to their bounds there."""
+        return (
+            bool(self.calibrated) and not self.advised and self.judgement.verdict == PASSES and not self._mostly_beyond
+        )
+
+    @property
+    def _mostly_beyond(self) -> bool:
+        return _figures(self.unseen)[1] >= MANY_EXCEEDING
+
+    @property
     def advised(self) -> bool:
         """Whether calibrating on several sentences, some of them from :attr:`ill_served`, is advised."""
         return bool(self.ill_served)
@@ -89,7 +128,15 @@ class TransferReport:
                 "the table was calibrated on, too."
             )
         if not self.advised:
-            return f"The table transfers well: {self._next_to_own(self.unseen)}."
+            figures = self._next_to_own(self.unseen)
+            if self.judgement.verdict != PASSES:
+                return f"Transfer is {self.judgement.words} ({figures})."
+            if self._mostly_beyond:
+                return (
+                    "The table serves new text as it serves its own, but most skips are beyond their bounds: "
+                    f"{figures}. Compare by ear before you use it."
+                )
+            return f"The table transfers well: {figures}."
         cases = "; ".join(f"{name}: {self._next_to_own(self.groups[name])}" for name in self.ill_served)
         return (
             f"The table serves some sentences worse than its own ({cases}). Calibrating on several sentences, "
@@ -100,13 +147,14 @@ class TransferReport:
         """The figures of ``rows``, each with that of the table's own sentences."""
         (distance, exceeding), (own_distance, own_exceeding) = _figures(rows), _figures(self.calibrated)
         return (
-            f"log-mel distance {distance:.3f} on new text, {own_distance:.3f} on its own; {exceeding:.0%} of the "
-            f"skips beyond their bounds, {own_exceeding:.0%} on its own"
+            f"log-mel distance {distance:.3f} on new text, {own_distance:.3f} on its own; {percent(exceeding)} of the "
+            f"skips beyond their bounds, {percent(own_exceeding)} on its own"
         )
 
     def to_json(self) -> dict:
         """Plain JSON values."""
-        return {**asdict(self), "ill_served": list(self.ill_served), "advised": self.advised, "verdict": self.verdict}
+        own = {"ill_served": list(self.ill_served), "advised": self.advised, "well": self.well, "verdict": self.verdict}
+        return {**asdict(self), **own}
 
 
 def _figures(rows: Sequence[SentenceTransfer]) -> tuple[float, float]:
@@ -116,4 +164,4 @@ def _figures(rows: Sequence[SentenceTransfer]) -> tuple[float, float]:
 
 def _words(rows: Sequence[SentenceTransfer]) -> str:
     distance, exceeding = _figures(rows)
-    return f"log-mel distance {distance:.3f}, {exceeding:.0%} of the skips beyond their bounds"
+    return f"log-mel distance {distance:.3f}, {percent(exceeding)} of the skips beyond their bounds"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Choice, Knob, Number, Text, Values
 from engine.setting.plan import FlowPlan, Part
 from engine.techniques.base import Context, Paper, Technique
@@ -36,6 +37,24 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
             f"The steps computation mask has {len(mask)} of {plan.options['steps']} steps; later ones may be reused."
         )
     return plan
+
+
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every step was computed."""
+    rule, steps = Rule.of(knobs), range(plan.evaluations)
+    if all(rule.warms_up(step) for step in steps):
+        return (
+            f"its warm-up computes all {len(steps)} steps; lower Max warmup steps ({rule.max_warmup_steps}), or take "
+            "more steps"
+        )
+    if all(rule.warms_up(step) or rule.must_compute(step) for step in steps):
+        return "warm-up and steps computation mask compute all steps; put zeros into the mask"
+    if not rule.max_cached_steps or not rule.max_continuous_cached_steps:
+        return "a limit of 0 cached steps allows none; raise it"
+    return (
+        "at no step after the warm-up did the first blocks change by less than the threshold of "
+        f"{rule.residual_diff_threshold:g}; raise it, or take more steps"
+    )
 
 
 def describe(knobs: Values) -> str:
@@ -163,8 +182,10 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="skipping",
     place=75,
+    mark=Mark("green", "square"),
     exports="engine.techniques.dual_block_cache.exports",
     knobs=KNOBS,
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

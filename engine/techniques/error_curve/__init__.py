@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, Part
 from engine.techniques.base import Context, Paper, Technique
+from engine.wording import percent
 
 NAME = "error_curve"
 
@@ -60,9 +62,17 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     return replace(plan, evaluator=cache)
 
 
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every module was computed."""
+    return (
+        f"at none of {plan.evaluations} steps had the outputs of a module type changed by less than "
+        f"{percent(knobs['threshold'])} since they were computed; raise the threshold, or take more steps"
+    )
+
+
 def describe(knobs: Values) -> str:
     """Description of the threshold."""
-    return f"a module type is reused while its outputs change by less than {knobs['threshold']:.0%}"
+    return f"a module type is reused while its outputs change by less than {percent(knobs['threshold'])}"
 
 
 TECHNIQUE = Technique(
@@ -76,6 +86,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="skipping",
     place=70,
+    mark=Mark("orange", "hexagon"),
     knobs=(
         Number(
             "threshold",
@@ -90,4 +101,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

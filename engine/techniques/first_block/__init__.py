@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, Part
 from engine.techniques.base import Context, Paper, Technique
+from engine.wording import percent
 
 NAME = "first_block"
 
@@ -21,9 +23,17 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     return replace(plan, evaluator=cache)
 
 
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every step was computed."""
+    return (
+        f"at none of {plan.evaluations} evaluations had the first layer's output changed by less than "
+        f"{percent(knobs['threshold'])} since the last computed one; raise the threshold, or take more steps"
+    )
+
+
 def describe(knobs: Values) -> str:
     """Description of the threshold."""
-    return f"the other layers are left out until the first one's output has changed by {knobs['threshold']:.0%}"
+    return f"the other layers are left out until the first one's output has changed by {percent(knobs['threshold'])}"
 
 
 TECHNIQUE = Technique(
@@ -38,6 +48,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="skipping",
     place=80,
+    mark=Mark("purple", "diamond"),
     knobs=(
         Number(
             "threshold",
@@ -52,4 +63,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

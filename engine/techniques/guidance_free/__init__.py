@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo, TrainedWeights, WeightSet
 from engine.setting.knobs import Effect, Number, Values
 from engine.setting.plan import FlowPlan, NotPrepared
 from engine.setting.setting import UsedTechnique
-from engine.techniques.base import Context, Job, Paper, Technique, Weights
+from engine.techniques.base import Context, Job, Paper, Technique, Weights, to_type
 
 NAME = "guidance_free"
 SAME_WEIGHT = 0.005
@@ -33,7 +34,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     try:
         weights = chosen(context.info, context.entry, float(knobs["weight"]))
     except NotPrepared as error:
-        raise NotPrepared(str(error), plan) from None
+        raise NotPrepared(str(error), plan, error.command) from None
     plan = replace(plan, weights=weights, fingerprint=weights.fingerprint)
     guidance, strength = plan.reference["guidance"], weights.equivalent_guidance
     if abs(guidance - strength) <= UNEQUAL_GUIDANCE:
@@ -79,7 +80,8 @@ def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
         if named is None:
             raise NotPrepared(
                 f"The CFG-free weights {entry.artefact[:12]!r} (w = {weight:.2f}) are not among those of {info.title} "
-                "here; put their file next to the others, or train your own weights."
+                "here; put their file next to the others, or train your own weights.",
+                command=f"paretone models {info.id}",
             )
         return named
     near = fitting(info, weight)
@@ -88,7 +90,8 @@ def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
         has = f"it has weights for {there}" if there else "it has none yet"
         raise NotPrepared(
             f"{info.title} has no CFG-free weights for w = {weight:.2f} ({has}); train some for it"
-            f"{', or choose an existing w' if there else ''}."
+            f"{', or choose an existing w' if there else ''}.",
+            command=to_type(f"train cfg-free --weight {weight:g} --minutes 60 --work runs/cfg-free", info),
         )
     return near[0]
 
@@ -117,6 +120,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="weights",
     place=20,
+    mark=Mark("orange", "square"),
     exports="engine.techniques.guidance_free.exports",
     benches=(("guidance-free", "engine.techniques.guidance_free.benches.guidance_free"),),
     views=("engine.techniques.guidance_free.views.guidance_weight",),

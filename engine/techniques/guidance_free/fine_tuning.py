@@ -20,6 +20,7 @@ from engine.training.learner import SMALL_PARAMETERS
 from engine.training.natural_corpus import CorpusOptions
 from engine.training.requests import Trained
 from engine.training.session import Intervals, TrainingSession
+from engine.wording import percent
 
 SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
@@ -76,7 +77,7 @@ def _trained(options: GuidanceFreeOptions, target: Path, session: TrainingSessio
     strength, validation = equivalent_guidance(options.weight), session.validation
     summary = f"w = {options.weight:.2f} equals guidance {strength:.2f}"
     if is_first:  # The others have validated nothing.
-        summary += f"; one branch has learned {validation['learnt']:.0%} of it."
+        summary += f"; one branch has learned {percent(validation['learnt'])} of it."
     figures = Values(weight=options.weight, equivalent_guidance=strength, method=options.method)
     return Trained(str(target), summary, figures, session.number, session.seconds, validation, is_first)
 

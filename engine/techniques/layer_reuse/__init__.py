@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import MaskedPlan, Part
@@ -39,6 +40,11 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     return replace(plan, run=run).noted(NOTE)
 
 
+def idle(knobs: Values, plan: MaskedPlan) -> str:
+    """Why every step was computed whole."""
+    return "no step lay between two that are computed whole; take more steps"
+
+
 def describe(knobs: Values) -> str:
     """Computed layers and steps, in words."""
     ends = int(knobs["ends"])
@@ -56,6 +62,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="skipping",
     place=150,
+    mark=Mark("orange", "diamond"),
     knobs=(
         Number(
             "every",
@@ -81,4 +88,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

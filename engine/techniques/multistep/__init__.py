@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.sampling.multistep import METHODS, MIDPOINT, PREDICTOR_CORRECTOR, STARTS
 from engine.setting.knobs import Choice, Values
 from engine.setting.plan import FlowPlan, Part
@@ -70,6 +71,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="solver",
     place=35,
+    mark=Mark("yellow", "down"),
     views=("engine.techniques.multistep.views.convergence",),
     resolve=resolve,
     describe=describe,

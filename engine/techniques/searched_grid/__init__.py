@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import ProfileError, SettingError
+from engine.figures.glyphs import Mark
 from engine.measure.metrics import JUDGED, METRICS, NEITHER, metric
 from engine.sampling.grid_search import METHODS
 from engine.sampling.schedules import time_grid
@@ -17,7 +18,7 @@ from engine.setting.knobs import Choice, Effect, Number, Values
 from engine.setting.plan import FlowPlan, NotPrepared
 from engine.setting.setting import Setting
 from engine.techniques import resolving
-from engine.techniques.base import ArtefactFile, ArtefactType, Context, Job, Paper, Technique
+from engine.techniques.base import ArtefactFile, ArtefactType, Context, Job, Paper, Technique, to_type
 from engine.techniques.registry import technique
 from engine.techniques.searched_grid import grid
 from engine.techniques.searched_grid.grid import EULER, PlacedGrid, placed_for
@@ -44,6 +45,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
         raise NotPrepared(
             f"{TECHNIQUE.title} has no placed times yet; search them first, or open a file.",
             replace(plan, times=times),
+            to_type(f"search-grid --evaluations {steps} --grid grid.json", context.info),
         )
     if found.steps != steps:
         raise ProfileError(
@@ -97,6 +99,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="grid",
     place=32,
+    mark=Mark("violet", "hexagon"),
     exports="engine.techniques.searched_grid.exports",
     resolve=resolve,
     describe=describe,
@@ -108,6 +111,7 @@ TECHNIQUE = Technique(
         "placed grid",
         "placed grid of a search",
         "engine.techniques.searched_grid.commands.grid_file:with_grid",
+        made_by="search-grid --grid grid.json",
     ),
     jobs=(
         Job(

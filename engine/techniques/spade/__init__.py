@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo, StudentWeights, TrainedWeights
 from engine.reading import shown
 from engine.setting.knobs import Choice, Knob, Number, Values
 from engine.setting.plan import LanguagePlan, NotPrepared
 from engine.setting.setting import UsedTechnique
-from engine.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint
+from engine.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint, to_type
 
 NAME = "spade"
 RECOVERED, PARTLY, NONE = "recovered", "partly", "none"
@@ -81,7 +82,11 @@ def _student(
         raise SettingError(f"All {depth} layers of {info.title} are kept: there is nothing to prune; choose fewer.")
     fitting = fitting_students(info, knobs)
     if not fitting:
-        raise NotPrepared(_no_student(info, depth, by_hand, knobs["recovery"] == PARTLY))
+        kept = f"--layers {','.join(map(str, by_hand))}" if by_hand else f"--depth {depth}"
+        raise NotPrepared(
+            _no_student(info, depth, by_hand, knobs["recovery"] == PARTLY),
+            command=to_type(f"train spade {kept} --minutes 60 --work runs/student", info),
+        )
     return fitting[0]
 
 
@@ -110,7 +115,8 @@ def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
     if not info.layer_order:
         raise NotPrepared(
             f"The importance of {info.title}'s layers has not been measured yet; measure it in the Layers panel, or "
-            "list the layers to keep by hand."
+            "list the layers to keep by hand.",
+            command=to_type("measure-layers", info),
         )
     return tuple(sorted(info.layer_order[:depth]))
 
@@ -148,6 +154,7 @@ TECHNIQUE = Technique(
     families=("language",),
     slot="weights:language",
     place=170,
+    mark=Mark("green", "diamond"),
     exports="engine.techniques.spade.exports",
     study="engine.techniques.spade.studies.hooks",
     benches=(("spade", "engine.techniques.spade.benches.spade"),),
@@ -190,7 +197,7 @@ TECHNIQUE = Technique(
             "some minutes of distillation, or the fully trained student.",
             default=RECOVERED,
             values=(NONE, PARTLY, RECOVERED),
-            titles=("Pruned only", "After some minutes", "Recovered"),
+            titles=("Pruned", "Briefly retrained", "Fully retrained"),
         ),
         LayerList(
             "layers",

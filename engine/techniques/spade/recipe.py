@@ -24,6 +24,7 @@ from engine.training.losses import each_divergence
 from engine.training.spoken_tokens import Collate, TokenBatch
 from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed
+from engine.wording import percent
 
 RECOVERED = "recovered"
 
@@ -97,7 +98,7 @@ class StudentRecipe(TokenRecipe):
         count = len(self.retained)
         return (
             f"A student with {count} layer{'s' * (count > 1)} ({', '.join(map(str, self.retained))}); on held-out "
-            f"speech it agrees with its teacher on {validation['same_first']:.0%} of the tokens, and diverges by "
+            f"speech it agrees with its teacher on {percent(validation['same_first'])} of the tokens, and diverges by "
             f"{validation['divergence']:.3f} nats."
         )
 

@@ -22,7 +22,7 @@ from engine.setting.knobs import Values
 from engine.setting.setting import Setting
 from engine.techniques.spade.measuring import measure_layers
 from engine.techniques.spade.recipe import StudentOptions, StudentRecipe
-from engine.techniques.spade.requests import MEASURED_SENTENCES, StudentRequest
+from engine.techniques.spade.requests import MEASURED_SENTENCES, StudentRequest, fitting_depth
 from engine.training.companions import Companion, MakeRecipe
 from engine.training.follower import Follower
 from engine.training.optimisers import Rates
@@ -41,8 +41,8 @@ class Student(Companion):
     large_rates: ClassVar[Rates] = Rates(None, 1e-5)
     """AdamW's: that of SPADE's one published reproduction (ml-inory/SPADE)."""
     options: StudentOptions
-    depth: int = 6
-    """Layers where the options name none."""
+    depth: int | None = None
+    """Layers where the options name none; ``None``: what fits the model."""
     stages: tuple[float, ...] = ()
     """Minutes of the budget after which a student is kept as it is then."""
 
@@ -80,11 +80,10 @@ class Student(Companion):
         layers = teacher.network.transformer.config.layers
         if self.options.retained:
             return require_layers(self.options.retained, layers)
-        if not 1 <= self.depth <= layers:
-            raise SettingError(
-                f"{teacher.entry.title} has {layers} layers; keep between 1 and {layers}, not {self.depth}."
-            )
-        return _record(request, teacher, follower).retained(self.depth)
+        depth = fitting_depth(layers) if self.depth is None else self.depth
+        if not 1 <= depth <= layers:
+            raise SettingError(f"{teacher.entry.title} has {layers} layers; keep between 1 and {layers}, not {depth}.")
+        return _record(request, teacher, follower).retained(depth)
 
 
 def _record(request: CompanionRequest, teacher: Teacher, follower: Follower) -> ImportanceRecord:

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights, TrainedWeights
 from engine.setting.knobs import Choice, Number, Switch, Values
 from engine.setting.plan import LanguagePlan, NotPrepared, Part
-from engine.techniques.base import Conflict, Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint
+from engine.techniques.base import (
+    Conflict,
+    Context,
+    Job,
+    Paper,
+    Technique,
+    Weights,
+    named_weights,
+    other_checkpoint,
+    to_type,
+)
 
 NAME = "speculative"
 BY_BLOCK, BY_TOKEN = "block", "token"
@@ -43,7 +54,11 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
     else:
         raise NotPrepared(
             f"{info.title} has no trained {kind} to propose tokens; train one first."
-            f"{other_checkpoint(info, f'{kind}s')}"
+            f"{other_checkpoint(info, f'{kind}s')}",
+            # Students are another technique's.
+            command="paretone train --help"
+            if kind == "student"
+            else to_type("train draft --minutes 60 --work runs/draft", info),
         )
     if draft.fingerprint == plan.fingerprint:
         raise Conflict(
@@ -70,6 +85,11 @@ def _knobs_of(one: TrainedWeights) -> dict[str, object]:
     return {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT}
 
 
+def idle(knobs: Values, plan: LanguagePlan) -> str:
+    """Why no pass was saved."""
+    return "the model accepted none of the drafted tokens; draft fewer, or train the draft longer"
+
+
 def describe(knobs: Values) -> str:
     """Draft length and tolerance, in words."""
     tolerance = knobs["tolerance"]
@@ -94,6 +114,7 @@ TECHNIQUE = Technique(
     families=("language",),
     slot="draft",
     place=160,
+    mark=Mark("blue", "square"),
     exports="engine.techniques.speculative.exports",
     benches=(("ssd", "engine.techniques.speculative.benches.ssd"),),
     views=("engine.techniques.speculative.views.speculation",),
@@ -170,5 +191,6 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
     weights=Weights(_all, fitting_drafts, _knobs_of, of=lambda plan: plan.draft),
 )

@@ -23,10 +23,12 @@ from engine import files
 from engine.errors import SettingError
 from engine.models.files.pruning import layer_of
 from engine.sampling.tokens import TokenSampler
+from engine.techniques.speculative.requests import fitting_upper
 from engine.training.losses import cross_entropy, divergence
 from engine.training.spoken_tokens import Collate, TokenBatch
 from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed
+from engine.wording import percent
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class DraftOptions(TokenOptions):
 
     lower: int = 2
     """Number of its lowest layers, which are trained."""
-    upper: int = 0
-    """Number of its topmost layers, which stay unchanged."""
+    upper: int | None = None
+    """Number of its topmost layers, which stay unchanged; ``None``: what fits the model."""
     spoken_share: float = 0.2
     """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
     overlap_share: float = 0.5
@@ -71,7 +73,9 @@ class DraftRecipe(TokenRecipe):
     ) -> None:
         """``sampler`` is what validation counts the acceptance under. ``initial`` are tensors of an earlier draft of
         the same layers to start from, in place of the target's."""
-        self._retained = retained_layers(target.transformer.config.layers, options.lower, options.upper)
+        layers = target.transformer.config.layers
+        upper = fitting_upper(layers) if options.upper is None else options.upper
+        self._retained = retained_layers(layers, options.lower, upper)
         self._sampler = sampler
         torch.manual_seed(options.seed)
         model = target.kept(self._retained).requires_grad_(False)
@@ -130,8 +134,8 @@ class DraftRecipe(TokenRecipe):
     def summary(self, validation: Mapping[str, float]) -> str:
         return (
             f"A draft of {len(self.retained)} layers ({', '.join(map(str, self.retained))}), of which "
-            f"{len(self.trained)} and the head were trained; on held-out speech {validation['acceptance']:.0%} of its "
-            "tokens would be accepted."
+            f"{len(self.trained)} and the head were trained; on held-out speech {percent(validation['acceptance'])} of "
+            "its tokens would be accepted."
         )
 
     def save(self, path: Path, metadata: Mapping[str, str]) -> None:

@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 from engine.training.requests import CompanionRequest
 
+MEASURED_LAYERS = 12
+
+
+def fitting_upper(layers: int) -> int:
+    """Topmost layers of a draft for a model of ``layers``: a quarter of them, as published; of a dozen or fewer none,
+    where layers are what a draft costs."""
+    return 0 if layers <= MEASURED_LAYERS else layers // 4
+
 
 @dataclass(frozen=True, kw_only=True)
 class DraftRequest(CompanionRequest):
@@ -13,7 +21,8 @@ class DraftRequest(CompanionRequest):
     The result is :class:`engine.training.requests.Trained`."""
 
     lower: int = 2
-    upper: int = 0
+    upper: int | None = None
+    """``None``: :func:`fitting_upper`."""
     spoken_share: float = 0.2
     """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
     overlap_share: float = 0.5

@@ -9,13 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import ProfileError
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Choice, Effect, Number, Switch, Values
 from engine.setting.plan import LanguagePlan, NotPrepared, Part
-from engine.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique
+from engine.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
 from engine.techniques.token_groups import artefact
 from engine.techniques.token_groups.groups import SPACES, Groups
 
 NAME = "token_groups"
+
+
+_MADE_BY = "group-tokens --out groups.json"
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
@@ -30,7 +34,11 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
         )
     groups = context.artefact
     if not isinstance(groups, Groups):
-        raise NotPrepared(f"{TECHNIQUE.title} has no token groups yet; find them first, or give a file of them.", plan)
+        raise NotPrepared(
+            f"{TECHNIQUE.title} has no token groups yet; find them first, or give a file of them.",
+            plan,
+            to_type(_MADE_BY, context.info),
+        )
     if reason := groups.mismatch(context.compatibility(plan)):
         raise ProfileError(f"The token groups cannot be used here: {reason}. Find them again.")
     accepting = Part.of("engine.techniques.token_groups.accepting:rule", groups=groups, within=bool(knobs["within"]))
@@ -57,6 +65,7 @@ TECHNIQUE = Technique(
     families=("language",),
     slot="draft:acceptance",
     place=165,
+    mark=Mark("orange", "circle"),
     study="engine.techniques.token_groups.studies",
     views=("engine.techniques.token_groups.view",),
     commands=("engine.techniques.token_groups.commands.group_tokens",),
@@ -74,6 +83,7 @@ TECHNIQUE = Technique(
         "groups of tokens that sound alike, in which drafts are accepted (paretone group-tokens writes them)",
         "engine.techniques.token_groups.commands.groups_file:with_groups",
         ("within",),
+        _MADE_BY,
     ),
     jobs=(
         Job(

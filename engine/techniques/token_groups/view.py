@@ -79,7 +79,7 @@ def _distributions(
     """p and q (n, ids) at the tokens that the target speaks of the first passage of ``one``."""
     import torch
 
-    from engine.sampling.autoregressive import after_prompt, mask_stops
+    from engine.sampling.autoregressive import after_prompt, within_length
 
     plan = replace(resolve(speech.info, task.setting.baseline), draft=speech.info.drafts[0])
     networks = speech.networks(plan, observer.status)
@@ -90,7 +90,7 @@ def _distributions(
         assert network is not None
         with torch.inference_mode():
             reader = after_prompt(network.tokens, works.request, len(spoken))
-            scores = mask_stops(reader.logits(spoken, len(spoken)), network.tokens, works.request, len(spoken))
+            scores = within_length(reader.logits(spoken, len(spoken)), network.tokens, works.request, len(spoken))
             found.append(works.sampler.probabilities(scores, spoken))
     return found[0], found[1]
 

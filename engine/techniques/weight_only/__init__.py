@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Choice, Switch, Values
 from engine.setting.plan import LanguagePlan, Part
@@ -73,6 +74,7 @@ TECHNIQUE = Technique(
     families=("language",),
     slot="precision",
     place=45,
+    mark=Mark("purple", "square"),
     little=little,
     commands=("engine.techniques.weight_only.commands.measure_weights",),
     jobs=(

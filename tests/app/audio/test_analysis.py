@@ -40,6 +40,14 @@ def test_gains_make_both_equally_loud_and_none_louder() -> None:
     assert analysed((quiet, None), Analysis(), lambda samples, rate: None).gains == (1.0, 1.0)
 
 
+def test_takes_over_full_scale_are_turned_down_alike() -> None:
+    quiet, loud = take(0.1), take(1.0)
+    alone = analysed((loud, None), Analysis(), lambda samples, rate: None)
+    assert np.abs(loud.samples * alone.gains[0]).max() <= 1
+    both = analysed((quiet, loud), Analysis(), lambda samples, rate: None)
+    assert both.headroom == alone.headroom < 1, "one factor, so that a difference in level is heard as it is"
+
+
 def test_what_is_known_is_not_found_out_again() -> None:
     prepared: list[int] = []
     first, second = take(0.05), take(0.1)

@@ -45,3 +45,31 @@ def test_the_player_takes_it_unless_loudness_is_not_matched() -> None:
     deck.set_matching(False)
     assert deck.gain == 1.0
     deck.shut_down(wait=True)
+
+
+def test_what_is_played_without_matching_does_not_clip() -> None:
+    loud = _tone(1.64)
+    assert np.abs(loud.samples * loud.headroom).max() <= 1
+    assert _tone(0.5).headroom == 1.0
+    late = Sound(np.concatenate([_tone(0.02).samples] * 16 + [_tone(5.0).samples]), RATE, "Loud at its end")
+    assert np.abs(late.samples * late.gain).max() <= 1, "though only its beginning is measured"
+
+
+@pytest.mark.usefixtures("qapp")
+def test_a_stream_is_turned_down_from_the_piece_on_that_would_clip() -> None:
+    player = Player()
+    deck = Deck(player)
+    heard: list[np.ndarray] = []
+    append = player.append
+    player.append = lambda samples: (heard.append(samples), append(samples))
+    deck.begin_stream(RATE)
+    for level in (0.5, 1.64, 0.5):
+        deck.append(_tone(level).samples)
+    peaks = [float(np.abs(samples).max()) for samples in heard]
+    assert peaks[0] == pytest.approx(0.5, abs=1e-3)
+    assert peaks[1] == pytest.approx(1.0, abs=1e-3) and peaks[1] <= 1
+    assert peaks[2] == pytest.approx(0.5 / 1.64, abs=1e-3), "as loud as what came before"
+    assert deck.gain == pytest.approx(1 / 1.64, abs=1e-3)
+    deck.begin_stream(RATE)
+    assert deck.gain == 1.0
+    deck.shut_down(True)

@@ -164,7 +164,7 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
     assert any("does not gain from float16" in note for note in state.availability.notes)
     state.selection.switch("precision", False)
     state.selection.switch("graphs", True)
-    assert "CUDA graphs need an NVIDIA graphics card" in state.availability.technique_problem("graphs")
+    assert "CUDA graphs need an NVIDIA GPU" in state.availability.technique_problem("graphs")
     state.selection.switch("graphs", False)
 
     failures = iter([RuntimeError("CUDA error: unspecified launch failure")])

@@ -115,7 +115,7 @@ def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_pa
     qtbot.keyClick(window, Qt.Key.Key_F9, CONTROL | ALT | SHIFT)
     assert presenter.asked.count("refresh") == before + 2, "its shortcut"
     bar = [one.text() for one in window.menuBar().actions()]
-    assert bar[4:7] == ["&Strategy", "St&udies", "Coun&ting"]
+    assert bar[5:8] == ["&Strategy", "St&udies", "Coun&ting"]
     found = {one.title(): [entry.text() for entry in one.actions()] for one in window.menuBar().findChildren(QMenu)}
     assert found["Coun&ting"] == ["C&ount", "", "&Undo", "&Redo"]
     assert found["&Run"][-4:] == ["Synthesise &accelerated", "C&ount", "", "Cance&l"]

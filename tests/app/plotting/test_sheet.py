@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.plotting.chart import Chart
 from app.plotting.sheet import Sheet
 from app.shell.colours import LIGHT
-from engine.figures.glyphs import SERIES_LIGHT, Glyphs
+from engine.figures.glyphs import SERIES_ON_ANY, Glyphs, marks_in_turn
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.measure.metrics import LOWER
@@ -34,7 +34,7 @@ def sheet(lines: int = 3) -> Sheet:
     chart.frame.set_scales(Scale(0.0, 10.0), Scale(0.001, 1000.0, True))
     made.title("A title")
     made.charts([chart, Plain("Another", LIGHT, on_paper=True)], 200)
-    glyphs = Glyphs(("one", "two"), SERIES_LIGHT, LIGHT.text)
+    glyphs = Glyphs(marks_in_turn(("one", "two")), SERIES_ON_ANY, LIGHT.text)
     made.legend([(glyphs.glyph((name,)), f"{name} of the techniques, whose name is long") for name in ("one", "two")])
     made.heading("Heading", LIGHT.text)
     made.row(("left", "1", "right"), (0.4, 0.3, 0.3), LIGHT.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QSettings, QSize
@@ -12,6 +13,9 @@ from app.shell.theme import Theme
 from app.shell.window import MainWindow
 from app.widgets.shrinkable import Shrinkable
 from engine.session.commands import Command
+from engine.session.engine_thread import EngineThread
+from tests.app.shell.fitting import faults, fill
+from tests.engine import small_speech
 
 SCREEN = QSize(1024, 700)
 
@@ -31,13 +35,9 @@ class NoEngine:
 
 def main(folder: Path) -> None:
     application = QApplication(["paretone"])
-    settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
-    window = MainWindow(Theme(application), settings, folder / "data", lambda post: NoEngine())
+    window = _window(folder, lambda post: NoEngine(), application)
     window.resize(SCREEN)
     window.workspaces.default_layout()
-    window.show()
-    while not window.is_built:
-        application.processEvents()
     for workspace in window.workspaces.there:
         window.workspaces.switch(workspace)
         for _ in range(20):
@@ -54,10 +54,41 @@ def main(folder: Path) -> None:
                 below = inside.verticalScrollBar().maximum()
                 if below:
                     print(f"{place.title} scrolls down by {below}")
+    _close(window, application)
+
+
+def in_use(folder: Path, size: QSize, letters: float) -> None:
+    """Of a window with takes and a study, ``size`` in pixels of the screen; ``letters`` is how large they are, in
+    shares of the usual size."""
+    application = QApplication(["paretone"])
+    font = application.font()
+    font.setPointSizeF(letters * font.pointSizeF())
+    application.setFont(font)
+    window = _window(folder, lambda post: EngineThread(post, small_speech.load), application)
+    window.resize(size / application.primaryScreen().devicePixelRatio())
+    window.workspaces.default_layout()
+    fill(window, lambda: application.processEvents())
+    print(*faults(window), sep="\n", end="")
+    _close(window, application)
+
+
+def _window(folder: Path, engine: Callable, application: QApplication) -> MainWindow:
+    settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
+    window = MainWindow(Theme(application), settings, folder / "data", engine)
+    window.show()
+    while not window.is_built:
+        application.processEvents()
+    return window
+
+
+def _close(window: MainWindow, application: QApplication) -> None:
     window.close()
     while not window.is_closed:
         application.processEvents()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    if len(sys.argv) == 2:
+        main(Path(sys.argv[1]))
+    else:
+        in_use(Path(sys.argv[1]), QSize(int(sys.argv[2]), int(sys.argv[3])), float(sys.argv[4]))

@@ -3,9 +3,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from PySide6.QtGui import QIcon, QImage, QPalette
+from PySide6.QtGui import QColor, QIcon, QImage, QPalette
 
-from app.shell.colours import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT, ON_GROUND
 from app.shell.icons import icon, names, pixmap
 from app.shell.theme import palette
 from engine.paths import resource
@@ -38,7 +38,7 @@ def test_icons_take_the_colours_of_the_palette(qapp, colours) -> None:
     role, group = QPalette.ColorRole, QPalette.ColorGroup
     for mode, state, expected in (
         (QIcon.Mode.Normal, QIcon.State.Off, made.color(group.Active, role.ButtonText)),
-        (QIcon.Mode.Normal, QIcon.State.On, made.color(group.Active, role.HighlightedText)),
+        (QIcon.Mode.Normal, QIcon.State.On, QColor(ON_GROUND)),
         (QIcon.Mode.Disabled, QIcon.State.Off, made.color(group.Disabled, role.ButtonText)),
     ):
         image = icon("stop", made).pixmap(32, mode, state).toImage()

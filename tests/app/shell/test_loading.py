@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QInputDialog
 from pytestqt.qtbot import QtBot
 
 from app.shell.window import MainWindow
 from app.state.jobs import Outcome
 from engine.models.base import SpeechModel
-from engine.models.f5.checkpoint import VariantUnknown
+from engine.models.f5.checkpoint import SeveralCheckpoints, VariantUnknown
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.shell.running import run
 from tests.engine import small_speech
@@ -94,3 +94,29 @@ def test_a_load_that_is_cancelled_by_another_does_not_bring_the_first_back(windo
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert window.state.selection.ready
     assert window.state.selection.model_id == "F5TTS_v1_Base"
+
+
+def _several(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
+    """Loads the small model, from a folder only once it is told which file."""
+    if folder and Path(folder).is_dir():
+        raise SeveralCheckpoints(Path(folder), tuple(Path(folder) / name for name in ("model_last.pt", "model_5.pt")))
+    return small_speech.load(model, "", variant, device, status, check)
+
+
+def test_several_checkpoints_in_a_folder_are_offered(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    window = make_window(_several)
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    window.state.loading.load_model("F5TTS_v1_Base", str(tmp_path))
+    qtbot.waitUntil(lambda: bool(window.notices.banner.answers), timeout=PATIENCE_MILLISECONDS)
+    assert "holds several checkpoints (model_last.pt, model_5.pt)" in window.notices.banner.text
+    window.notices.banner.answers[0].click()
+    dialog = window.findChild(QInputDialog)
+    assert dialog.comboBoxItems() == ["model_last.pt", "model_5.pt"]
+    dialog.setTextValue("model_5.pt")
+    dialog.accept()
+    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    chosen = window.state.selection
+    assert (chosen.model_id, chosen.model_folder) == ("F5TTS_v1_Base", str(tmp_path / "model_5.pt"))

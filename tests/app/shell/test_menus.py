@@ -17,18 +17,20 @@ from app.shell.window import MainWindow
 MENUS = {
     "&File": """&Open profile…|Ctrl+Shift+P, &Export profile…|Ctrl+E, Export &student or draft…|Ctrl+Shift+E,
         Save A and B as &WAV…|Ctrl+Shift+S, Open data &folder|Ctrl+Shift+D, &Choose data folder…, -, &Quit|Ctrl+Q""",
+    "&Edit": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Copy figures|Ctrl+Shift+C, -, &Find…|Ctrl+F, -,
+        &Preferences…|Ctrl+,""",
     "&Run": """Synthesise &baseline|Ctrl+B, &Calibrate|Ctrl+K, Calibrate on se&veral…|Ctrl+Shift+B,
-        Synthesise &accelerated|Ctrl+Return, -, Cance&l|Esc""",
+        Synthesise &accelerated|Ctrl+Return, &Repeat ×5|Ctrl+Shift+R, -, Cance&l|Esc""",
     "&Compare": """&Play and switch A/B|Ctrl+Space, Play or pa&use|Ctrl+P, Listening &test…|Ctrl+L, -,
         Set selected take as &A|F7, Set selected take as &B|F8, S&wap A and B|F9, -, Trade-&off,
         Take &grid""",
-    "&Strategy": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Import official table…|Ctrl+O,
-        E&xport official table…|Ctrl+Shift+O, Skip &nothing|Ctrl+Shift+N""",
+    "&Strategy": """&Import official table…|Ctrl+O, E&xport official table…|Ctrl+Shift+O, Skip &nothing|Ctrl+Shift+N""",
     "St&udies": """&New study…|Ctrl+N, &Open study…|Ctrl+Shift+U, Open study &folder…|Ctrl+Alt+U,
         Open e&xample|Ctrl+Alt+E, -, &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -,
         &Use setting|Ctrl+J, &Write report|Ctrl+F5, &Close study|Ctrl+W""",
     "&Help": """Take a &tour|Ctrl+F1, &First steps|Shift+F1, &Glossary|F1,
-        &Keyboard|Ctrl+Shift+F1, &Optional packages…, Check &installation…, -, &About Paretone""",
+        &Keyboard|Ctrl+Shift+F1, &Optional packages…, Check &installation…, &Messages…|Ctrl+Shift+M, -,
+        &About Paretone""",
 }
 """Entries by menu, with their shortcuts; a dash is a separator."""
 
@@ -65,7 +67,7 @@ def pages(window: MainWindow) -> Iterator[str]:
 
 def test_every_menu_has_its_entries_in_order(unstarted: MainWindow) -> None:
     found = {one.title(): entries(one) for one in menus(unstarted)}
-    titles = ["&File", "&Model", "&Run", "&Compare", "&Strategy", "St&udies", "&View", "&Help"]
+    titles = ["&File", "&Edit", "&Model", "&Run", "&Compare", "&Strategy", "St&udies", "&View", "&Help"]
     assert list(found) == titles
     for title, wanted in MENUS.items():
         assert found[title] == " ".join(wanted.split()).split(", "), title

@@ -1,16 +1,21 @@
-"""The banner is laid over the window; what the user must see stays until it is dismissed."""
+"""Messages are laid over the lower right corner of the window; what the user must see stays until it is dismissed."""
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.shell.banner import Banner
+from app.shell import banner as cards
+from app.shell.banner import INFO, MOST, Banner, Message
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from engine.session.events import Caution
+from tests.app.conftest import PATIENCE_MILLISECONDS
 
 
 @pytest.fixture(scope="module")
@@ -19,33 +24,78 @@ def looked_at() -> tuple[str, ...]:
     return ("takes",)
 
 
-def test_nothing_moves_when_the_banner_comes_and_goes(borrowed_window: MainWindow) -> None:
+def place_in(window: MainWindow, widget: QWidget) -> QRect:
+    return QRect(widget.mapTo(window, QPoint()), widget.size())
+
+
+def test_nothing_moves_when_messages_come_and_go_and_no_bar_is_covered(borrowed_window: MainWindow) -> None:
     window = borrowed_window
     places = {name: dock.geometry() for name, dock in ((place.name, dock) for place, dock in window.workspaces)}
     window.notices.say("A sentence.")
     banner = window.notices.banner
     assert banner.isVisible()
-    assert banner.geometry().left() >= 0 and banner.geometry().right() < window.width()
-    for button in (window.features["guide"].guide.button(0), window.header.cancel):
-        assert not banner.geometry().intersects(QRect(button.mapTo(window, QPoint()), button.size()))
-    assert {name: window.workspaces[name].geometry() for name in places} == places
+    first = banner.height()
+    bars = [window.header, window.rail, window.panels["player"], window.statusBar(), window.features["guide"].guide]
+
+    def covered() -> list[QWidget]:
+        return [one for one in bars if one.isVisible() and banner.geometry().intersects(place_in(window, one))]
+
+    def is_in_the_corner() -> bool:
+        place = banner.geometry()
+        below = place_in(window, window.panels["player"]).top() - place.bottom()
+        return window.width() - 20 < place.right() < window.width() and 0 < below < 20
+
+    assert covered() == [] and is_in_the_corner()
     window.notices.say(" ".join(["A long sentence."] * 60))
-    assert banner.height() > 2 * banner.line_height
+    assert banner.height() > 3 * first and covered() == [] and is_in_the_corner()
+    window.notices.say("word " * 3000)
+    assert banner.height() > 3 * first and covered() == [] and is_in_the_corner(), "the rest is scrolled to"
     assert {name: window.workspaces[name].geometry() for name in places} == places
     window.notices.say("")
     assert not banner.isVisible()
 
 
+def test_a_few_are_shown_one_above_the_other_the_newest_at_the_corner(borrowed_window: MainWindow) -> None:
+    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
+    for number in range(MOST + 2):
+        notices.say(f"Sentence {number}.", "info")
+    shown = [one.message.sentence for one in banner.cards]
+    assert shown == [f"Sentence {number}." for number in range(2, MOST + 2)] and banner.text == shown[-1]
+    places = [one.geometry() for one in banner.cards]
+    assert all(one.bottom() < other.top() for one, other in itertools.pairwise(places))
+    assert banner.rect().contains(places[0]) and places[-1].bottom() == banner.rect().bottom()
+    notices.say("Sentence 3.", "info")
+    assert [one.message.sentence for one in banner.cards].count("Sentence 3.") == 1, "the same is not said twice"
+    assert banner.text == "Sentence 3."
+    banner.cards[0].close_button.click()
+    assert len(banner.cards) == MOST - 1 and banner.text == "Sentence 3."
+
+
+def test_those_that_stay_come_back_when_there_is_room(borrowed_window: MainWindow) -> None:
+    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
+    for number in range(MOST + 1):
+        notices.say(f"Error {number}.", "error")
+    assert [one.message.sentence for one in banner.cards] == [f"Error {number}." for number in range(1, MOST + 1)]
+    notices.say("Something else.", "info")
+    assert banner.text == "Something else." and len(banner.cards) == MOST
+    for _ in range(MOST):
+        banner.dismiss()
+    assert [one.message.sentence for one in banner.cards] == ["Error 0.", "Error 1."]
+
+
 def test_what_puts_data_at_risk_stays_until_it_is_dismissed(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     notices, banner = borrowed_window.notices, borrowed_window.notices.banner
-    notices.say("The disk is full: the take is not kept.", "error", at_risk=True)
+    notices.say("The disk is full: the take is not kept.", "warning", at_risk=True)
+    notices.say("An error.", "error")
+    notices.say("Choose a take first.")
     borrowed_window.action.baseline.trigger()
     assert borrowed_window.jobs.busy
-    assert banner.text == "The disk is full: the take is not kept.", "another job does not hide it"
+    assert [one.message.sentence for one in banner.cards] == ["The disk is full: the take is not kept.", "An error."]
     notices.say("Something else.", "info")
     assert banner.text == "Something else."
     banner.dismiss()
-    assert (banner.text, banner.level) == ("The disk is full: the take is not kept.", "error"), "it comes back"
+    banner.dismiss()
+    assert (banner.text, banner.level) == ("The disk is full: the take is not kept.", "warning")
     banner.dismiss()
     assert not banner.isVisible()
 
@@ -62,22 +112,58 @@ def test_a_question_waits_for_its_answer(borrowed_window: MainWindow, qtbot: QtB
     assert not banner.isVisible()
 
 
-@pytest.mark.parametrize("scheme", list(Scheme))
-def test_no_line_of_a_long_sentence_is_cut(theme: Theme, scheme: Scheme, qtbot: QtBot) -> None:
-    theme.apply(scheme)
-    window = QWidget()
-    qtbot.addWidget(window)
-    window.resize(1024, 700)
-    window.show()
-    banner = Banner(window)
-    banner.setFixedWidth(934)
-    for lines in (2, 1, 3, 2):  # The first comes while the banner is hidden, the others while it is there.
-        banner.say("words " * round(lines * 0.9 * 880 / banner.fontMetrics().horizontalAdvance("words ")))
-        label = banner.findChild(QLabel)
-        assert label.height() >= label.heightForWidth(label.width()) >= lines * banner.fontMetrics().height()
-        assert banner.contentsRect().contains(label.geometry())
-    banner.ask("words " * 200, ("This", "That"))
-    assert label.height() >= label.heightForWidth(label.width())
+def test_messages_go_by_themselves_unless_the_user_is_at_them(
+    borrowed_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cards, "LASTING", {"info": 0.1, "warning": 0.1})
+    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
+    notices.look_back()
+    notices.say("An error.", "error")
+    notices.say("Read me.", "info")
+    borrowed_window.activateWindow()
+    qtbot.waitUntil(borrowed_window.isActiveWindow)
+    borrowed_window.action.message.trigger()
+    assert banner.isAncestorOf(QApplication.focusWidget())
+    qtbot.wait(1500)
+    assert banner.text == "Read me.", "while it has the focus it stays"
+    borrowed_window.panels["setup"].text.setFocus()
+    qtbot.waitUntil(lambda: banner.text == "An error.", timeout=PATIENCE_MILLISECONDS)
+    assert notices.missed == 1
+
+
+def test_keys_reach_dismiss_and_leave_messages(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    text, banner = window.panels["setup"].text, window.notices.banner
+    text.setFocus()
+    for sentence in ("One.", "Two."):
+        window.notices.say(sentence)
+    assert text.hasFocus(), "they take no focus"
+    QTest.keyClick(text, Qt.Key.Key_F6)
+    assert QApplication.focusWidget() is banner.cards[-1].label
+    assert banner.cards[-1].label.accessibleDescription() == "Two."
+    QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert banner.text == "One." and QApplication.focusWidget() is banner.cards[-1].label
+    QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert not banner.isVisible() and text.hasFocus()
+
+
+def test_all_messages_can_be_read_again(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window, log = borrowed_window, borrowed_window.features["log"]
+    for sentence, level in (("First.", "info"), ("Second.", "warning"), ("Third.", "error")):
+        window.notices.say(sentence, level)
+    window.notices.say("")
+    assert log.bell.text() == str(window.notices.missed) != "0"
+    assert f"{window.notices.missed} messages went by themselves" in log.bell.accessibleName()
+    log.bell.click()
+    assert window.notices.missed == 0 and log.bell.text() == ""
+    lines = log.messages.text.toPlainText().splitlines()
+    assert [one.partition("  ")[2] for one in lines[:3]] == ["Error: Third.", "Warning: Second.", "Information: First."]
+    window.notices.say("While it is open.", "info")
+    assert "While it is open." in log.messages.text.toPlainText().splitlines()[0]
+    log.messages.reject()
+    qtbot.waitUntil(lambda: log.messages is None)
 
 
 def test_what_is_to_be_known_of_a_voice_is_shown_once(borrowed_window: MainWindow, qtbot: QtBot) -> None:
@@ -90,3 +176,26 @@ def test_what_is_to_be_known_of_a_voice_is_shown_once(borrowed_window: MainWindo
         assert noted.args[1] == doubt
         assert window.notices.banner.text == shown or not window.notices.banner.isVisible()
         assert window.notices.banner.isVisible() == bool(shown)
+
+
+@pytest.mark.parametrize("scheme", list(Scheme))
+def test_no_line_of_a_long_sentence_is_cut(theme: Theme, scheme: Scheme, qtbot: QtBot) -> None:
+    theme.apply(scheme)
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(1024, 700)
+    window.show()
+    banner = Banner(window)
+    banner.place(QRect(10, 10, 1004, 680))
+    for words in (12, 3, 40, 90):
+        for choices in ((), ("This", "That")):
+            banner.show_message(Message("words " * words + str(choices), INFO, choices))
+            label = banner.cards[-1].label
+            QApplication.processEvents()
+            assert label.height() >= label.heightForWidth(label.width()) >= label.fontMetrics().height()
+            whole = QRect(label.mapTo(banner.cards[-1], QPoint()), label.size())
+            assert banner.cards[-1].contentsRect().contains(whole)
+            for one in banner.cards[-1].findChildren(QWidget):
+                if one.isVisible() and not isinstance(one, QLabel):
+                    assert banner.cards[-1].rect().contains(QRect(one.mapTo(banner.cards[-1], QPoint()), one.size()))
+            banner.clear()

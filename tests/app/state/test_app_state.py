@@ -16,10 +16,12 @@ from app.state.jobs import Jobs
 from engine.errors import SettingError
 from engine.models.own_voices import own_voice
 from engine.sampling.actions import SkipAction
-from engine.session.commands import LoadModel, Synthesise
-from engine.session.events import TakeReady
+from engine.session.commands import LoadModel, Synthesise, TimeAgain
+from engine.session.events import TakeReady, TimedAgain
 from engine.setting.profile import Profile
+from engine.setting.setting import Setting
 from engine.techniques.ditreducio.requests import CalibrationRequest
+from engine.techniques.ditreducio.table import StrategyTable
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
 from tests.app.records import STEPS, record
 
@@ -146,6 +148,27 @@ def test_an_edited_table_is_used_and_compared_with_the_calibrated_one(presenter:
     assert strategy.reference == before
 
 
+def test_a_table_edited_back_to_the_calibrated_one_is_not_called_edited(presenter: Presenter) -> None:
+    strategy = presenter.strategy
+    state = calibrated(presenter)
+    table = strategy.table
+    was = table.actions[1][2]
+    other = next(one for one in (SkipAction.NONE, SkipAction.TS) if one is not was)
+    strategy.replace_table(table.changed(1, 2, other), "edit")
+    assert strategy.is_edited and strategy.table.by_hand
+    # As a table that was opened again, and no longer knows what it was.
+    back = StrategyTable.from_json(strategy.table.to_json()).changed(1, 2, was)
+    assert back.by_hand
+    strategy.replace_table(back, "edit")
+    assert not strategy.is_edited and strategy.table is table, "it is the calibrated one"
+    assert "edited" not in strategy.origin[1]
+    for _ in range(3):
+        state.undo_stack.undo()
+        assert strategy.is_edited and strategy.table.by_hand
+        state.undo_stack.redo()
+        assert strategy.table is table
+
+
 def test_an_official_table_comes_in_only_where_it_fits(presenter: Presenter) -> None:
     strategy = presenter.strategy
     calibrated(presenter)
@@ -178,6 +201,16 @@ def test_takes_become_a_and_b_and_the_distance_is_measured(presenter: Presenter)
     assert state.comparison.take_b.log_mel_distance == pytest.approx(0.5)
     assert state.comparison.take_b.fidelity_to == "base"
     assert added[1] is state.comparison.take_b
+
+
+def test_a_take_of_other_weights_is_not_the_current_baseline(presenter: Presenter) -> None:
+    state = calibrated(presenter)
+    take = presenter.take(state.selection.baseline_setting, text=state.selection.text)
+    for checkpoint, current in (("", True), (state.selection.loaded.fingerprint, True), ("a" * 64, False)):
+        state.comparison.set_a(replace(take, checkpoint=checkpoint))
+        assert state.synthesis.baseline_is_current is current
+        state.comparison.set_b(replace(take, setting=state.selection.setting, checkpoint=checkpoint))
+        assert state.synthesis.accelerated_is_current is current
 
 
 def test_no_distance_is_measured_to_what_is_not_the_baseline(presenter: Presenter) -> None:
@@ -229,12 +262,11 @@ def test_the_selection_survives_a_restart_and_rubbish_does_not_hurt(presenter: P
         10,
     )
     assert again.knobs("ditreducio")["marked"] == 25.0
-    state.selection.switch("ditreducio", False)
-    again.recall(state.selection.remembered().replace('"used"', '"engaged"'))
-    assert not again.is_used("ditreducio"), "as the first edition wrote it"
-    for rubbish in ("", "{", "[]", '{"seed": -4, "options": {"steps": 100000}, "own_voices": [1], "knobs": 3}'):
+    strange = '{"seed": -4, "models": {"f5-mini": {"options": {"steps": 1e9}}}, "own_voices": [1]}'
+    for rubbish in ("", "{", "[]", strange):
         again.recall(rubbish)
     assert again.seed == 99
+    assert again.options == again.sampler_defaults
 
 
 def test_calibration_is_asked_for_without_an_artefact(presenter: Presenter) -> None:
@@ -245,3 +277,56 @@ def test_calibration_is_asked_for_without_an_artefact(presenter: Presenter) -> N
     assert isinstance(command.request, CalibrationRequest)
     assert command.request.setting.technique("ditreducio").artefact == ""
     assert isinstance(presenter.sent[0], LoadModel)
+
+
+def test_a_cancelled_take_is_told_of_but_neither_a_nor_b(presenter: Presenter) -> None:
+    state, added = presenter.state, []
+    state.synthesis.take_added.connect(added.append)
+    whole = presenter.take(state.selection.baseline_setting, "whole")
+    state.follow(TakeReady(1, whole, OPERATIONS))
+    cut = replace(presenter.take(state.selection.baseline_setting, "cut"), unfinished="cancelled after 1 of 2 passages")
+    state.follow(TakeReady(2, cut))
+    assert added == [whole, cut]
+    assert state.comparison.take_a is whole
+    assert state.cost.expected_seconds(whole.setting) is not None
+    other = replace(cut, text=cut.text * 9, measurements=replace(cut.measurements, seconds=99.0))
+    before = state.cost.expected_seconds(whole.setting)
+    state.follow(TakeReady(3, other))
+    assert state.cost.expected_seconds(whole.setting) == before, "nothing is estimated from a part"
+
+
+def test_a_and_b_are_timed_again_and_have_medians_from_then_on(presenter: Presenter) -> None:
+    state, told = presenter.state, []
+    made = state.synthesis
+    made.timed_again.connect(lambda take, runs: told.append((take, runs)))
+    assert made.why_not_time_again() == "Make a take first."
+    checkpoint = state.selection.info.fingerprint
+    one = replace(presenter.take(state.selection.baseline_setting, "one"), checkpoint=checkpoint)
+    state.comparison.set_a(one)
+    state.comparison.set_b(one)
+    made.time_again()
+    commands = [command for command in presenter.sent if isinstance(command, TimeAgain)]
+    assert [(command.take, command.times) for command in commands] == [("one", 5)], "once, though it is A and B"
+    assert (commands[0].text, commands[0].voice.id, commands[0].setting) == (one.text, one.voice, one.setting)
+    runs = tuple(replace(one.measurements, seconds=seconds) for seconds in (3.0, 2.0, 9.0))
+    state.follow(TimedAgain(commands[0].job, "one", runs))
+    assert told == [("one", runs)]
+    assert state.comparison.take_a.measurements.real_time_factor == 1.5
+    assert state.comparison.take_b.repeats == runs
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"unfinished": "cancelled after 1 of 2 passages"}, "only whole takes"),
+        ({"checkpoint": "f" * 64}, "other weights"),
+        ({"voice": "nobody"}, "no voice"),
+        ({"setting": Setting("lm-mini")}, "Load that model first"),
+    ],
+)
+def test_what_cannot_be_timed_again_says_why(presenter: Presenter, changes: dict, why: str) -> None:
+    state = presenter.state
+    state.comparison.set_a(replace(presenter.take(state.selection.baseline_setting, "one"), **changes))
+    assert why in state.synthesis.why_not_time_again()
+    with pytest.raises(SettingError, match=why):
+        state.synthesis.time_again()

@@ -10,7 +10,7 @@ import pytest
 from app.state.comparison import Comparison
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
-from engine.setting.take import Measurements, Take
+from engine.setting.take import Measurements, Take, repeated
 
 
 def take(seconds: float, audio: float = 2.0, **changes: object) -> Take:
@@ -39,6 +39,7 @@ def test_the_headline_compares_real_time_factors() -> None:
     assert headline(take(2.0), None) == ""
     assert headline(take(2.0), take(1.0)) == "B is 2.00× as fast as A (one run each)"
     assert headline(take(1.0), take(1.19)) == "B is 1.19× slower than A (one run each)"
+    assert headline(take(1.0), take(1.01)) == "B is about as fast as A (one run each)"
     slower = take(2.0, 4.0, setting=Setting("f5-mini", Values(steps=16)))
     assert headline(take(2.0), slower) == "B is 2.00× as fast as A (one run each)", "per second of audio"
 
@@ -55,3 +56,23 @@ def test_the_headline_compares_real_time_factors() -> None:
 def test_it_is_withheld_with_the_reason_where_the_two_do_not_compare(changes: dict, reason: str) -> None:
     said = headline(take(2.0), take(1.0, **changes))
     assert said == f"No speed-up is given: A and B differ in {reason}."
+
+
+def test_a_take_that_was_not_finished_is_not_compared() -> None:
+    cut = take(1.0, unfinished="cancelled after 12 of 126 passages")
+    assert headline(take(2.0), cut) == "No speed-up is given: B was cancelled after 12 of 126 passages."
+    compared = Comparison()
+    compared.set_a(cut)
+    assert compared.made_with(cut.setting) is None, "a profile quotes no figures of a part"
+    compared.set_b(take(2.0))
+    assert compared.warning() == "A was cancelled after 12 of 126 passages: their figures cannot be compared."
+
+
+def test_the_headline_says_from_how_many_runs_it_is_and_that_the_machine_was_busy() -> None:
+    run = Measurements(2.0, 2.0, device="cpu", cpu_seconds=1.0, other_seconds=0.0, cores=2)
+    one = repeated(take(9.0), [run] * 5)
+    two = repeated(take(9.0), [replace(run, seconds=1.0, cpu_seconds=0.8)] * 5)
+    assert headline(one, two) == "B is 2.00× as fast as A (medians of 5 runs)"
+    busy = repeated(take(9.0), [replace(run, other_seconds=2.0)] * 5)
+    said = "B is 2.00× as fast as A (medians of 5 runs; the machine was busy during A: 1.25× in CPU time)"
+    assert headline(busy, two) == said

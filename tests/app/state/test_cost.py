@@ -10,9 +10,9 @@ import pytest
 from app.numbers import rough_duration
 from app.state import cost
 from app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
-from engine.session.events import TakeReady
+from engine.session.events import ModelLoaded, TakeReady
 from engine.setting.take import Measurements
-from tests.app.presenters import OPERATIONS, Presenter, calibrated
+from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
 
 
 @pytest.fixture
@@ -40,6 +40,18 @@ def test_the_estimate_is_for_the_whole_text(presenter: Presenter) -> None:
     assert state.cost.expected_seconds(state.selection.baseline_setting) == pytest.approx(1200.0)
     state.selection.set_text("y" * 50)
     assert state.cost.expected_seconds(setting) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("other", [{"fingerprint": "a" * 64}, {"device": "cuda"}])
+def test_other_weights_and_devices_take_another_time(presenter: Presenter, other: dict[str, str]) -> None:
+    state = presenter.state
+    setting = state.selection.baseline_setting
+    measured(presenter, "y" * 50, 2.0)
+    state.follow(ModelLoaded(1, replace(INFO, id="lm-mini"), 0.1))
+    state.follow(ModelLoaded(1, INFO, 0.1))
+    assert state.cost.expected_seconds(setting) is not None
+    state.follow(ModelLoaded(1, replace(INFO, **other), 0.1))
+    assert state.cost.expected_seconds(setting) is None
 
 
 def test_only_the_newest_settings_are_kept(presenter: Presenter, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,11 @@ def test_what_will_be_different_when_a_take_is_made_again_is_said(
     presenter = Presenter(tmp_path)
     voices = presenter.state.selection.voices
     take = replace(presenter.take(presenter.state.selection.baseline_setting), voice=voices[0].id, checkpoint="a" * 64)
-    assert caution_on_repeating(take, voices) == ""
+    assert caution_on_repeating(take, voices) == caution_on_repeating(take, voices, "a" * 64) == ""
+    assert caution_on_repeating(take, voices, "b" * 64) == (
+        f"The take was made with other weights, '{'a' * 12}', than those loaded, '{'b' * 12}': now it will sound "
+        "different."
+    )
     monkeypatch.setattr(editions, "REPLACED", {take.checkpoint: ReplacedModel("f5-mini", "F5 mini", ("slt",))})
     assert caution_on_repeating(replace(take, voice="gone"), voices) == (
         "The take was made with earlier weights of this model: now it will sound different. "

@@ -103,5 +103,5 @@ def test_a_whole_setting_is_one_entry(selection: Selection, editing: Editing, st
 def test_entries_end_with_the_model(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
     editing.set_option("steps", 9)
     other = next(one for one in catalogue.MODELS if one.bundled and one.id != selection.model_id)
-    selection.choose_model(other.id, "", "", "auto", None, other.options_with(), None)
+    selection.choose_model(other.id, "", "", "auto", None)
     assert not stack.canUndo()

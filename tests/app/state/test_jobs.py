@@ -6,7 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from engine.session.commands import Cancel, Command, Hold, LoadModel, Release
-from engine.session.events import EngineHeld, JobCancelled, JobFailed, JobFinished
+from engine.session.events import EngineHeld, JobCancelled, JobFailed, JobFinished, StudyEnded
 
 
 def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:
@@ -27,6 +27,17 @@ def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:
         (first, Outcome.FINISHED, ""),
         (third, Outcome.CANCELLED, ""),
     ]
+
+
+def test_a_study_that_was_paused_has_not_finished(qtbot: QtBot) -> None:
+    jobs = Jobs(lambda _: None)
+    ended: list[Outcome] = []
+    jobs.ended.connect(lambda _, outcome, sentence: ended.append(outcome))
+    for paused in (True, False):
+        job = jobs.start(Kind.STUDY, lambda number: LoadModel(number, "f5-mini"))
+        jobs.handle(StudyEnded(job.number, "folder", paused, 3))
+        jobs.handle(JobFinished(job.number))
+    assert ended == [Outcome.PAUSED, Outcome.FINISHED]
 
 
 def test_cancelling_asks_for_the_newest_first(qtbot: QtBot) -> None:

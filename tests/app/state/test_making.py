@@ -150,6 +150,10 @@ def test_why_a_take_cannot_be_made_is_said(presenter: Presenter) -> None:
         wanted_take(chosen, "A text.", "anna", replace(chosen.baseline_setting, model="gone"))
     with pytest.raises(SettingError, match="has no voice “nobody”"):
         wanted_take(chosen, "A text.", "f5-mini/nobody", chosen.baseline_setting)
+    given = chosen, "A text.", "anna", chosen.baseline_setting, ()
+    assert wanted_take(*given, chosen.loaded.fingerprint).text == "A text."
+    with pytest.raises(SettingError, match="other weights"):
+        wanted_take(*given, "a" * 64)
 
 
 def test_pieces_that_make_way_come_again(jobs: Jobs, sent: list[Command], qtbot: QtBot) -> None:

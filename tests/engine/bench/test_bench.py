@@ -30,7 +30,7 @@ REPORT = Report(
 
 def test_json_has_exactly_the_agreed_keys() -> None:
     data = json.loads(REPORT.to_json())
-    assert list(data) == ["bench", "headline", "interval", "definition", "rows", "machine"]
+    assert list(data) == ["bench", "headline", "interval", "verdict", "definition", "rows", "machine"]
     assert data["headline"] == 2.5
     assert data["interval"] == [2.4, 2.625]
     assert data["rows"][1] == {"numbers": 1000, "way": "add", "seconds": None}

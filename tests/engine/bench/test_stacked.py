@@ -7,9 +7,7 @@ import json
 import pytest
 
 from engine import cli
-from engine.bench.stacked import verdict
 from engine.measure.evaluation.judges import judge_named
-from engine.measure.timing import Interval
 from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
@@ -26,8 +24,6 @@ def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixtu
         "2",
         "--sentences",
         "2",
-        "--seeds",
-        "2",
         "--precision",
         "float32",
         "--evaluations",
@@ -43,27 +39,14 @@ def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixtu
         "+ DiTReducio, δ = 0.1",
         "first, again (A/A)",
     ]
-    assert foot["backbone"] == foot["whole take"] == 1 and "passes" not in foot
+    assert foot["backbone"] == foot["whole take"] == 1 and "verdict" not in foot
     assert few["backbone"] > few["whole take"] > 1, "the vocoder is not faster"
     assert few["ops ratio"] < 0.2 and top["ops ratio"] <= few["ops ratio"]
     assert set(again) == {"ladder", "rung", "backbone", "whole take"}
-    assert {row["takes"] for row in (foot, few, top)} == {4}
-    assert "heard 2 sentences in 2 voices in turn, 2 takes of each." in report["definition"]
+    assert {row["takes"] for row in (foot, few, top)} == {8}
+    assert "heard 2 sentences in 2 voices in turn, 4 takes of each." in report["definition"]
     for row in (foot, few, top):
         assert 1 <= row["naturalness"] <= 5 and row["spread over seeds"] > 0
-    passing = {row["backbone"] for row in (few, top) if row["passes"]}
-    assert report["headline"] in passing or (report["headline"] == 0 and not few["passes"])
-    assert all(row["passes"] == (not row["fails by"]) for row in (few, top))
-
-
-@pytest.mark.parametrize(
-    ("product", "fast", "said"),
-    [
-        (50.0, True, "50.0× meets the target of 50× with AMX or a GPU."),
-        (49.9, True, "49.9× is below the target of 50× with AMX or a GPU."),
-        (33.5, False, "33.5× meets the target of 30× without AMX or a GPU."),
-        (0.0, False, "0.0× is below the target of 30× without AMX or a GPU."),
-    ],
-)
-def test_the_target_is_that_of_the_device(product: float, fast: bool, said: str) -> None:
-    assert verdict(Interval(product, product, product), fast) == said
+    assert report["headline"] in (few["backbone"], top["backbone"]), "the ratio is there in any case"
+    assert few["verdict"] != "passes" and not report["verdict"].startswith("passes"), "two sentences prove nothing"
+    assert all(row["by"] for row in (few, top))

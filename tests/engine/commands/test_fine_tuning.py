@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from app.features.training.model import usual_sentences
 from engine.commands import fine_tuning
 from engine.errors import TextError
 from engine.setting.knobs import Values
+from engine.techniques.resolving import known
 from engine.training.requests import FineTuningRequest, Trained
 
 
@@ -28,6 +30,13 @@ def test_without_speech_a_request_names_none() -> None:
     made = request()
     assert (made.sentences, made.texts, made.manifest, made.names_speech) == (0, (), "", False)
     assert (made.model, made.work, made.steps, made.frames, made.seed) == ("f5-mini", "runs", 3, 1800, 1)
+
+
+def test_without_speech_a_released_model_says_as_many_sentences_as_the_window_proposes() -> None:
+    model = ("--model", "F5TTS_v1_Base")
+    assert request(*model).sentences == usual_sentences(known("F5TTS_v1_Base"))["sentences"] == 200
+    assert request(*model, "--manifest", "data.csv").sentences == request(*model, "--sentences", "0").sentences == 0
+    assert usual_sentences(known("f5-mini"))["sentences"] == 0
 
 
 def test_what_the_model_is_to_say_is_read_from_a_file(tmp_path: Path) -> None:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
+from typing import Any
 
 import pytest
+import soundfile
 from safetensors import safe_open
 
+import engine
 from engine import cli
-from engine.errors import SettingError
+from engine.commands.session import Session
+from engine.commands.terminal import Terminal
+from engine.errors import Cancelled, DeviceError, SettingError
+from engine.measure.loudness import true_peak
+from engine.session.events import AudioReady, Event
 from engine.setting.profile import Profile
 from tests.voices import FIRST
 
@@ -54,6 +71,10 @@ def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, capsys: p
     assert profile.setting.options["steps"] == 2
     assert (profile.evidence.text, profile.evidence.voice) == ("Rice.", FIRST)
     assert profile.evidence.metrics["real_time_factor"] > 0
+    spoken = profile.synthesise("Rice.", repeat=3)
+    assert len(spoken.repeats) == 3
+    interval = engine.spread(spoken, "real_time_factor")
+    assert interval.low <= spoken.measurements.real_time_factor == interval.median <= interval.high
     run = ["speak", "--profile", str(kept), "--quiet", "--text", "Rice.", "--out", str(tmp_path / "b.wav")]
     assert cli.main([*run, "--keep-profile", str(again)]) == 0
     assert Profile.load(again).setting == profile.setting
@@ -96,3 +117,214 @@ def test_techniques_that_cannot_be_are_refused_before_a_model_is_loaded(
     assert cli.main([*command, "--model", "f5-mini", "--text", "Rice."]) == SettingError.exit_code
     said = capsys.readouterr().err
     assert words in said and "Loading" not in said
+
+
+SENTENCES = ["--model", "omni-mini", "--by-sentence", "--steps", "4", "--text", "Rice is fine. So is tea. Go on. Stop."]
+
+
+@pytest.fixture
+def at_the_third_piece(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Sets what happens when the third piece of audio has come."""
+
+    def set_it(react: Callable[[], object]) -> None:
+        hear, pieces = Terminal.hear, []
+
+        def hearing(terminal: Terminal, event: Event) -> None:
+            if isinstance(event, AudioReady):
+                pieces.append(event)
+                if len(pieces) == 3:
+                    react()
+            hear(terminal, event)
+
+        monkeypatch.setattr(Terminal, "hear", hearing)
+
+    return set_it
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
+def test_control_c_writes_what_was_finished(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    at_the_third_piece: Callable[[Callable[[], object]], None],
+    as_json: bool,
+) -> None:
+    at_the_third_piece(lambda: os.kill(os.getpid(), signal.SIGINT))
+    out, profile = tmp_path / "o.wav", tmp_path / "p.json"
+    json_too = ["--json"] if as_json else []
+    assert cli.main(["speak", *json_too, *SENTENCES, "--out", str(out), "--keep-profile", str(profile)]) == 130
+    said = capsys.readouterr()
+    sentence = f"Cancelled after 3 of 4 passages; wrote them to {out}."
+    assert sentence in said.err.splitlines()
+    assert not profile.exists(), "no profile quotes figures of a part"
+    if as_json:
+        data = json.loads(said.out)
+        assert (data["error"], data["kind"], data["exit_code"]) == (sentence, "Cancelled", 130)
+        assert data["unfinished"] == "cancelled after 3 of 4 passages"
+        assert soundfile.info(out).frames == data["samples"] > 0
+        assert data["profile"] is None
+    else:
+        assert "Cancelled after 3 of 4 passages: the rest of the text is missing." in said.out
+
+
+def test_an_error_in_the_middle_writes_what_was_finished(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], at_the_third_piece: Callable[[Callable[[], object]], None]
+) -> None:
+    def fail() -> None:
+        raise DeviceError("The card fell out.")
+
+    at_the_third_piece(fail)
+    out = tmp_path / "o.wav"
+    assert cli.main(["speak", "--quiet", *SENTENCES, "--out", str(out)]) == DeviceError.exit_code
+    assert f"Failed after 2 of 4 passages; wrote them to {out}. The card fell out." in capsys.readouterr().err
+    assert soundfile.info(out).frames > 0
+
+
+def test_nothing_is_written_where_nothing_was_finished(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    options = cli.parser("speak").parse_args(["speak", "--quiet", *SENTENCES, "--out", str(tmp_path / "o.wav")])
+    with pytest.raises(Cancelled):
+        options.run(options, Session(Terminal(cancelled, quiet=True)))
+    assert not (tmp_path / "o.wav").exists()
+
+
+def test_a_setting_is_timed_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = ["--out", str(tmp_path / "o.wav")]
+    assert cli.main([*SPEAK, "--json", *out, "--repeat", "3"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert len(data["repeats"]) == 3
+    for name in ("real_time_factor", "cpu_time_factor", "first_audio_seconds"):
+        runs = [one[name] for one in data["repeats"]]
+        assert data[name] == pytest.approx(median(runs)), "as lists show it"
+        assert min(runs) <= data["intervals"][name]["low"] <= data[name] <= data["intervals"][name]["high"] <= max(runs)
+    assert cli.main([*SPEAK, *out, "--repeat", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "Medians of 3 repeats, with 95 % intervals." in said
+    assert cli.main([*SPEAK, *out, "--repeat", "1"]) == 2
+    assert "--repeat" in capsys.readouterr().err
+
+
+def test_the_load_of_other_processes_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*SPEAK, "--json", "--out", str(tmp_path / "o.wav")]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["cpu_time_factor"] == pytest.approx(data["cpu_seconds"] / data["audio_seconds"])
+    assert data["cpu_seconds"] > 0
+    assert isinstance(data["busy"], bool)
+    if sys.platform == "linux":
+        assert 0 <= data["other_share"] <= 1
+
+
+# --- Where speech is written ------------------------------------------------------------------------------------------
+PARETONE = [sys.executable, "-m", "engine"]
+
+
+def spoken(*more: object, **how: Any) -> subprocess.CompletedProcess[bytes]:
+    command = [*PARETONE, *SPEAK, *map(str, more)]
+    return subprocess.run(command, capture_output=True, check=False, timeout=300, **how)
+
+
+def test_speech_goes_to_standard_output_and_words_to_standard_error(tmp_path: Path) -> None:
+    file = tmp_path / "o.wav"
+    assert spoken("--out", file).returncode == 0
+    done = spoken("--out", "-", "--json")
+    assert (done.returncode, done.stdout) == (0, file.read_bytes())
+    assert json.loads(done.stderr)["out"] == "standard output"
+    command = " ".join([*PARETONE, *SPEAK, "--text", "'Rice is often served in round bowls.'"])
+    stopped = subprocess.run(["sh", "-c", f"{command} --out - | head -c 4"], capture_output=True, check=False)
+    assert stopped.stdout == b"RIFF"
+    assert b"standard output could not be written: its reader has stopped." in stopped.stderr
+    assert b"Traceback" not in stopped.stderr
+
+
+def test_speech_goes_through_links_pipes_and_devices(tmp_path: Path) -> None:
+    pipe, link, kept = tmp_path / "pipe", tmp_path / "link.wav", tmp_path / "kept.json"
+    os.mkfifo(pipe)
+    link.symlink_to("speech.wav")
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert spoken("--out", link, "--keep-profile", pipe).returncode == 0
+        assert reader.stdout is not None
+        kept.write_bytes(reader.stdout.read())
+    assert Profile.load(kept).setting.options["steps"] == 2
+    assert link.is_symlink() and (tmp_path / "speech.wav").read_bytes()[:4] == b"RIFF"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_pipe_without_a_reader_is_left_by_ctrl_c(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [*PARETONE, *(one for one in SPEAK if one != "--quiet"), "--out", str(pipe)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("Waiting for a reader"):
+                process.send_signal(signal.SIGINT)
+                break
+        assert process.wait(60) == cli.CANCELLED
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("o.txt", "ends in none of .wav, .flac, .ogg, .mp3"), ("folder", "is a folder"), ("socket", "it is a socket")],
+)
+def test_what_cannot_be_written_is_said_before_anything_is_loaded(
+    tmp_path: Path, name: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    socket.socket(socket.AF_UNIX).bind(str(tmp_path / "socket"))
+    assert cli.main([*SPEAK, "--out", str(tmp_path / name), "--folder", "/nowhere"]) == 1
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_long_text_is_cancelled_while_it_is_read(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    command = [*PARETONE, "speak", "--model", "f5-mini", "--out", str(tmp_path / "o.wav"), "--text", "7" * 4_000]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line == "Reading 4,000 characters …\n":
+                process.send_signal(number)
+                break
+        rest = process.stderr.read()
+        assert process.wait(60) == code
+    assert rest == "Cancelled.\n"
+    assert not any(tmp_path.iterdir())
+
+
+# --- What is noted of takes -------------------------------------------------------------------------------------------
+IDLE = "technique=first_block:threshold=0"
+
+
+def test_a_side_that_skipped_nothing_says_so_and_the_load_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["compare", "baseline", f"steps=2,{IDLE}", "--model", "f5-mini", "--text", "Rice.", "--repeats", "1"]
+    # Half of the machine, whatever else runs.
+    monkeypatch.setattr("engine.measure.processor_time.ProcessorTime.since", lambda self, before: (1.0, 1e9))
+    assert cli.main([*arguments, "--quiet", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [note.startswith("Nothing was skipped: First-block cache") for note in data["b"]["notes"]][-1:] == [True]
+    assert not any(note.startswith("Nothing") for note in data["a"]["notes"])
+    assert (data["a"]["busy"], data["b"]["busy"]) == (True, True)
+    assert data["a"]["other_share"] == 1.0
+    assert data["a"]["cpu_time_factor"] == pytest.approx(1 / data["a"]["audio_seconds"])
+    assert data["intervals"]["a"]["cpu_time_factor"] is None, "from a single run"
+    assert cli.main([*arguments, "--quiet"]) == 0
+    said = capsys.readouterr().out
+    assert "B: Nothing was skipped: First-block cache" in said
+    assert "Other processes took 100 % of the cores during A and 100 % during B (medians), and more than 10 %" in said
+
+
+def test_a_take_over_full_scale_keeps_its_samples_and_says_what_is_turned_down(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "o.wav"
+    loud = ["speak", "--model", "f5-mini", "--quiet", "--json", "--text", "Rice is often served in round bowls."]
+    assert cli.main([*loud, "--technique", "multistep", "--steps", "2", "--out", str(out)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["true_peak"] > 0
+    (note,) = [one for one in data["notes"] if "full scale" in one]
+    assert note.startswith(f"The true peak is {data['true_peak']:.1f} dB above full scale")
+    samples, _ = soundfile.read(out, dtype="float32")
+    assert true_peak(samples) == pytest.approx(data["true_peak"], abs=1e-6)

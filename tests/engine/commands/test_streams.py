@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from engine.studies.store import Store
+from tests.engine.studies.small import study
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/dev/full and closed streams of a shell")
 PARETONE = f"{sys.executable} -m engine"
@@ -49,3 +53,39 @@ def test_files_do_not_take_the_place_of_a_closed_stream() -> None:
     """What a library says on a closed standard error would be written into them."""
     code = "from engine.commands import streams; streams.prepare(); print(open('/dev/null').fileno() > 2)"
     assert run(f'{sys.executable} -c "{code}" <&- 2>&-').stdout == "True\n"
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202ename"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["speak", "--text", "Rice.", "--out", f"/nowhere/{HOSTILE}/o.wav"],
+        ["speak", "--text", "Rice.", "--model", HOSTILE, "--out", "/tmp/o.wav"],
+        ["study", "status", f"/nowhere/{HOSTILE}"],
+        ["study", HOSTILE, "file"],
+        [HOSTILE],
+        ["bench", HOSTILE],
+        ["study", "status", f"/nowhere/{HOSTILE}", "--json"],
+    ],
+)
+def test_names_control_no_terminal(arguments: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", "engine", *arguments], capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode and "owned" in said
+    assert not any(one in said for one in "\x1b\x07\u202e")
+    if "--json" in arguments:
+        assert HOSTILE in json.loads(done.stdout)["error"]
+
+
+def test_a_title_of_a_study_controls_no_terminal(tmp_path: Path) -> None:
+    with Store(tmp_path / "s") as store:
+        store.begin(study(title=f"Title {HOSTILE}"))
+    done = subprocess.run(
+        [sys.executable, "-m", "engine", "study", "status", str(tmp_path / "s")],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Title \\u001b]0;owned\\u0007" in done.stdout and "\x1b" not in done.stdout

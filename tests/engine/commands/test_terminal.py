@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from engine.commands.terminal import Terminal, cancelling
+from engine.commands.terminal import Terminal, cancelling, exit_code, terminable
 from engine.errors import Cancelled
 from engine.session.events import EngineStatus, Progress
 
@@ -34,6 +34,14 @@ def test_a_pipe_gets_few_lines() -> None:
     assert "\r" not in stream.getvalue()
 
 
+def test_a_pipe_is_told_at_once_that_something_takes_long() -> None:
+    stream = io.StringIO()
+    terminal = Terminal(threading.Event(), stream=stream)
+    for step in range(3):
+        terminal.hear(Progress(1, step + 1, 1000, 1800.0, ""))
+    assert stream.getvalue() == "  0%, about 30 min left\n"
+
+
 def test_a_screen_gets_one_bar() -> None:
     stream = Screen()
     terminal = Terminal(threading.Event(), stream=stream)
@@ -41,7 +49,7 @@ def test_a_screen_gets_one_bar() -> None:
     terminal.remark = "1 of 2 skips accepted"
     terminal.progress(1, 2)
     bar = stream.getvalue().split("\x1b[K")[-1]
-    assert bar.startswith("████████████░░░░░░░░░░░░  50%")
+    assert bar.startswith("████████████░░░░░░░░░░░░  50 %")
     assert "Calibration, 1 of 2 skips accepted" in bar
     assert "\n" not in stream.getvalue()
     terminal.begin()
@@ -97,3 +105,28 @@ def test_other_threads_leave_signals_alone() -> None:
     thread.start()
     thread.join()
     assert found == [False]
+
+
+def test_the_first_sigterm_cancels_too_and_has_its_own_exit_code() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with terminable():
+        assert exit_code() == 130
+        with cancelling() as cancelled:
+            signal.raise_signal(signal.SIGTERM)
+            assert cancelled.is_set() and exit_code() == 143
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_names_of_others_control_no_terminal() -> None:
+    hostile = "\x1b]0;owned\x07\x1b[2J\r\x9bK\u202eevil"
+    stream = Screen()
+    terminal = Terminal(threading.Event(), stream=stream)
+    for tell in (terminal.status, terminal.say, terminal.wait):
+        tell(hostile)
+    terminal.progress(1, 2)
+    terminal.clear()
+    kept = stream.getvalue().replace("\r\x1b[K", "")
+    assert not any(one in kept for one in "\x1b\x07\r\x9b\u202e")
+    assert "\\u001b[2J" in kept

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from engine.figures import svg
-from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs, corners, part
+from engine.figures.glyphs import (
+    DERIVED_SHAPES,
+    FILLED,
+    HOLLOW,
+    SERIES_ON_ANY,
+    SHAPES,
+    Glyphs,
+    corners,
+    marks_in_turn,
+    part,
+)
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension, Scatter
 from engine.measure.metrics import HIGHER, LOWER
@@ -19,7 +29,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def of(names: list[tuple[str, ...]], values: list[tuple[float, float]], **more: object) -> Scatter:
     """Points that go by ``names`` at ``values``, with intervals of 0.1 on either side."""
     known = tuple(dict.fromkeys(name for each in names for name in each))
-    glyphs = Glyphs(known, SERIES_ON_ANY, "currentColor")
+    glyphs = Glyphs(marks_in_turn(known), SERIES_ON_ANY, "currentColor")
     places = np.array(values, float).T.reshape(2, -1, 1) + np.array([0.0, -0.1, 0.1])
     tips = tuple(f"{'+'.join(own)} & <{x}>" for own, (x, _) in zip(names, values, strict=True))
     return Scatter(
@@ -40,6 +50,13 @@ def test_every_point_is_there_with_its_label() -> None:
     texts = [one.text for one in root.iter(f"{SVG}text")]
     assert {"x & y", "<z>", "1", "one", "two"} <= set(texts)
     assert svg.draw(of([], [])) == ""
+
+
+def test_points_that_other_processes_displaced_have_a_dashed_ring() -> None:
+    drawn = svg.draw(of([("one",), ("two",)], [(1, 2), (3, 4)], doubtful=(1,)))
+    points = [one for one in ElementTree.fromstring(drawn).iter(f"{SVG}g") if one.find(f"{SVG}title") is not None]
+    rings = [[one.get("stroke-dasharray") for one in point.iter(f"{SVG}circle")].count("3 2") for point in points]
+    assert rings == [0, 1]
 
 
 def test_groups_differ_in_colour_or_shape() -> None:
@@ -65,7 +82,7 @@ def test_two_names_share_a_point() -> None:
     assert max(edges[0]) == pytest.approx(min(edges[1])), "the second begins where the first ends"
 
 
-@pytest.mark.parametrize("shape", ["circle", "square", "triangle", "diamond", "hexagon", "down"])
+@pytest.mark.parametrize("shape", [*SHAPES, *DERIVED_SHAPES])
 def test_slices_make_up_the_whole(shape: str) -> None:
     def area(around: tuple[tuple[float, float], ...]) -> float:
         x, y = np.array(around).T
@@ -76,7 +93,7 @@ def test_slices_make_up_the_whole(shape: str) -> None:
 
 
 def test_looks_are_filled_or_hollow() -> None:
-    glyphs = Glyphs(("a",), SERIES_ON_ANY, "currentColor")
+    glyphs = Glyphs(marks_in_turn("a"), SERIES_ON_ANY, "currentColor")
     assert glyphs.glyph(("a",), HOLLOW) is glyphs.glyph(("a",), HOLLOW)
     assert glyphs.glyph(("a",), HOLLOW) != glyphs.glyph(("a",), FILLED)
     assert glyphs.glyph(()).colours == ("currentColor",)
@@ -87,7 +104,7 @@ def test_the_better_end_of_an_axis_is_marked_and_the_front_is_drawn_in_steps() -
         Dimension("speed", better=HIGHER),
         Dimension("error", better=LOWER),
         *np.repeat(np.array([[1.0, 2.0], [0.1, 0.3]])[..., None], 3, axis=2),
-        (Glyphs((), (), "red").glyph(()),) * 2,
+        (Glyphs(marks_in_turn(()), SERIES_ON_ANY, "red").glyph(()),) * 2,
         ("1", "2"),
         ("one", "two"),
         front=(0, 1),

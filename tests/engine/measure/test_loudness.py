@@ -3,7 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness, matching_gains, true_peak
+from engine.measure.loudness import (
+    FULL_SCALE,
+    HIGHEST_PEAK,
+    headroom,
+    integrated_loudness,
+    matching_gains,
+    too_loud,
+    true_peak,
+)
 
 
 def sine(frequency: float, seconds: float, rate: int, level: float = 1.0) -> np.ndarray:
@@ -106,3 +114,19 @@ def test_silent_and_short_takes() -> None:
     match = matching_gains([silent, (sine(997, 0.2, 24000, 0.5), 24000), (bursts(24000), 24000)])
     assert match.gains[0] == 0.0
     assert not match.exact
+
+
+def test_one_factor_brings_the_true_peak_within_full_scale() -> None:
+    quiet = sine(440.0, 1.0, 24000, 0.5)
+    assert headroom(quiet) == 1.0
+    assert headroom(np.zeros(0)) == headroom(np.zeros(100)) == 1.0
+    loud = sine(440.0, 1.0, 24000, 1.64)
+    fitting = loud * headroom(loud)
+    assert true_peak(fitting) == pytest.approx(20 * np.log10(FULL_SCALE), abs=1e-6)
+    between = np.tile(np.array([1.0, 1.0, -1.0, -1.0]) * 0.99, 6000)
+    assert np.abs(between).max() < 1 and headroom(between) < 0.75, "between the samples, too"
+
+
+def test_a_take_over_full_scale_says_so() -> None:
+    assert too_loud(None) == too_loud(-0.1) == ""
+    assert too_loud(4.31).startswith("The true peak is 4.3 dB above full scale: for playback and in 16-bit files")

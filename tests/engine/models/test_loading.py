@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from engine import cli
 from engine.errors import Cancelled, CheckpointError
 from engine.models import load_model
 from engine.models.catalogue import entry
@@ -82,6 +83,12 @@ def with_code(name: str) -> Damage:
     return damage
 
 
+def pointer(name: str) -> Damage:
+    """What a clone without Git LFS has in place of a large file."""
+    note = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'ab' * 32}\nsize 1348428256\n"
+    return lambda folder: (folder / name).write_text(note) and None
+
+
 KEY = "ema_model.transformer.proj_out.weight"
 VOCODER_KEY = "backbone.embed.weight"
 
@@ -103,6 +110,10 @@ VOCODER_KEY = "backbone.embed.weight"
         (with_code("model.pt"), r"model\.pt was refused: it holds code \(\S+mkdir\)"),
         (without("model.safetensors"), "holds no checkpoint"),
         (without("vocab.txt"), r"vocab\.txt"),
+        *(
+            (pointer(name), rf"{name.rsplit('/')[-1]} .*is a Git LFS pointer, .*; run 'git lfs pull' in its folder")
+            for name in ("model.safetensors", "vocab.txt", "model.yaml", "../natural-vocoder/model.safetensors")
+        ),
         (changed_vocoder(lambda weights: weights.pop(VOCODER_KEY)), r"vocoder.*missing: backbone\.embed\.weight"),
         (
             changed_vocoder(lambda weights: weights.update({VOCODER_KEY: torch.zeros(2)})),
@@ -138,3 +149,28 @@ def test_loading_can_be_cancelled(folder: Path) -> None:
 
     with pytest.raises(Cancelled):
         load_model("f5-mini", folder=str(folder), device="cpu", check=cancel)
+
+
+def test_a_vocoder_may_lie_elsewhere(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="F5 mini comes with its vocoder; leave out"):
+        load_model("f5-mini", folder=str(folder), device="cpu", vocoder=str(tmp_path))
+    (tmp_path / "bigvgan").mkdir()
+    (tmp_path / "bigvgan" / "bigvgan_generator.pt").touch()
+    own = tmp_path / "F5TTS_v1_Base"
+    shutil.copytree(folder, own)
+    for vocoder, words in (("bigvgan", "holds a BigVGAN, which Paretone does not have"), ("nowhere", "nowhere")):
+        with pytest.raises(CheckpointError, match=words):
+            load_model("F5TTS_v1_Base", folder=str(own), device="cpu", vocoder=str(tmp_path / vocoder))
+    shutil.move(folder.parent / "natural-vocoder", tmp_path / "elsewhere")
+    model = load_model("F5TTS_v1_Base", folder=str(own), device="cpu", vocoder=str(tmp_path / "elsewhere"))
+    assert model.info.checkpoint == str(own / "model.safetensors")
+
+
+def test_the_command_line_names_the_files_to_choose_from(
+    folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shutil.copy(folder / "model.safetensors", folder / "other.safetensors")
+    out = ["--text", "Rice.", "--out", str(tmp_path / "o.wav"), "--quiet"]
+    assert cli.main(["speak", "--model", "f5-mini", "--folder", str(folder), *out]) == CheckpointError.exit_code
+    said = capsys.readouterr().err
+    assert f"Type one of: --folder {folder}/other.safetensors or --folder {folder}/model.safetensors." in said

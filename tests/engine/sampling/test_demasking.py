@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.errors import SettingError
-from engine.sampling.demasking import Canvas, Guide, Rules, SeededCanvasNoise, demask
+from engine.sampling.demasking import Canvas, Guide, Open, Rules, SeededCanvasNoise, demask
 from engine.sampling.demasking_schedule import (
     Block,
     CommitPlan,
@@ -50,6 +50,78 @@ def test_each_step_commits_as_many_codes_as_the_schedule_says() -> None:
     assert tuple(counts) == commit_counts(36, 5, 0.1)
     assert (canvas.codes < MASK).all()
     assert ((canvas.probability > 0) & (canvas.probability < 1)).all()
+
+
+def test_a_schedule_decides_how_many_codes_a_step_commits() -> None:
+    """The last step that there may be takes the rest."""
+    for counts, committed in (
+        ([1, 2, 3, 4], [1, 2, 3, 4, 26]),
+        ([30, 1, 2, 1], [30, 1, 2, 1, 2]),
+        ([30, 6], [30, 6]),
+        ([36], [36]),
+    ):
+        seen: list[Open] = []
+        wanted = iter(counts)
+        steps = demask(
+            Scorer(3, 12),
+            canvas := Canvas(3, 12, MASK, CPU),
+            Block(0, 12, 5),
+            Rules(),
+            SeededCanvasNoise(0, CPU),
+            schedule=lambda there, seen=seen, wanted=wanted: seen.append(there) or next(wanted),
+        )
+        assert [int((canvas.order == step).sum()) for step in steps] == committed
+        assert [one.steps for one in seen] == list(range(5, 5 - len(seen), -1))
+        assert [one.cells for one in seen] == [36 - sum(committed[:step]) for step in range(len(seen))]
+        assert seen[0].planned == commit_counts(36, 5, 0.1)[0]
+
+
+def test_a_schedule_sees_the_cells_in_their_order() -> None:
+    """What it lets through is what comes first, with the scores of these cells."""
+    seen: list[Tensor] = []
+
+    def schedule(there: Open) -> int:
+        seen.append(there.log_probabilities)
+        return 4
+
+    canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
+    steps = demask(scorer, canvas, Block(0, 12, 3), Rules(), SeededCanvasNoise(0, CPU), schedule=schedule)
+    next(steps)
+    (found,) = seen
+    assert found.shape == (36, MASK) and torch.allclose(found.exp().sum(-1), torch.ones(36))
+    row, column = (canvas.order == 0).nonzero(as_tuple=True)
+    first = scorer._scores[row, column][:, :-1].log_softmax(-1)
+    assert {tuple(one.tolist()) for one in first} == {tuple(one.tolist()) for one in found[:4]}
+
+
+def test_a_schedule_that_follows_the_plan_changes_nothing() -> None:
+    for steps in (1, 5, 30, 60):
+        plain, _ = filled(Block(0, 12, steps))
+        canvas = Canvas(3, 12, MASK, CPU)
+        same = demask(
+            Scorer(3, 12),
+            canvas,
+            Block(0, 12, steps),
+            Rules(),
+            SeededCanvasNoise(0, CPU),
+            schedule=lambda there: there.planned,
+        )
+        assert list(same) == list(range(int(plain.order.max()) + 1))
+        assert torch.equal(canvas.codes, plain.codes) and torch.equal(canvas.order, plain.order)
+
+
+def test_a_schedule_ends_where_time_ends() -> None:
+    canvas = Canvas(3, 12, MASK, CPU)
+    steps = demask(
+        Scorer(3, 12),
+        canvas,
+        Block(0, 12, 8),
+        Rules(),
+        SeededCanvasNoise(0, CPU),
+        still=lambda taken: 2 if taken >= 3 else 8 - taken,
+        schedule=lambda there: 1,
+    )
+    assert [int((canvas.order == step).sum()) for step in steps] == [1, 1, 1, 1, 32]
 
 
 def test_nothing_beyond_the_block_is_touched() -> None:

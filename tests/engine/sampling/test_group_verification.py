@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.models.families.token_model import TokenModel
-from engine.sampling.autoregressive import Cycle, Request, mask_stops
+from engine.sampling.autoregressive import Cycle, Request, within_length
 from engine.sampling.group_verification import TokenGroups, by_group
 from engine.sampling.speculation import speculation
 from engine.sampling.tokens import Nucleus, TokenSampler, Uniforms
@@ -160,7 +160,7 @@ def places_of_groups(
         embedded = torch.cat([request.embedded, model.embed([tokens])], dim=1)
         hidden = model.transformer(embedded, positions=positions)
         logits = model.logits(hidden[0, request.embedded.shape[1] - 1 :]).float()
-        masses.append(every.masses(sampler.probabilities(mask_stops(logits, model, request, len(tokens)), tokens)))
+        masses.append(every.masses(sampler.probabilities(within_length(logits, model, request, len(tokens)), tokens)))
     numbers = every.masses(torch.eye(target.rows)).argmax(-1)
     chance, found = random.Random(5), []
     for token, q, p in zip(tokens, *masses, strict=False):

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.errors import Cancelled
 from engine.models.families.token_model import TokenModel
-from engine.sampling.autoregressive import Cycle, Decoding, Request, decode, mask_stops
+from engine.sampling.autoregressive import Cycle, Decoding, Request, decode, within_length
 from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.speculation import speculation
 from engine.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
@@ -72,7 +72,7 @@ def places_of(
         embedded = torch.cat([request.embedded, model.embed([tokens])], dim=1)
         hidden = model.transformer(embedded, positions=positions)
         logits = model.logits(hidden[0, request.embedded.shape[1] - 1 :]).float()
-        distributions.append(sampler.probabilities(mask_stops(logits, model, request, len(tokens)), tokens))
+        distributions.append(sampler.probabilities(within_length(logits, model, request, len(tokens)), tokens))
     chance, found = random.Random(seed), []
     for place, (q, p) in enumerate(zip(*distributions, strict=True)):
         if place == len(tokens) and not stopped:

@@ -103,6 +103,21 @@ def test_measurements_from_before_a_figure_was_measured_can_be_read(library: Lib
     assert one.measurements == Measurements(seconds=1.0, audio_seconds=2.0, device="cpu")
 
 
+def test_a_take_timed_again_has_the_medians_of_all_repeats(library: Library) -> None:
+    library.add(take(1, measurements=Measurements(seconds=4.0, audio_seconds=2.0, ops_ratio=0.5, peak_memory_bytes=7)))
+    runs = [Measurements(seconds=one, audio_seconds=2.0, cpu_seconds=1.0, cores=2) for one in (1.1, 1.0, 9.0)]
+    known = library.repeat(take(1).id, runs)
+    assert known == library.summary(take(1).id)
+    assert known.repeats == tuple(runs)
+    measured = known.measurements
+    assert (measured.seconds, measured.real_time_factor, measured.cpu_seconds) == (1.1, 0.55, 1.0)
+    assert (measured.ops_ratio, measured.peak_memory_bytes) == (0.5, 7), "what does not vary stays"
+    assert library.repeat(take(1).id, runs[:2]).measurements.seconds == 1.1, "the median of all five"
+    assert len(library.load(take(1).id).repeats) == 5
+    with pytest.raises(LibraryError, match="no take"):
+        library.repeat(take(2).id, runs)
+
+
 def test_takes_outlive_the_library(library: Library, tmp_path: Path) -> None:
     library.add(take(1))
     library.close()
@@ -127,7 +142,8 @@ def test_summaries_of_ten_thousand_takes(library: Library) -> None:
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) INSERT INTO takes "
             "SELECT printf('%032x', 1000 + i), printf('2027-01-01T00:00:%06d', i), text, voice, model, "
             "replace(setting, '\"seed\":0', '\"seed\":' || i), sample_rate, frames, measurements, trace, label, "
-            "starred, fidelity_to, log_mel_distance, notes, machine, metrics, checkpoint FROM takes, n"
+            "starred, fidelity_to, log_mel_distance, notes, machine, metrics, checkpoint, unfinished, repeats "
+            "FROM takes, n"
         )
     direct.close()
     found = library.summaries()
@@ -292,8 +308,8 @@ def test_takes_of_the_first_schema_have_no_metrics_and_no_checkpoint(library: Li
     first = tmp_path / "first"
     shutil.copytree(tmp_path / "takes", first)
     with sqlite3.connect(first / DATABASE) as direct:
-        direct.execute("ALTER TABLE takes DROP COLUMN metrics")
-        direct.execute("ALTER TABLE takes DROP COLUMN checkpoint")
+        for column in ("metrics", "checkpoint", "unfinished", "repeats"):
+            direct.execute(f"ALTER TABLE takes DROP COLUMN {column}")
         direct.execute("PRAGMA user_version = 1")
     direct.close()
     for read_only in (True, False):

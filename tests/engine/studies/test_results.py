@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import html
 import io
 import json
 import re
@@ -18,12 +19,13 @@ import pytest
 
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
+from engine.setting.plan import NOTHING_SKIPPED
 from engine.studies.report_page import to_html
-from engine.studies.report_tables import to_csv, to_latex
+from engine.studies.report_tables import takes_csv, to_csv, to_latex
 from engine.studies.results import figures_of, read, to_json
 from engine.studies.store import DATABASE, Store
 from engine.studies.tasks import MeasureReference, ReferenceMeasured
-from engine.studies.wording import REFERENCE, figure_text, reference_lines, setting_title
+from engine.studies.wording import REFERENCE, busy_lines, figure_text, idle_lines, reference_lines, setting_title
 from tests.engine.studies.small import finished, study
 
 
@@ -94,6 +96,43 @@ def test_other_machines_are_not_compared_with(folder: Path) -> None:
     assert len(found.machines) == 2
 
 
+def test_takes_of_a_busy_machine_are_counted_and_said(folder: Path) -> None:
+    with sqlite3.connect(folder / DATABASE) as direct:
+        direct.execute("UPDATE takes SET measurements = json_set(measurements, '$.cores', 2, '$.other_seconds', 0.0)")
+        direct.execute(
+            "UPDATE takes SET measurements = json_set(measurements, '$.other_seconds', json_extract(measurements, "
+            "'$.seconds')) WHERE round = 2 AND setting = (SELECT key FROM settings WHERE place = 1)"
+        )
+    direct.close()
+    found = read(folder)
+    assert [one.busy for one in found.settings] == [0, 6, 0, 0]
+    assert (found.settings[1].figures["other_share"].value, found.settings[1].figures["other_share"].n) == (0.0, 18)
+    (line,) = busy_lines(found)
+    assert line.startswith("During 6 of 72 takes other processes took more than 10 % of the cores: their RTF")
+    page = to_html(found)
+    assert line in html.unescape(page)
+    assert "<td>18 (6 busy)</td>" in page
+    assert page.count('stroke-dasharray="3 2"') == 0, "no plot of times by default"
+    assert [row["busy_takes"] for row in csv.DictReader(io.StringIO(to_csv(found)))] == ["0", "6", "0", "0"]
+    assert sum(int(row["busy"]) for row in csv.DictReader(io.StringIO(takes_csv(found)))) == 6
+    assert [one["busy_takes"] for one in to_json(found)["settings"]] == [0, 6, 0, 0]
+
+
+def test_settings_whose_technique_skipped_nothing_are_said(folder: Path) -> None:
+    note = f"{NOTHING_SKIPPED}: A cache: no step changed little; raise the threshold."
+    with sqlite3.connect(folder / DATABASE) as direct:
+        direct.execute(
+            "UPDATE takes SET notes = ? WHERE setting = (SELECT key FROM settings WHERE place = 1)",
+            (json.dumps(["Read by the test.", note]),),
+        )
+    direct.close()
+    found = read(folder)
+    assert [one.idle for one in found.settings[:2]] == [(), (note,)]
+    assert to_json(found)["settings"][1]["nothing_skipped"] == [note]
+    assert idle_lines(found) == [f"Quick: {note}"]
+    assert f"Quick: {note}" in html.unescape(to_html(found))
+
+
 def test_the_front_and_who_is_heard(folder: Path) -> None:
     found = read(folder)
     # Each is quicker and worse than the one before.
@@ -158,11 +197,13 @@ def test_reference_speech_is_shown_with_the_settings(folder: Path) -> None:
     page = to_html(found)
     assert f"<td>{REFERENCE}</td>" in page
     (words,) = reference_lines(found)
-    assert words.startswith("Word error rate of the same judge on the reference speech: 6.67% (0.00%–20.00%, 3 record")
+    assert words.startswith(
+        "Word error rate of the same judge on the reference speech: 6.67 % (0.00 %–20.00 %, 3 record"
+    )
     natural = replace(found, references={"utmos": Estimate(4.1234, 4.1234, 4.1234, 1, 1)})
     assert "UTMOS of the same judge on the reference speech: 4.123 (1 recording);" in reference_lines(natural)[0]
     none = replace(found, references={"word_error_rate": Estimate(0.0, 0.0, 0.0, 3, 3, 15)})
-    assert "speech: 0.00% (3 recordings, 15 words);" in reference_lines(none)[0], "no interval, but so many words"
+    assert "speech: 0.00 % (3 recordings, 15 words);" in reference_lines(none)[0], "no interval, but so many words"
     assert "0 <small>(15 words)</small>" in to_html(none)
     # Both tables are within the page, as they are next to it.
     inside = re.findall(r'download="results\.(?:csv|tex)" href="data:[^;]+;base64,([^"]+)"', page)

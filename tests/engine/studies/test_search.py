@@ -12,8 +12,9 @@ from engine.studies.results import read
 from engine.studies.running import FINISHED
 from engine.studies.search import answer
 from engine.studies.store import Store
-from engine.studies.stored import COMPLETE, FAILED, RULED_OUT
+from engine.studies.stored import COMPLETE, FAILED, RULED_OUT, StoredTrial
 from engine.studies.study import Study
+from engine.studies.wording import answer_lines
 from tests.engine.studies.small import Follower, finished, study
 
 SEARCH = {
@@ -45,15 +46,47 @@ def test_the_answer_is_the_best_of_those_that_keep_to_the_constraints(tmp_path: 
         assert one.outcome["values"] == [setting.figures["ops_ratio"].value]
         (excess,) = one.outcome["constraints"].values()
         assert excess == pytest.approx(setting.figures["log_mel_distance"].value - 0.02)
-    kept = [one for one in complete if next(iter(one.outcome["constraints"].values())) <= 0]
-    broken = [one for one in complete if one not in kept]
+        assert one.outcome["verdict"] == (
+            "passes"
+            if setting.figures["log_mel_distance"].high <= 0.02
+            else "fails"
+            if setting.figures["log_mel_distance"].low > 0.02
+            else "undecided"
+        )
+    kept = [one for one in complete if one.outcome["verdict"] == "passes"]
+    broken = [one for one in complete if one.outcome["verdict"] == "fails"]
     assert kept and broken, "the bound does not divide the space"
     told = answer(chosen.search, found.trials)
-    assert (told.kept, told.complete, told.failed, told.ruled_out) == (len(kept), 14, 0, 0)
+    assert (told.kept, told.undecided) == (len(kept), 14 - len(kept) - len(broken))
+    assert (told.complete, told.failed, told.ruled_out) == (14, 0, 0)
+    assert told.sure and not told.doubt
     best = min(one.outcome["values"][0] for one in kept)
     assert {one.outcome["values"][0] for one in told.trials} == {best}
     # One that breaks it may well be faster; it is no answer.
     assert min(one.outcome["values"][0] for one in broken) < best
+
+
+def test_what_one_sentence_cannot_decide_is_said_to_be_undecided(tmp_path: Path) -> None:
+    """One sentence, voice and seed has no interval: none of the trials is certain to keep to the bound."""
+    chosen = study(grid=None, sentences=["One sentence."], search={**SEARCH, "trials": 4})
+    assert finished(tmp_path, chosen) == FINISHED
+    found = read(tmp_path)
+    told = answer(chosen.search, found.trials)
+    assert (told.kept, told.undecided) == (0, 4)
+    assert told.trials and not told.sure
+    assert "of which 0 meet the constraints and 4 may meet them" in told.words
+    assert (
+        "None is certain to meet them; the best of those that may are shown: more sentences would decide." in told.words
+    )
+    assert told.doubt in answer_lines(chosen.search, found)[1]
+
+
+def test_studies_of_earlier_versions_are_judged_by_their_values() -> None:
+    def trial(number: int, excess: float) -> StoredTrial:
+        return StoredTrial(number, {}, str(number), COMPLETE, {"values": [number], "constraints": {"bound": excess}})
+
+    told = answer(searching().search, (trial(1, 0.1), trial(2, -0.1), trial(3, 0.0)))
+    assert (told.kept, told.undecided, [one.number for one in told.trials]) == (2, 0, [2])
 
 
 def test_two_objectives_have_a_front(tmp_path: Path) -> None:

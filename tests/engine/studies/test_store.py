@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +22,7 @@ from engine.studies.report import write_report
 from engine.studies.results import read
 from engine.studies.running import LocalExecutor, run
 from engine.studies.store import DATABASE, Store, StudyDamaged
+from engine.studies.stored import StoredTrial
 from engine.studies.tasks import Prepare, Prepared
 from engine.techniques import technique
 from engine.techniques.base import ArtefactType
@@ -209,3 +215,122 @@ def test_artefacts_are_kept_as_their_technique_writes_them(tmp_path: Path, monke
         task = Prepare(candidate.key, candidate.unprepared, candidate.setting, ())
         store.add_artefact(Prepared(task, Note("heard"), 1.0))
         assert store.artefacts() == {candidate.key: Note("heard")}
+
+
+# --- What others put into a study's file ------------------------------------------------------------------------------
+FIGURES = {
+    "measurements": [
+        '{"seconds": "long"}',
+        '{"seconds": NaN}',
+        '{"seconds": 1e999}',
+        '{"seconds": [1]}',
+        "[]",
+        "3",
+        '{"strange": 1}',
+    ],
+    "metrics": ['{"loudness": true}', '{"loudness": {}}', "null"],
+    "verdicts": ['[["words", {"edits": "many"}, ""]]', '[["words", 3, ""]]', "{}", '[[1, {}, ""]]', '["ab"]'],
+    "notes": ['"text"', "[1]"],
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("told") / "s"
+    finished(folder)
+    with Store(folder) as store:
+        store.put_trial(StoredTrial(0, {"steps": 2}, store.settings()[0].key, "complete", {"values": [1.0]}))
+        store.add_failure(store.takes()[0].cell, "A sentence.")
+    return folder
+
+
+def said_of(folder: Path, change: str, values: tuple[object, ...], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
+        direct.execute("PRAGMA ignore_check_constraints = ON")
+        assert direct.execute(change, values).rowcount
+    said = []
+    for action in ("status", "export", "run"):
+        capsys.readouterr()
+        assert cli.main(["study", action, str(folder), "--results", str(folder), "--quiet"]) == StudyError.exit_code
+        said.append(capsys.readouterr().err)
+    return said
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *((name, b"\x00\x01") for name in ("takes.log_mel_distance", "takes.text", "settings.name", "study.title")),
+        *(("takes.frames", value) for value in (b"3", "words", 0.5)),
+        *(("takes.clock_seconds", value) for value in (b"3", "words", float("inf"), float("-inf"))),
+        *(("takes.log_mel_distance", value) for value in ("words", float("inf"))),
+    ],
+)
+def test_a_value_of_another_type_is_damage(
+    told: Path, tmp_path: Path, column: str, value: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, _, name = column.partition(".")
+    folder = Path(shutil.copytree(told, tmp_path / "s"))
+    said = said_of(folder, f"UPDATE {table} SET {name} = ?", (value,), capsys)
+    for one in said[:2]:
+        assert f"study.sqlite is damaged ({column} holds a value of type" in one
+        assert "paretone study set-aside" in one and one.count("\n") == 1
+    assert "Traceback" not in "".join(said)
+
+
+@pytest.mark.parametrize(("column", "content"), [(name, one) for name, some in FIGURES.items() for one in some])
+def test_figures_that_are_none_are_damage(
+    told: Path, tmp_path: Path, column: str, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(told, tmp_path / "s"))
+    said = said_of(folder, f"UPDATE takes SET {column} = ?", (content,), capsys)
+    for one in said[:2]:
+        assert "study.sqlite is damaged (" in one and one.count("\n") == 1
+    assert "Traceback" not in "".join(said)
+
+
+def test_what_is_no_number_counts_as_not_measured(
+    told: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(told, tmp_path / "s"))
+    with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
+        direct.execute('UPDATE takes SET metrics = \'{"loudness": NaN, "true_peak": Infinity, "silence": 0.5}\'')
+        direct.execute("""UPDATE takes SET verdicts = '[["words", {"edits": NaN, "words": 3}, ""]]'""")
+    assert cli.main(["study", "status", str(folder), "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)["settings"][0]["figures"]
+    assert "silence" in figures and "loudness" not in figures
+
+
+def test_every_column_of_every_table_is_looked_at(told: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(told / DATABASE)) as direct:
+        tables = [name for (name,) in direct.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        columns = [
+            (table, name, kind)
+            for table in tables
+            if direct.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for _, name, kind, *_ in direct.execute(f"PRAGMA table_info({table})")
+        ]
+    assert {table for table, *_ in columns} >= {"study", "settings", "takes", "failures", "trials", "spectrograms"}
+    for table, name, kind in columns:
+        if (table, name) in (("study", "one"), ("trials", "number")):
+            continue  # SQLite itself keeps everything but whole numbers out of these.
+        folder = Path(shutil.copytree(told, tmp_path / f"{table}.{name}"))
+        with closing(sqlite3.connect(folder / DATABASE)) as direct, direct:
+            value = "text" if kind == "BLOB" else b"\x00"
+            direct.execute(f"UPDATE OR REPLACE {table} SET {name} = ?", (value,))
+        with pytest.raises(StudyDamaged, match=rf"{table}\.{name} holds a value of type"):
+            read(folder)
+
+
+@pytest.mark.parametrize("kind", [Store, Library])
+@pytest.mark.parametrize(("make", "words"), [(os.mkfifo, "it is a pipe"), (os.mkdir, "it is a folder")])
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_database_that_is_no_file_says_what_it_is(
+    tmp_path: Path, kind: type[Database], make: Callable, words: str, suffix: str, read_only: bool
+) -> None:
+    name = f"{kind.file}{suffix}"
+    kind(tmp_path).close()
+    (tmp_path / name).unlink(missing_ok=True)
+    make(tmp_path / name)
+    with pytest.raises(kind.error, match=f"could not be opened: {name}: {words}; choose a regular file"):
+        kind(tmp_path, read_only=read_only)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from app.features.training.model import training
 from engine.errors import Cancelled, PlainError, SettingError, TrainingError
 from engine.models.catalogue import voice, voices
 from engine.models.files.checkpoints import fingerprint, read_weights
@@ -19,8 +20,10 @@ from engine.models.files.pruning import layer_of
 from engine.models.silent_observer import SilentObserver
 from engine.techniques import resolve
 from engine.techniques.spade.recipe import StudentOptions, StudentRecipe
+from engine.techniques.spade.requests import StudentRequest
 from engine.techniques.spade.training import Student
 from engine.techniques.speculative.recipe import DraftOptions, DraftRecipe, retained_layers
+from engine.techniques.speculative.requests import DraftRequest
 from engine.techniques.speculative.training import Draft
 from engine.training import companions
 from engine.training.companions import train_companion
@@ -31,7 +34,7 @@ from engine.training.session import CHECKPOINT, Intervals, Milestone
 from engine.training.spoken_tokens import SpokenTokens, write_tokens
 from engine.training.teachers import read_teacher
 from engine.training.token_recipe import TokenData
-from tests.engine.small_language import CODES, LAYERS, PHONES, write_draft, write_model, write_student
+from tests.engine.small_language import CODES, CONFIG, LAYERS, PHONES, write_draft, write_model, write_student
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow
 
 SENTENCES = 5
@@ -261,6 +264,21 @@ def test_a_single_layer_learns_what_all_others_did(root: Path, tmp_path: Path) -
         if one.losses
     )
     assert [one.depth for one in load(root).info.students] == [1]
+
+
+def test_without_numbers_companions_fit_the_model(
+    tmp_path: Path, data: TokenData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the window proposes: a student of half of the layers, a draft with a quarter of them on top."""
+    monkeypatch.setitem(CONFIG, "num_hidden_layers", 24)
+    root = write_model(tmp_path / "deep")
+    given = {"model": "lm-mini", "work": ""}
+    drafted = job(root, tmp_path / "draft", Draft.of(DraftRequest(**given)), export=str(root), steps=1).run()
+    assert drafted.figures["retained"] == "0,1,18,19,20,21,22,23"
+    student = Student.of(StudentRequest(**given))
+    assert job(root, tmp_path / "student", student, export=str(root), steps=1).run().figures["depth"] == 12
+    info = replace(load(root).info, layers=24)
+    assert (training("speculative").fitting(info), training("spade").fitting(info)) == ({"upper": 6}, {"depth": 12})
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ RATIOS_ALREADY = ("speed_up", "ops_ratio")
 """Metrics that already are ratios to the baseline."""
 TIMES = ("real_time_factor", "first_audio_seconds", "largest_gap_seconds", "peak_memory")
 """Metrics that only takes of one machine can be compared by."""
+WALL_TIMES = frozenset(one.name for one in METRICS if one.wall_time)
+"""Metrics that other processes on the machine change."""
 _KNOB = "knob:"
 """Prefix of the names of knobs' axes; technique, a full stop and the knob's name follow."""
 _BY_EAR = " (listening test)"

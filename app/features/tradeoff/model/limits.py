@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.features.tradeoff.model.axes import said
+from app.features.tradeoff.model.axes import TradeoffAxis, said
 from app.features.tradeoff.model.scene import Scene
 from app.numbers import counted
 
@@ -55,12 +55,14 @@ def limit(crossings: Sequence[Crossing], shown: Scene) -> Limit | None:
     return Limit(value, low, high, len(ends))
 
 
+def _at(value: float, axis: TradeoffAxis, unit: str) -> str:
+    return f"{said(value)}×" if unit == "times" else f"{axis.title} {said(value, unit)}"
+
+
 def in_words(one: Limit, shown: Scene) -> str:
     """A sentence."""
     axis = shown.options.axes[0]
     unit = "" if shown.options.ratios and axis.takes_ratios else axis.unit
     several = f", {said(one.low)} to {said(one.high)}" if one.high > one.low else ""
-    return (
-        f"You hear a difference from {axis.title} {said(one.value, unit)} on "
-        f"({counted(one.crossings, 'mark', 'marks')}{several}): quick, by the method of limits, and not blind."
-    )
+    marks = counted(one.crossings, "mark", "marks")
+    return f"Difference heard from {_at(one.value, axis, unit)} ({marks}{several}): quick, and not blind."

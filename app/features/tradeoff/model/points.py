@@ -4,7 +4,7 @@ Free of Qt and of torch."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -14,22 +14,21 @@ from app.state.differences import technique_text
 from engine.errors import SettingError
 from engine.listening.results import ListeningScore
 from engine.measure.estimates import Estimate
-from engine.measure.metrics import METRICS
+from engine.measure.metrics import METRICS, figure_of
 from engine.models import catalogue
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting
 from engine.studies.published import PublishedPoint
 from engine.studies.results import Results, SettingResult
 from engine.studies.wording import setting_title
-from engine.techniques import find, techniques
+from engine.techniques import find
+from engine.techniques.marks import in_order
 
 TAKE, STUDY, PUBLISHED = "take", "study", "published"
 TAKES = "Takes"
 """The source of all takes of the library."""
 LISTENING = "listening:"
 """Prefix of listening scores among the figures; the method follows."""
-_STEPS = "steps"
-_ORDER = {one.name: place for place, one in enumerate(techniques())}
 _NO_FIGURES: Mapping[str, Estimate] = {}
 
 
@@ -75,6 +74,8 @@ class Point:
     machines: tuple[str, ...] = ()
     finished: int = 0
     """Takes that it is from, all rounds."""
+    busy: int = 0
+    """Those of them during which the machine was busy with other things."""
     remarks: tuple[str, ...] = ()
     """Further information, as lines."""
     floors: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
@@ -118,11 +119,6 @@ def technique_title(name: str) -> str:
     """A technique's short title; its name if there is none such any more."""
     found = find(name)
     return brief(found.title) if found is not None else name
-
-
-def in_order(techniques: Iterable[str]) -> tuple[str, ...]:
-    """As declared, but step pruning last: it goes with everything, so a point is drawn as the other one."""
-    return tuple(sorted(techniques, key=lambda name: (name == _STEPS, _ORDER.get(name, len(_ORDER)), name)))
 
 
 # --- Listening scores -------------------------------------------------------------------------------------------------
@@ -183,6 +179,7 @@ def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], baseline: Map
         (Sound(one.id, one.text, one.voice, one.setting.seed),),
         machines=(one.machine,) if one.machine else (),
         finished=1,
+        busy=int(one.measurements.busy),
         remarks=(one.label,) if one.label else (),
     )
 
@@ -191,13 +188,11 @@ def figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:
     """What was measured of a take, by the names of metrics, and its setting's listening scores."""
     found: dict[str, Estimate] = {}
     for metric in METRICS:
-        value = None
-        if metric.of is not None:
-            value = metric.of(one.measurements, one.metrics, one.log_mel_distance)
-            if metric.relative and not one.setting.techniques:
-                value = 0.0  # A baseline is no distance from itself, as in studies.
-        if value is not None:
-            found[metric.name] = Estimate(value, value, value, 1, 1)
+        if metric.of is not None and metric.relative and not one.setting.techniques:
+            # A baseline is no distance from itself, as in studies.
+            found[metric.name] = Estimate(0.0, 0.0, 0.0, 1, 1)
+        elif (figure := figure_of(metric, one)) is not None:
+            found[metric.name] = figure
     if not one.measurements.seconds:
         # A take that came from elsewhere without its times.
         for name in ("real_time_factor", "first_audio_seconds", "largest_gap_seconds"):
@@ -232,6 +227,7 @@ def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence
             found.folder,
             tuple(machines.get(one.key, ())),
             one.finished,
+            one.busy,
             (one.problem,) if one.problem else (),
             found.references,
         )

@@ -15,12 +15,13 @@ import numpy as np
 
 from app.features.tradeoff.model.axes import AXES, TIMES, TradeoffAxis, axis, values, varied
 from app.features.tradeoff.model.filtering import BASELINE, Filter
-from app.features.tradeoff.model.points import PUBLISHED, STUDY, Point, in_order
+from app.features.tradeoff.model.points import PUBLISHED, STUDY, Point
 from app.numbers import fixed
 from engine.listening.results import HeardFrom
 from engine.measure.metrics import NEITHER
 from engine.setting.setting import Setting
 from engine.studies.front import costs_of, front
+from engine.techniques.marks import in_order
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,8 @@ class Pool:
 
     @cached_property
     def techniques(self) -> tuple[str, ...]:
-        """All that points use, in order; those of published results alone come last, so that they take no colour
-        away from others."""
-        own = in_order({name for one in self.points for name in one.techniques if not one.published})
-        return (*own, *in_order({name for one in self.points for name in one.techniques} - set(own)))
+        """All that points use, in order."""
+        return in_order({name for one in self.points for name in one.techniques})
 
     @cached_property
     def sources(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER
 from engine.models.own_voices import shown_name
 from engine.setting.setting import Setting
+from engine.setting.take import BUSY_SHARE
 
 if TYPE_CHECKING:
     from app.shell.colours import Colours
@@ -50,6 +51,17 @@ def origin(point: Point) -> str:
     return f"{point.source}: {takes} of {counted(sentences, 'sentence', 'sentences')}, {point.model}"
 
 
+def doubt(point: Point) -> str:
+    """Why its times are doubtful, as a sentence, or ``""``."""
+    if not point.busy:
+        return ""
+    during = "the take" if point.kind == TAKE else f"{point.busy} of {counted(point.finished, 'take', 'takes')}"
+    return (
+        f"During {during} other processes took more than {100 * BUSY_SHARE:.0f} % of the cores: RTF, TTFA and waits "
+        "are doubtful; RTF in CPU time is less so."
+    )
+
+
 def on_axes(point: Point, options: PlotOptions) -> list[str]:
     """Its figures on both axes, a line each."""
     found = []
@@ -66,7 +78,8 @@ def plain(point: Point, shown: Scene) -> str:
     """A point in a sentence or two, for screen readers."""
     place = shown.index.get(point.key)
     where = ", on the front" if place in shown.front else ", a ghost" if place in shown.ghosts else ""
-    return "; ".join([f"{point.title}{where}", *on_axes(point, shown.options), origin(point)]) + "."
+    said = "; ".join([f"{point.title}{where}", *on_axes(point, shown.options), origin(point)]) + "."
+    return f"{said} {doubt(point)}".rstrip()
 
 
 def tip(point: Point, shown: Scene) -> str:
@@ -78,6 +91,7 @@ def tip(point: Point, shown: Scene) -> str:
     if place in shown.ghosts:
         lines.append("A ghost, for comparison.")
     lines.append(escape(origin(point)))
+    lines += map(escape, filter(None, (doubt(point),)))
     lines += map(escape, point.remarks if point.kind != TAKE else ())
     lines += map(escape, point.machines)
     # Unbroken lines would make it as wide as the screen.

@@ -3,7 +3,7 @@ model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,8 +26,8 @@ from engine.setting.knobs import Values
 
 SHORTEST = 0.5
 """Share of the expected tokens before which speech cannot end."""
-SPARE = 20
-"""Tokens beyond the expected ones after which a passage is taken to have run away."""
+SPARE = 2
+"""Room after the expected tokens: for a drafted end of speech, and for the token that would follow it."""
 WARM_UP_TOKENS = 40
 DRAFT_PROMPT_SECONDS = 0.7
 """Seconds at the end of the voice's recording that a draft reads: more than half a second does not raise its
@@ -83,6 +83,8 @@ class LmMiniSpeech(LanguageSpeech):
             minimum=round(SHORTEST * passage.expected),
             maximum=passage.expected + SPARE,
             shared=len(prompt.phones),
+            # Every token has its phone: after the last one there is nothing left to say.
+            length=passage.expected,
         )
 
     @property
@@ -99,6 +101,9 @@ class LmMiniSpeech(LanguageSpeech):
     def _draft_prompt(self, prompt: LmMiniPrompt) -> LmMiniPrompt:
         tokens = round(DRAFT_PROMPT_SECONDS * self._token_rate)
         return replace(prompt, phones=prompt.phones[-tokens:], codes=prompt.codes[-tokens:])
+
+    def _ends(self, passages: Sequence[LmMiniPassage]) -> Sequence[int]:
+        return [one.end for one in passages]
 
     def _token_sampler(self, passage: LmMiniPassage, prompt: LmMiniPrompt, options: Values) -> TokenSampler:
         temperature, top_k = float(options["temperature"]), int(options["top_k"])

@@ -42,6 +42,8 @@ class LmMiniPassage:
     text: str
     phones: np.ndarray = field(repr=False)
     """(n,) ids, one for every speech token that is to come."""
+    end: int = 0
+    """Sample at which its last sound is over."""
 
     @property
     def expected(self) -> int:
@@ -79,7 +81,8 @@ class LmMiniFrontEnd:
         check()
         pieces, notes = self._texts.spoken(text, float(options["speed"]), by_sentence=False, seed=seed)
         return prompt, LmMiniPassages(
-            tuple(LmMiniPassage(piece, self._tokens(phones)) for piece, phones in pieces), notes
+            tuple(LmMiniPassage(piece, self._tokens(phones), self._coding.end_of(phones)) for piece, phones in pieces),
+            notes,
         )
 
     def prompt(self, voice: Voice) -> LmMiniPrompt:

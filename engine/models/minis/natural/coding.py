@@ -12,6 +12,7 @@ from torch import Tensor
 from engine.audio.mel import MelFrontEnd
 from engine.errors import CheckpointError
 from engine.front_end.frame_phones import labels
+from engine.front_end.natural.phones import last_sound
 from engine.front_end.phones import PhoneVocabulary
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.families.passages import Decoded
@@ -78,6 +79,10 @@ class NaturalCoding(Generic[Codec]):
     def frames_until(self, phones: Sequence[TimedPhone]) -> int:
         """Frames from the beginning to the end of the last of ``phones``."""
         return round(phones[-1][2] * SAMPLE_RATE / HOP)
+
+    def end_of(self, phones: Sequence[TimedPhone]) -> int:
+        """Sample at which the last sound of ``phones`` is over."""
+        return round(last_sound(phones) * SAMPLE_RATE)
 
     def labels(self, phones: Sequence[TimedPhone], frames: int, vocabulary: PhoneVocabulary) -> np.ndarray:
         """(frames,) int64 ids of the phones that sound at the middles of frames."""

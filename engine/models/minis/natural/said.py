@@ -31,13 +31,13 @@ class NaturalVoice:
         return cls(pitch, float(frames[:, FORMANT].median()))
 
     def said(self, frames: Tensor) -> Tensor:
-        """Voice frames (…, n, 36) of this voice to what is said, (…, n, 34)."""
+        """Remove the speaker's pitch: voice frames (…, n, 36) to (…, n, 34)."""
         said = frames[..., :LATENT].clone()
         said[..., PITCH] -= self.pitch
         return said
 
     def frames(self, said: Tensor) -> Tensor:
-        """What is said (…, n, 34) in this voice: voice frames (…, n, 36) at the mean level."""
+        """Add the speaker's pitch: (…, n, 34) to voice frames (…, n, 36) at the mean level."""
         frames = torch.cat([said, said.new_zeros(*said.shape[:-1], VOICE - LATENT)], dim=-1)
         frames[..., PITCH] += self.pitch
         frames[..., FORMANT] = self.formant

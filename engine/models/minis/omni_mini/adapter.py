@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import torch
@@ -84,4 +85,6 @@ class OmniMiniSpeech(MaskedSpeech):
         return ResidualGridDecoder(coding.stream(prompt.who), coding.codec.config.codebooks, coding.device)
 
     def _joiner(self, script: MaskedScript) -> PassageJoiner:
-        return PassageJoiner(CrossFader(round(float(script.options["cross_fade"]) * SAMPLE_RATE)))
+        fader = CrossFader(round(float(script.options["cross_fade"]) * SAMPLE_RATE))
+        passages = cast(tuple[OmniMiniPassage, ...], script.passages)
+        return PassageJoiner(fader, ends=[one.end for one in passages])

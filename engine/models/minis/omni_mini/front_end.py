@@ -44,6 +44,8 @@ class OmniMiniPassage:
     text: str
     tokens: Tensor = field(repr=False)
     """(n,) ids, one for every frame that is to come."""
+    end: int = 0
+    """Sample at which its last sound is over."""
 
     @property
     def frames(self) -> int:
@@ -73,7 +75,12 @@ class OmniMiniFrontEnd:
         Raises :class:`engine.errors.TextError`.
         """
         pieces, notes = self._texts.spoken(text, speed, by_sentence, seed)
-        return OmniMiniPassages(tuple(OmniMiniPassage(piece, self._tokens(phones)) for piece, phones in pieces), notes)
+        return OmniMiniPassages(
+            tuple(
+                OmniMiniPassage(piece, self._tokens(phones), self._coding.end_of(phones)) for piece, phones in pieces
+            ),
+            notes,
+        )
 
     def prompt(self, voice: Voice) -> OmniMiniPrompt:
         """``voice`` made ready. Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`."""
@@ -90,9 +97,10 @@ class OmniMiniFrontEnd:
         return OmniMiniPrompt(self._tokens(phones, codes.shape[1]), codes, who, notes)
 
     def _tokens(self, phones: Sequence[TimedPhone], count: int | None = None) -> Tensor:
-        """``phones`` over a number of codec frames, by default as many as they fill in part."""
+        """``phones`` over a number of codec frames, by default as many as they fill. The network has never heard a
+        frame that speech ends in, and would fill one that silence ends in with a burst."""
         stride = self._coding.stride
         if count is None:
-            count = max(-(-self._coding.frames_until(phones) // stride), 1)
+            count = max(self._coding.frames_until(phones) // stride, 1)
         by_frame = self._coding.labels(phones, count * stride, self._layout.vocabulary)
         return torch.from_numpy(self._layout.text(by_frame, stride)).to(self._coding.device)

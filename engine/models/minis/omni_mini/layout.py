@@ -61,7 +61,7 @@ class Layout:
         }
 
     def text(self, frames: np.ndarray, stride: int) -> np.ndarray:
-        """One phone a latent frame (n,) to one token a codec frame of ``stride`` of them, (n // stride,) int64."""
+        """Phones of latent frames (n,) to token ids, one per ``stride`` frames: (n // stride,) int64."""
         whole = len(frames) // stride * stride
         halves = token_phones(frames[:whole], stride // HALVES).reshape(-1, HALVES).astype(np.int64)
         return halves[:, 0] * len(self.vocabulary.phones) + halves[:, 1]

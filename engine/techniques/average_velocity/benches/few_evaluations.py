@@ -12,12 +12,12 @@ give it time for all of them: ``--minutes 60``.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from engine.bench import bundled, qualities
 from engine.bench.budget import Budget
-from engine.bench.qualities import LIMITS, Spoken, compared, failing, listened, spoken
+from engine.bench.qualities import LIMITS, Spoken, compared, headline, judged, listened, spoken, target
 from engine.bench.report import Report
 from engine.bench.voices import Panel
 from engine.bench.ways import read
@@ -41,15 +41,15 @@ TIMED = 0.35
 """Share of the budget for timed rounds."""
 DEFINITION = (
     "CPU time of the backbone in guided steps over that of the fewest evaluations that pass against as many steps "
-    f"under the guidance that the weights include: {LIMITS}. Without --precision's rows; median of paired, interleaved "
-    "rounds; 0 if nothing passes."
+    f"under the guidance that the weights include: {LIMITS}. If none passes, it is that of the fewest that are "
+    "undecided, else of the fewest. Without --precision's rows; median of paired, interleaved rounds."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     bundled.add_arguments(parser, steps=32, rounds=7)
-    qualities.add_arguments(parser, sentences=30, seeds=3)
+    qualities.add_arguments(parser, sentences=30)
     parser.add_argument(
         "--weights", default="", help="file of the weights, or beginning of its SHA-256 (default: first)"
     )
@@ -73,13 +73,13 @@ def run(arguments: argparse.Namespace) -> Report:
     takes = spoken([Way(title, setting) for title, setting in ways.items()], model, panel, arguments.seeds, budget)
     rows = [_row(title, ways[title], takes[title], takes[BASELINE], model, times) for title in ways]
     rows.append({"speech": f"{times.baseline}, again (A/A)", "backbone speed-up": times.same.median})
-    numbers = range(1, weights.evaluations + 1)
-    headline = _headline(takes, times, numbers)
-    said = [DEFINITION, verdict(headline.median, TARGET)]
+    best, verdict = _headline(takes, times, weights)
+    said = [DEFINITION, target(best, verdict, TARGET, "in float32")]
     if narrow := arguments.precision:
-        said.append(verdict(_headline(takes, times, numbers, narrow).median, NARROW_TARGET, narrow))
-    definition = " ".join([*said, listened(takes, panel, arguments.seeds)])
-    return Report(NAME, headline.median, (headline.low, headline.high), definition, tuple(rows), describe().to_json())
+        said.append(target(*_headline(takes, times, weights, narrow), NARROW_TARGET, f"in {narrow}"))
+    definition = " ".join([*said, listened(takes, panel)])
+    machine = describe().to_json()
+    return Report(NAME, best.median, (best.low, best.high), definition, tuple(rows), machine, verdict)
 
 
 def few(setting: Setting, evaluations: int, weights: IntervalWeights) -> Setting:
@@ -169,16 +169,13 @@ def _row(
     return row
 
 
-def verdict(found: float, target: float, precision: str = "float32") -> str:
-    """Whether the target is met, as a sentence."""
-    return f"{found:.1f}× in {precision} {'meets' if found >= target else 'is below'} the target of {target:g}×."
-
-
-def _headline(takes: Mapping[str, Spoken], times: PairedTimes, numbers: Sequence[int], precision: str = "") -> Interval:
-    """Speed-up of the fewest of these numbers of evaluations that pass; zeros if none does."""
-    baseline = takes[BASELINE].figures
-    for number in numbers:
-        title = f"{_title(number)}, {precision}" if precision else _title(number)
-        if title in takes and not failing(takes[title].figures, baseline):
-            return times.speed_up[title]
-    return Interval(0.0, 0.0, 0.0)
+def _headline(
+    takes: Mapping[str, Spoken], times: PairedTimes, weights: IntervalWeights, precision: str = ""
+) -> tuple[Interval, str]:
+    """Speed-up of the fewest evaluations that pass, as :func:`engine.bench.qualities.headline` has it, and how it is
+    judged."""
+    titles = [_title(number) for number in range(1, weights.evaluations + 1)]
+    if precision:
+        titles = [f"{one}, {precision}" for one in titles]
+    found = [(times.speed_up[one], judged(takes[one], takes[BASELINE])) for one in titles if one in takes]
+    return headline(found)

@@ -12,6 +12,7 @@ from engine.models.base import flow_model
 from engine.setting.profile import Profile
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.commands.table_file import with_table
+from engine.wording import percent
 
 NAME = "import-table"
 SUMMARY = "Make a profile from an official strategy table and the options that it was calibrated with."
@@ -39,5 +40,5 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     profile.check(model.info, flow_model(model, "A strategy table").compatibility(setting))
     profile.save(out)
     data = {"out": str(out), "layers": table.layers, "steps": table.steps, "skipped_share": table.skipped_share}
-    size = f"{table.layers} layers and {table.steps} steps, {table.skipped_share:.0%} skipped"
+    size = f"{table.layers} layers and {table.steps} steps, {percent(table.skipped_share)} skipped"
     return Result(data, f"Wrote a profile of {size}, to {out}.")

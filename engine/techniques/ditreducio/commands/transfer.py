@@ -22,6 +22,7 @@ from engine.techniques.ditreducio.commands.table_file import read, with_table
 from engine.techniques.ditreducio.requests import TransferRequest
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
+from engine.wording import percent
 
 NAME = "transfer"
 SUMMARY = "Measure how well a strategy table serves sentences and voices that it was not calibrated on."
@@ -116,8 +117,8 @@ def _shown(report: TransferReport, table: StrategyTable, ops_ratio: float) -> li
     return [
         *table_lines(rows),
         "",
-        f"The table ({table.origin}) skips {table.skipped_share:.0%} of the cells, ops ratio {ops_ratio:.3f}; errors "
-        f"are compared with threshold {report.threshold:g} ({ditreducio.UNITS[report.metric]}).",
+        f"The table ({table.origin}) skips {percent(table.skipped_share)} of the cells, ops ratio {ops_ratio:.3f}; "
+        f"errors are compared with threshold {report.threshold:g} ({ditreducio.UNITS[report.metric]}).",
         report.verdict,
     ]
 

@@ -26,6 +26,7 @@ from engine.techniques.ditreducio.views.thresholds import (
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import ProgressStage, Stages
 from engine.views.view import Findings, Task, View, sentences_knob
+from engine.wording import percent
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def _caption(
 ) -> str:
     largest = max(one.threshold for one in points[FULL.title])
     parts = [
-        f"{name} needs {row[-1].ops_ratio:.0%} of the operations at a distance of {row[-1].distance:.3f}"
+        f"{name} needs {percent(row[-1].ops_ratio)} of the operations at a distance of {row[-1].distance:.3f}"
         for name, row in points.items()
     ]
     words = f"At δ = {largest:g}: {'; '.join(parts)}. "
@@ -205,7 +206,7 @@ def _against_full(name: str, row: Sequence[AblationPoint], full: Sequence[Ablati
     if abs(ratio - 1) < 0.02:
         return f"At equal operations {name} is as far from the baseline as the full method."
     more = "farther from" if ratio > 1 else "closer to"
-    return f"At equal operations {name} is {abs(ratio - 1):.0%} {more} the baseline than the full method."
+    return f"At equal operations {name} is {percent(abs(ratio - 1))} {more} the baseline than the full method."
 
 
 def _interpolated(ops_ratio: float, points: Sequence[AblationPoint]) -> float | None:

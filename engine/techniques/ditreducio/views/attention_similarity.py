@@ -13,6 +13,7 @@ from engine.measure.proportions import wilson_interval
 from engine.setting.knobs import Effect, Knob, Number, defaults
 from engine.views.figure import Axis, Bars, BarSeries, HeatMap
 from engine.views.view import Findings, Task, View
+from engine.wording import percent
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
@@ -131,8 +132,9 @@ def _caption(pairs: Sequence[tuple[float, float]], redundant_from: float) -> str
     redundant = [redundancy > redundant_from for _, redundancy in pairs]
     overall = sum(redundant) / len(pairs)
     words = (
-        f"{sum(redundant)} of {len(pairs)} layer-step pairs ({overall:.0%}) are highly temporally redundant: their "
-        f"output changes by less than {1 - redundant_from:.2g} on average when the layer alone repeats the step before."
+        f"{sum(redundant)} of {len(pairs)} layer-step pairs ({percent(overall)}) are highly temporally redundant: "
+        f"their output changes by less than {1 - redundant_from:.2g} on average when the layer alone "
+        "repeats the step before."
     )
     ordered = sorted(range(len(pairs)), key=lambda index: pairs[index][0])
     half = len(ordered) // 2
@@ -145,7 +147,9 @@ def _caption(pairs: Sequence[tuple[float, float]], redundant_from: float) -> str
             trend = "diagonal layers are more redundant, as in the paper"
         elif more[1] < less[0]:
             trend = "diagonal layers are less redundant, unlike in the paper"
-        words += f" Of the half with the more diagonal attention {high:.0%} are, of the other {low:.0%}: {trend}."
+        words += (
+            f" Of the half with the more diagonal attention {percent(high)} are, of the other {percent(low)}: {trend}."
+        )
     return f"{words} Bars: 95 % intervals (Wilson), as if pairs were independent."
 
 

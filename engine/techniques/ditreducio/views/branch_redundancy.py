@@ -6,6 +6,7 @@ from engine.errors import SettingError
 from engine.views.figure import Axis, HeatMap
 from engine.views.stages import Stages
 from engine.views.view import Findings, Task, View
+from engine.wording import percent
 
 BRANCHES = {
     2: ("conditional", "unconditional"),
@@ -63,7 +64,7 @@ def _words(panel: HeatMap) -> str:
     least = min(cells, key=lambda cell: panel.values[cell[0]][cell[1]])
     high = sum(value > 0.9 for value in values) / len(values)
     return (
-        f"{panel.title}: {sum(values) / len(values):.3f} on average, above 0.9 in {high:.0%} of the cells, least "
+        f"{panel.title}: {sum(values) / len(values):.3f} on average, above 0.9 in {percent(high)} of the cells, least "
         f"{panel.values[least[0]][least[1]]:.3f} in layer {least[0] + 1} at step {least[1] + 1}."
     )
 

@@ -21,6 +21,7 @@ from engine.techniques.ditreducio.views.thresholds import (
 from engine.views.figure import Axis, Bars, BarSeries
 from engine.views.stages import Stages
 from engine.views.view import Findings, Task, View
+from engine.wording import percent
 
 BASELINE = "baseline"
 Latencies = Mapping[str, Mapping[str, Sequence[float]]]
@@ -90,7 +91,7 @@ def _found(latencies: Latencies, found: Calibrations, clock: str, modules: Mappi
             tuple(one.median for one in intervals),
             tuple(one.low for one in intervals),
             tuple(one.high for one in intervals),
-            tuple(f"{one:.0%} of the baseline, paired" for one in shares),
+            tuple(f"{percent(one)} of the baseline, paired" for one in shares),
         )
 
     bars = Bars(
@@ -102,7 +103,7 @@ def _found(latencies: Latencies, found: Calibrations, clock: str, modules: Mappi
     )
     last = list(latencies)[-1]
     reductions = " and ".join(
-        f"{title.lower()} {1 - share(latencies, last, module):.1%}" for module, title in modules.items()
+        f"{title.lower()} {percent(1 - share(latencies, last, module), 1)}" for module, title in modules.items()
     )
     rounds = len(latencies[BASELINE][next(iter(modules))])
     caption = (

@@ -22,6 +22,7 @@ from engine.techniques.ditreducio.views.thresholds import (
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import ProgressStage, Stages
 from engine.views.view import Findings, Task, View, sentences_knob
+from engine.wording import percent
 
 PUBLISHED, OURS = "published: error of the step", "ours: end of the trajectory"
 
@@ -135,9 +136,9 @@ def _caption(points: dict[str, list[Point]], sentences: int, exactness: str) -> 
     last = points[OURS][-1]
     nearest = min(points[PUBLISHED], key=lambda one: abs(one.ops_ratio - last.ops_ratio))
     return (
-        f"At {last.ops_ratio:.0%} of the operations a table calibrated for the end is {last.distance:.3f} from the "
-        f"baseline; the published table nearest to it, at {nearest.ops_ratio:.0%}, is {nearest.distance:.3f}. Means "
-        f"over {sentences} sentences other than the selected one, on which ours is calibrated. {exactness}"
+        f"At {percent(last.ops_ratio)} of the operations a table calibrated for the end is {last.distance:.3f} from "
+        f"the baseline; the published table nearest to it, at {percent(nearest.ops_ratio)}, is {nearest.distance:.3f}. "
+        f"Means over {sentences} sentences other than the selected one, on which ours is calibrated. {exactness}"
     )
 
 

@@ -18,6 +18,7 @@ from engine.techniques.ditreducio.views.thresholds import (
 from engine.views.figure import Axis, HeatMap
 from engine.views.stages import Stages
 from engine.views.view import Findings, Task, View
+from engine.wording import percent
 
 NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.BS: "branch skip"}
 
@@ -31,7 +32,8 @@ def compute(task: Task) -> Findings:
     operations = task.flow.operations(task.utterance.text, task.utterance.voice, task.setting)
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in found.tables.items()}
     panels = tuple(
-        _panel(f"δ = {threshold:g}, ops {ratios[threshold]:.0%}", table) for threshold, table in found.tables.items()
+        _panel(f"δ = {threshold:g}, ops {percent(ratios[threshold])}", table)
+        for threshold, table in found.tables.items()
     )
     return Findings(panels, _caption(found, ratios), across=3)
 
@@ -52,16 +54,16 @@ def _panel(title: str, table: StrategyTable) -> HeatMap:
 def _caption(found: Calibrations, ratios: dict[float, float]) -> str:
     first, last = min(found.tables), max(found.tables)
     words = (
-        f"From δ = {first:g} to {last:g} the skipped cells rise from {found.tables[first].skipped_share:.0%} to "
-        f"{found.tables[last].skipped_share:.0%}, and the operations fall from {ratios[first]:.0%} to "
-        f"{ratios[last]:.0%} of the baseline's. "
+        f"From δ = {first:g} to {last:g} the skipped cells rise from {percent(found.tables[first].skipped_share)} to "
+        f"{percent(found.tables[last].skipped_share)}, and the operations fall from {percent(ratios[first])} to "
+        f"{percent(ratios[last])} of the baseline's. "
     )
     early, late = (_temporal_share(found.tables.values(), late) for late in (False, True))
     if early != late:
         more = "later" if late > early else "earlier"
         words += (
-            f"{more.capitalize()} steps repeat themselves more: {early:.0%} temporal skips in the first half of the "
-            f"steps, {late:.0%} in the second{' (the paper finds the same)' if late > early else ''}. "
+            f"{more.capitalize()} steps repeat themselves more: {percent(early)} temporal skips in the first half of "
+            f"the steps, {percent(late)} in the second{' (the paper finds the same)' if late > early else ''}. "
         )
     return words + found.words
 

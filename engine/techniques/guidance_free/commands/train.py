@@ -10,6 +10,7 @@ from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.techniques import guidance_free
 from engine.techniques.guidance_free.requests import METHODS, GuidanceFreeRequest
+from engine.wording import percent
 
 NAME = "train cfg-free"
 SUMMARY = "Fine-tune a model on recordings so that one branch replaces the two of guidance."
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         f"{tuned.steps} steps by {options.method}."
     )
     if tuned.is_first:  # The others have validated nothing.
-        text += f"\nOn held-out speech, one branch has learned {tuned.validation['learnt']:.0%} of the guidance."
+        text += f"\nOn held-out speech, one branch has learned {percent(tuned.validation['learnt'])} of the guidance."
     figures = {"weight": options.weight, "equivalent_guidance": strength, "method": options.method}
     return fine_tuning.result(options, tuned, figures, text)
 

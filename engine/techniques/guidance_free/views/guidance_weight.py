@@ -18,6 +18,7 @@ from engine.techniques import guidance_free
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stages
 from engine.views.view import Findings, Task, View, sentences_knob
+from engine.wording import percent
 
 ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.67, 0.7, 0.8, 0.9)
 """Weights of which the caption says whether there are checkpoints; the paper's training broke down above 0.7."""
@@ -140,10 +141,11 @@ def _caption(
         way = "closer to" if own < alone else "farther from"
         words = (
             f"w = {one.weight:.2f} ({one.method}) lies {own:.3f} from guidance g = {one.equivalent_guidance:.2f}, "
-            f"{abs(1 - own / alone):.0%} {way} it than the conditional branch alone ({alone:.3f})"
+            f"{percent(abs(1 - own / alone))} {way} it than the conditional branch alone ({alone:.3f})"
         )
         if judged:
-            words += f"; word error rate {rates[CFG_FREE][index][0]:.1%} against {rates[GUIDED][index][0]:.1%} guided"
+            free, guided = (percent(rates[one][index][0], 1) for one in (CFG_FREE, GUIDED))
+            words += f"; word error rate {free} against {guided} guided"
         parts.append(f"{words}.")
     absent = ", ".join(f"{one:g}" for one in missing(sets))
     heard = "" if judged else " Word error rates need pip install 'paretone[judge]'."

@@ -3,8 +3,6 @@ row for each solver. Torch-free."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,13 +12,14 @@ import numpy as np
 from engine.errors import SettingError
 from engine.figures import curves_svg
 from engine.figures.curves import Curve, Curves, Level
-from engine.figures.glyphs import SERIES_ON_ANY, Glyphs
+from engine.figures.glyphs import SERIES_ON_ANY, Glyphs, marks_in_turn
 from engine.figures.scatter import Dimension
 from engine.measure.metrics import JUDGED, Metric, metric
 from engine.sampling.schedules import effective_spacing
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
 from engine.studies.results import Results, SettingResult
+from engine.tables import comma_separated
 from engine.techniques.registry import technique
 from engine.techniques.resolving import foreseen, knobs_of
 from engine.techniques.searched_grid import DISTANCE, NAME, solver_of
@@ -85,21 +84,19 @@ def _grid(setting: Setting, options: Values) -> str:
 
 
 def _table(found: Mapping[Placed, SettingResult]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("grid", "solver", "evaluations", "figure", "value", "low", "high", "takes"))
+    rows: list[tuple[object, ...]] = [("grid", "solver", "evaluations", "figure", "value", "low", "high", "takes")]
     for placed, one in found.items():
         for name in FIGURES:
             figure = one.figures.get(name)
             if figure is not None:
                 row = (placed.grid, placed.solver, placed.evaluations, name)
-                writer.writerow((*row, f"{figure.value:.6g}", f"{figure.low:.6g}", f"{figure.high:.6g}", figure.n))
-    return text.getvalue()
+                rows.append((*row, f"{figure.value:.6g}", f"{figure.low:.6g}", f"{figure.high:.6g}", figure.n))
+    return comma_separated(rows)
 
 
 def _picture(found: Mapping[Placed, SettingResult], results: Results) -> str:
     kinds = list(dict.fromkeys(placed.grid for placed in found))
-    glyphs = Glyphs(kinds, SERIES_ON_ANY, "currentColor")
+    glyphs = Glyphs(marks_in_turn(kinds), SERIES_ON_ANY, "currentColor")
     by_solver: dict[str, list[tuple[Placed, SettingResult]]] = defaultdict(list)
     for placed, one in found.items():
         by_solver[placed.solver].append((placed, one))

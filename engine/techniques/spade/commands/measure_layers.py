@@ -15,7 +15,7 @@ from engine.models.files.layer_importance import COSINE, DIVERGENCE, MEASURES, I
 from engine.session.commands import Prepare
 from engine.setting.setting import Setting
 from engine.techniques import spade
-from engine.techniques.spade.requests import MEASURED_SENTENCES, ImportanceRequest
+from engine.techniques.spade.requests import MEASURED_SENTENCES, ImportanceRequest, fitting_depth
 
 NAME = "measure-layers"
 SUMMARY = "Measure how much each layer of a speech language model matters."
@@ -37,7 +37,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         default=MEASURED_SENTENCES,
         help="number of Harvard sentences, in every voice of the model (default: %(default)s)",
     )
-    parser.add_argument("--depth", type=arguments.positive, default=6, help="layers to keep (default: %(default)s)")
+    parser.add_argument("--depth", type=arguments.positive, help="layers to keep (default: half of the model's)")
     parser.add_argument("--seed", type=arguments.seed, default=0, help="seed of the sampler (default: %(default)s)")
 
 
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     request = ImportanceRequest(setting, tuple(utterances), tuple(options.measure or (DIVERGENCE, COSINE)))
     measured = session.carry_out(Prepare(JOB, spade.NAME, request)).result
     record = measured.record
-    kept = record.retained(min(options.depth, record.layers))
+    kept = record.retained(min(options.depth or fitting_depth(record.layers), record.layers))
     data = {"path": measured.path, "retained": list(kept), "order": list(record.order)}
     data["measures"] = {one.measure: list(one.values) for one in record.measures}
     rows = [

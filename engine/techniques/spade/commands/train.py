@@ -21,7 +21,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("student")
     kept = group.add_mutually_exclusive_group()
     kept.add_argument(
-        "--depth", type=arguments.positive, default=6, help="layers to keep, by importance (default: %(default)s)"
+        "--depth", type=arguments.positive, help="layers to keep, by importance (default: half of the model's)"
     )
     kept.add_argument("--layers", type=_layers, default=(), metavar="0,1,5", help="which layers to keep, from 0")
     group.add_argument(

@@ -18,6 +18,7 @@ from engine.techniques import spade
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stages
 from engine.views.view import Findings, Task, View
+from engine.wording import percent
 
 if TYPE_CHECKING:
     from engine.models.families.language_network import LanguageNetwork
@@ -142,11 +143,11 @@ def _panels(
 def _caption(layers: int, memory: dict[int, tuple[int, int]], times: dict[int, float]) -> str:
     half = min(memory, key=lambda depth: abs(depth - layers / 2))
     left = sum(memory[half]) / sum(memory[layers])
-    published = " and ".join(f"{1 - share:.0%} for {name}" for name, (_, _, share) in PAPER.items())
+    published = " and ".join(f"{percent(1 - share)} for {name}" for name, (_, _, share) in PAPER.items())
     return (
-        f"{half} of {layers} layers need {left:.0%} of the language model's memory, {1 - left:.0%} less, and a token "
-        f"takes {times[layers] / times[half]:.2f}× less time. The paper saves {published} at half the layers, of the "
-        "memory of the whole system."
+        f"{half} of {layers} layers need {percent(left)} of the language model's memory, {percent(1 - left)} less, and "
+        f"a token takes {times[layers] / times[half]:.2f}× less time. The paper saves {published} at half the layers, "
+        "of the memory of the whole system."
     )
 
 

@@ -23,7 +23,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--lower", type=arguments.positive, default=2, help="lowest layers, which learn (default: %(default)s)"
     )
     group.add_argument(
-        "--upper", type=arguments.count, default=0, help="topmost layers, which stay as they are (default: %(default)s)"
+        "--upper",
+        type=arguments.count,
+        help="topmost layers, which stay as they are (default: a quarter of the model's; of a dozen or fewer none)",
     )
     group.add_argument(
         "--spoken-share",

@@ -21,6 +21,7 @@ from engine.techniques import speculative
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stages
 from engine.views.view import Findings, Task, View, sentences_knob
+from engine.wording import percent
 
 if TYPE_CHECKING:
     from engine.measure.intelligibility import WordErrors
@@ -250,8 +251,8 @@ def _caption(
     if errors:
         rates = {beta: errors[id(way)].rate for beta, way in table.items()}
         words += (
-            f"Word error rate {errors[id(reference)].rate:.1%} plainly, {rates[first]:.1%} at β = {first:g}, "
-            f"{rates[last]:.1%} at β = {last:g}. "
+            f"Word error rate {percent(errors[id(reference)].rate, 1)} plainly, {percent(rates[first], 1)} at β = "
+            f"{first:g}, {percent(rates[last], 1)} at β = {last:g}. "
         )
     else:
         words += "Word error rates need pip install 'paretone[judge]'. "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from engine import files
+from engine.audio.sound_file import write_sound
 from engine.bench.report import table
 from engine.commands import arguments
-from engine.commands.output import apart, writable, write_json
+from engine.commands.output import apart, writable, writable_sound, write_json
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import with_weights
@@ -33,7 +33,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_knobs(group, [knob for knob in token_groups.TECHNIQUE.knobs if knob.name in DECIDED])
     group.add_argument("--out", metavar="FILE", help="file for the groups, to be used with --groups")
     heard = parser.add_argument_group("hearing")
-    heard.add_argument("--audio", metavar="FILE", help="WAV file with the members of a group, one after another")
+    heard.add_argument(
+        "--audio", metavar="FILE", help=f"{arguments.SOUND_FILE}: the members of a group, one after another"
+    )
     heard.add_argument(
         "--group", type=arguments.positive, default=1, help="which group, from the largest (default: %(default)s)"
     )
@@ -43,7 +45,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Find them, write what is asked for, and show how large they are."""
-    places = {name: writable(path) for name in ("out", "audio") if (path := getattr(options, name)) is not None}
+    kinds = {"out": writable, "audio": writable_sound}
+    places = {name: check(path) for name, check in kinds.items() if (path := getattr(options, name)) is not None}
     apart({f"--{name}": path for name, path in places.items()}, {"--voice": options.voice})
     setting = arguments.setting(options, options.model)
     model = arguments.load(options, session, options.model, options.variant)
@@ -70,10 +73,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         members = _chosen(groups, options.group)
         request = HearGroup(setting, arguments.voice(options, options.model), members)
         sound = session.carry_out(Prepare(JOB, token_groups.NAME, request)).result
-        files.write_wav(places["audio"], sound.samples, sound.sample_rate)
+        remarks = write_sound(places["audio"], sound.samples, sound.sample_rate)
         data |= {"audio": str(places["audio"]), "members": list(members), "starts": list(sound.starts)}
         listed = ", ".join(map(str, members))
         lines.append(f"Wrote the tokens {listed}, one after another, to {places['audio']}.")
+        lines += remarks
     return Result(data, "\n".join(lines))
 
 

@@ -60,7 +60,7 @@ def test_the_last_step_of_the_new_take_is_shown(panel: DemaskingPanel) -> None:
     assert (panel.side, panel.step) == ("B", STEPS - 1)
     shown = "Blockwise: 3 codebooks × 20 frames in 6 steps (3 + 3), in 2 blocks"
     assert panel.headline.text() == shown
-    assert panel._count.text() == "Step 6 of 6: 10 now, 60 of 60 (100%)"
+    assert panel._count.text() == "Step 6 of 6: 10 now, 60 of 60 (100 %)"
     assert committed(panel.passage) == (10,) * STEPS
     assert [panel.passages.itemText(index) for index in range(2)] == ["Passage 1 of 2", "Passage 2 of 2"]
     panel.show_side("A")
@@ -69,7 +69,7 @@ def test_the_last_step_of_the_new_take_is_shown(panel: DemaskingPanel) -> None:
 
 def test_steps_are_gone_through_by_slider_keys_and_bars(panel: DemaskingPanel) -> None:
     panel.slider.setValue(2)
-    assert panel.step == 1 and panel._count.text() == "Step 2 of 6: 10 now, 20 of 60 (33%)"
+    assert panel.step == 1 and panel._count.text() == "Step 2 of 6: 10 now, 20 of 60 (33 %)"
     QTest.keyClick(panel.grid, KEY.Key_PageUp)
     assert panel.step == 0
     QTest.keyClick(panel.grid, KEY.Key_PageUp)
@@ -188,7 +188,7 @@ def test_the_canvas_is_drawn_while_a_take_is_made(panel: DemaskingPanel) -> None
     panel.show_coming("A", Trace(demasking=DemaskingTrace(0.04, MASK, (half,))))
     assert panel.side == "A" and panel.passage is half
     assert panel.headline.text().startswith("Take A, streaming: 3 codebooks × 20 frames in 3 steps")
-    assert sum(committed(half)) == 30 and "(50%)" not in panel.headline.text()
+    assert sum(committed(half)) == 30 and "(50 %)" not in panel.headline.text()
     assert not panel.partial_button.isEnabled() and panel.partial_button.toolTip() == "Wait for the take."
     panel.set_position("A", 0.2)
     assert panel.grid._position == pytest.approx(5)

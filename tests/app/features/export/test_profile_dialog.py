@@ -136,7 +136,7 @@ def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBo
 
 def test_a_setting_without_techniques_is_exported_too(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
     presenter.state.selection.switch("ditreducio", False)
-    assert presenter.state.availability.why_not_accelerate() == "Switch at least one technique on first."
+    assert presenter.state.availability.why_not_accelerate() == "Enable a technique first."
     assert presenter.state.availability.why_not_export() == ""
     dialog = opened(presenter, qtbot)
     type_path(dialog, tmp_path / "plain.json", qtbot)

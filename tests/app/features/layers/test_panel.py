@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QGuiApplication
@@ -226,6 +229,23 @@ def test_values_that_differ_by_orders_of_magnitude_get_logarithmic_axes(panel: L
     assert panel.logarithmic.isChecked()
     panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (RECORD.measures[2],)), (0, 3), 2, by_hand=False)
     assert not panel.logarithmic.isChecked()
+
+
+def test_a_logarithmic_axis_goes_down_to_the_smallest_value(panel: LayersPanel) -> None:
+    """Of six decades, and of an interval that goes further."""
+    values = (300.0, 2.0, 0.004, 0.0003)
+    wide = replace(RECORD.measures[1], values=values, low=(200.0, 1.0, 0.001, 0.00002), high=(400.0, 3.0, 0.01, 0.002))
+    panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (wide,)), (0, 1, 2, 3), 4, by_hand=False)
+    assert panel.logarithmic.isChecked()
+    lane = next(one for one in panel.bars._lanes if one.frame.isVisible())
+    assert lane.frame.up.low <= 0.00002 and lane.frame.up.high >= 400.0
+    up = lane.frame.up
+    shares = [float(up.share(np.array([value]))[0]) for value in values]
+    assert shares == sorted(shares, reverse=True) and shares[-1] > 0.05, "every bar is seen"
+    without = replace(wide, values=(300.0, 0.0, 0.0, 0.0))
+    panel.set_layers(4, ImportanceRecord("Small", "0" * 64, 4, (without,)), (0, 1, 2, 3), 4, by_hand=False)
+    assert panel.logarithmic.isChecked(), "also where the median is 0"
+    panel.bars.grab()
 
 
 def test_everything_can_be_copied_as_text(panel: LayersPanel) -> None:

@@ -82,6 +82,14 @@ def test_arrows_seek_and_home_returns(panel: Host) -> None:
     assert text(panel, "Position").startswith("0.00 / ")
 
 
+def test_the_length_is_that_of_the_take_that_is_heard(empty: Host, speech: np.ndarray, qtbot) -> None:
+    set_takes(empty, qtbot, take(speech, "long"), take(speech[: RATE // 2], "short"))
+    press(empty, "a")
+    assert text(empty, "Position") == f"0.00 / {len(speech) / RATE:.2f} s"
+    press(empty, "b")
+    assert text(empty, "Position") == "0.00 / 0.50 s"
+
+
 def test_the_loop_by_keyboard(panel: Host) -> None:
     panel.deck.seek(1.0)
     press(panel, "[")

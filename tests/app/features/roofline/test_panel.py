@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.roofline.panel import RooflinePanel, summary
 from app.features.roofline.plot import rate
+from app.features.roofline.table import cells
 from app.shell.colours import DARK, LIGHT
 from engine.errors import PlainError
 from engine.measure.roofline.ceilings import Ceilings
@@ -187,6 +188,16 @@ def test_the_table_says_all(panel: RooflinePanel) -> None:
     assert panel.table.item(2, 0).toolTip().endswith("Half is skipped.")
     panel.show_side("B")
     assert panel.table.item(1, 0).text().strip() == "Attention (bfloat16)"
+
+
+def test_what_is_faster_than_its_floor_is_said_to_be_at_it() -> None:
+    """Data that stay in the processor's caches are faster than memory: nothing takes 0.96 times its floor."""
+    made = report()
+    phase = made.phases[0]
+    norms = replace(phase.components[2], seconds=0.00019)
+    assert norms.ratio(made.ceilings) < 1
+    assert cells(made, phase, norms)[-2] == f"at the floor ({norms.ratio(made.ceilings):.2f})"
+    assert cells(made, phase, phase.components[0])[-2] == f"{phase.components[0].ratio(made.ceilings):.2f}"
 
 
 def test_the_table_is_copied_as_text(panel: RooflinePanel) -> None:

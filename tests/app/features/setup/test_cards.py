@@ -23,7 +23,7 @@ from engine.techniques.resolving import known
 from tests.app.presenters import Presenter, calibrated
 from tests.engine.measure.test_gains import MACHINE, take
 
-NO_CUDA = "CUDA graphs need an NVIDIA graphics card, which CPU: 2 cores is not; do without them."
+NO_CUDA = "CUDA graphs need an NVIDIA GPU; this device is a CPU."
 
 
 @pytest.fixture

@@ -8,18 +8,21 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLineEdit, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.features.setup.panel import SetupPanel
 from app.shell.colours import LIGHT
+from app.widgets.scrolled import Scrolled
 from engine.models import catalogue
 from engine.session.events import JobFailed, JobFinished, ModelLoaded
 from engine.techniques.resolving import known
+from engine.wording import percent
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 from tests.app.widgets.resets import reset_of
+from tests.app.widgets.test_boxes import turn_wheel
 from tests.voices import FIRST
 
 
@@ -105,7 +108,7 @@ def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Pre
     for name, used in (("steps", False), ("ditreducio", True)):
         panel.techniques.groups[name].setChecked(used)
     state = calibrated(presenter)
-    assert f"{state.cost.ops_ratio:.1%}" in panel._cost.text()
+    assert f"{percent(state.cost.ops_ratio, 1)}" in panel._cost.text()
     panel.techniques.groups["ditreducio"].setChecked(False)
     assert "no technique in use" in panel._cost.text()
 
@@ -225,3 +228,36 @@ def test_a_model_that_is_being_loaded_is_said_to_be(
         state.jobs.handle(JobFinished(2))
     assert not state.selection.loading
     assert "Loading" not in panel.model_choice.note.text()
+
+
+def test_the_wheel_scrolls_and_changes_nothing_wherever_the_focus_is(
+    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
+) -> None:
+    for one in presenter.state.selection.techniques:
+        presenter.state.selection.switch(one.name, True)
+    panel.resize(360, 420)
+    panel.activateWindow()
+    qtbot.waitUntil(panel.isActiveWindow)
+    area = panel.findChild(Scrolled)
+    bar = area.verticalScrollBar()
+
+    def chosen() -> tuple[object, ...]:
+        selection = presenter.state.selection
+        return (
+            selection.setting,
+            selection.speaker,
+            selection.utterance,
+            [one.currentIndex() for one in panel.findChildren(QComboBox)],
+        )
+
+    turned = []
+    for box in panel.findChildren(QWidget):
+        if not isinstance(box, (QComboBox, QAbstractSpinBox, QSlider)) or not (box.isVisible() and box.isEnabled()):
+            continue
+        box.setFocus()
+        area.ensureWidgetVisible(box)
+        before, at = chosen(), bar.value()
+        turn_wheel(box, away=at == bar.maximum())
+        assert bar.value() != at and chosen() == before, box.accessibleName()
+        turned.append(box)
+    assert len(turned) > 8

@@ -88,11 +88,11 @@ def test_steps_alone_are_foreseen_in_the_cost(panel: SetupPanel, presenter: Pres
     state.selection.switch("steps", True)
     state.selection.set_knob("steps", "steps", 2)
     assert state.cost.ops_ratio == pytest.approx(2 / STEPS)
-    assert "<b>50.0%</b>" in panel._cost.text()
+    assert "<b>50.0 %</b>" in panel._cost.text()
     give_weights(presenter)
     state.selection.switch("guidance_free", True)
     assert state.cost.ops_ratio == pytest.approx(1 / STEPS)
-    assert "<b>25.0%</b>" in panel._cost.text()
+    assert "<b>25.0 %</b>" in panel._cost.text()
 
 
 def test_rivals_say_at_once_that_they_cannot_share(panel: SetupPanel, presenter: Presenter) -> None:

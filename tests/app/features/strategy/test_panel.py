@@ -14,11 +14,13 @@ from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
 from app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, action_colours
 from app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
+from app.plotting.cell_grid import distinct
 from app.shell.colours import DARK, LIGHT, Colours
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio.record import CALIBRATION, END, Trial
 from engine.techniques.ditreducio.table import StrategyTable
+from engine.wording import percent
 from tests.app.contrast import contrast, luminance
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate, compatibility
 
@@ -74,8 +76,8 @@ def test_clicks_cycle_a_cell_through_its_three_actions(panel: StrategyPanel, edi
         click(panel, 3, 4)
         assert panel.table.actions[3][4] is expected
         assert edits[-1] is panel.table
+        assert panel.table.origin == "nothing skipped" + (", edited by hand" if expected is not N else "")
     assert len(edits) == 3
-    assert panel.table.origin == "nothing skipped, edited by hand"
 
 
 @pytest.mark.parametrize("key", [KEY.Key_Space, KEY.Key_Return, KEY.Key_Enter])
@@ -214,9 +216,9 @@ def test_every_pixel_of_the_grid_belongs_to_the_cell_that_is_painted_there(panel
 
 # --- Figures ---------------------------------------------------------------------------------------------------------
 def test_figures_follow_the_table_and_the_operations(panel: StrategyPanel) -> None:
-    assert panel._figures.texts(0) == ["This table", "30", "0", "0", "0.0%", "–", "–"]
+    assert panel._figures.texts(0) == ["This table", "30", "0", "0", "0.0 %", "–", "–"]
     panel.set_operations(OPERATIONS)
-    assert panel._figures.texts(0)[5:] == ["100.0%", "1.00×"]
+    assert panel._figures.texts(0)[5:] == ["100.0 %", "1.00×"]
     press(panel.grid, KEY.Key_Right)
     press(panel.grid, KEY.Key_PageDown, KEY.Key_End, modifier=SHIFT)
     press(panel.grid, KEY.Key_T)
@@ -227,8 +229,8 @@ def test_figures_follow_the_table_and_the_operations(panel: StrategyPanel) -> No
         "5",
         "25",
         "0",
-        f"{25 / 30:.1%}",
-        f"{ratio:.1%}",
+        f"{percent(25 / 30, 1)}",
+        f"{percent(ratio, 1)}",
         f"{1 / ratio:.2f}×",
     ]
 
@@ -245,7 +247,7 @@ def test_the_difference_view_counts_and_describes_what_differs(panel: StrategyPa
     panel.set_reference(other)
     differ = int((np.array(other.actions) != N).sum())
     assert panel._figures.texts(1)[0] == f"Calibrated table: {differ} cells differ"
-    assert panel._figures.texts(1)[4] == f"{other.skipped_share:.1%}"
+    assert panel._figures.texts(1)[4] == f"{percent(other.skipped_share, 1)}"
     assert panel.grid.differing() == 0, "not shown before it is asked for"
     press(panel.difference_box, KEY.Key_Space)
     assert panel.grid.differing() == differ
@@ -425,6 +427,18 @@ def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel)
     assert QGuiApplication.clipboard().text() == copied
     panel.undo_action.trigger()
     assert model.index(1, 2).data() == "NONE"
+
+
+@pytest.mark.parametrize(
+    ("times", "shown"),
+    [
+        ((0.0, 0.5, 1.0), ["0.00", "0.50", "1.00"]),
+        ((0.0, 0.0012, 0.0048, 0.0107), ["0.000", "0.001", "0.005", "0.011"]),
+        ((0.0, 0.0003, 0.0012), ["0.0000", "0.0003", "0.0012"]),
+    ],
+)
+def test_no_two_steps_are_labelled_with_the_same_time(times: tuple[float, ...], shown: list[str]) -> None:
+    assert distinct(times) == shown
 
 
 def test_times_of_another_grid_are_not_shown(panel: StrategyPanel) -> None:

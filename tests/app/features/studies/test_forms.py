@@ -102,7 +102,10 @@ def test_a_grid_is_what_the_engine_reads() -> None:
     assert study.takes == 8 * 3 * 3 * 2
     assert {one.setting.options["steps"] for one in study.candidates} == {8}
     words = plan_words(study, 90.0)
-    assert words.startswith("144 takes: 8 settings × 3 sentences × 1 voice × 3 seeds × 2 rounds. About 90 seconds")
+    assert words.startswith(
+        "144 takes: 8 settings × 3 sentences × 1 voice × 3 seeds × 2 rounds. "
+        "In addition 3 recordings of reference speech. About 90 seconds"
+    )
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -163,21 +166,21 @@ def loaded(family: str, layers: int) -> ModelInfo:
 
 
 def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> None:
-    (offered,) = offered_kinds(loaded("language", 12), "", "")
+    (offered,) = offered_kinds(loaded("language", 12))
     form = replace(
         FORM, model="lm-mini", voices=catalogue.voices("lm-mini")[:1], offered=offered, judges=(), options={}
     )
     study = parse(tomllib.loads(to_toml(definition(form))))
     assert study.judges == ("words",)
     assert [one.name for one in study.candidates] == ["baseline", *(f"without layer {one}" for one in range(12))]
-    (elsewhere,) = offered_kinds(loaded("language", 3), "/models/mine", "small")
-    made = definition(replace(form, offered=elsewhere))
+    (elsewhere,) = offered_kinds(loaded("language", 3))
+    made = definition(replace(form, offered=elsewhere, folder="/models/mine", variant="small"))
     assert (made["layers"], made["folder"], made["variant"]) == (3, "/models/mine", "small")
 
 
 @pytest.mark.parametrize("info", [None, loaded("flow", 12), loaded("language", 1)])
 def test_kinds_of_studies_say_for_which_models_they_are(info: ModelInfo | None) -> None:
-    assert [one.fields for one in offered_kinds(info, "/models/mine", "")] == [None]
+    assert [one.fields for one in offered_kinds(info)] == [None]
 
 
 def test_a_feature_adds_a_kind_with_its_own_fields_and_judges() -> None:

@@ -62,6 +62,15 @@ def test_a_study_is_made_counted_saved_and_started(
     assert window.features["studies"].maker is None
 
 
+def test_only_what_is_filled_in_now_is_saved(panel: StudiesPanel, window: MainWindow, qtbot: QtBot) -> None:
+    window.action["new_study"].trigger()
+    maker = window.features["studies"].maker
+    maker.count.setValue(2)  # While the first form is being checked.
+    qtbot.waitUntil(maker.start_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    assert maker.definition is not None and maker.definition["count"] == 2
+    maker.reject()
+
+
 def test_ten_million_combinations_are_refused_with_count_and_estimate(
     panel: StudiesPanel, window: MainWindow, qtbot: QtBot
 ) -> None:

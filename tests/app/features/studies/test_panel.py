@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QCheckBox
 from pytestqt.qtbot import QtBot
 
 from app.features.studies.axes import AxesEditor
@@ -18,10 +19,10 @@ from app.features.studies.panel import CLUSTER, StudiesPanel
 from app.features.studies.study_summary import FailedTake, StudySummary, summary
 from app.shell.colours import LIGHT
 from app.shell.theme import Theme
+from app.state.artefacts import Artefacts
+from app.state.selection import Selection
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
-from engine.models import catalogue
-from engine.setting.setting import Setting
 from engine.studies.store import DATABASE, Store
 from engine.studies.tasks import MeasureReference, ReferenceMeasured
 from tests.engine.studies import small
@@ -69,7 +70,7 @@ def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: StudySummary) 
     assert (seen.made, seen.left) == (4, 5)
     show(panel, seen)
     assert panel.state.startswith("4 takes finished, 5 left, about ")
-    assert panel.run_button.text() == "R&esume"
+    assert panel.run_button.text() == "Resume"
     panel.set_reasons("Wait for the running job, or press Esc to cancel it.", "", "")
     assert not panel.run_button.isEnabled()
     assert "Wait for the running job" in panel.state
@@ -94,7 +95,7 @@ def test_progress_shows_how_many_how_long_and_what(panel: StudiesPanel, seen: St
     show(panel, seen)
     panel.begin(seen.folder)
     panel.show_progress(5, 9, 130.0, "Study: 5 of 9, now Step pruning 2")
-    assert panel.progress.format() == "5 of 9, about 2.2 minutes left"
+    assert panel.progress.format() == "5 of 9 steps, about 2.2 minutes left"
     assert panel.state == "Now: Step pruning 2"
     assert panel.pause_button.isVisible() and panel.cancel_button.isVisible()
     panel.set_pausing(True)
@@ -202,8 +203,7 @@ def test_studies_that_were_open_are_offered(panel: StudiesPanel, qtbot: QtBot) -
 
 
 def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
-    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with())
-    maker = StudyMaker(setting, (), tmp_path)
+    maker = StudyMaker(Selection(Artefacts()), tmp_path)
     qtbot.addWidget(maker)
     wanted: list[object] = []
     maker.check_wanted.connect(wanted.append)
@@ -223,7 +223,10 @@ def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
 
 
 def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot, tmp_path: Path) -> None:
-    maker = StudyMaker(Setting("f5-mini", catalogue.entry("f5-mini").options_with()), (), tmp_path)
+    selection = Selection(Artefacts())
+    for one in selection.techniques:
+        selection.switch(one.name, False)
+    maker = StudyMaker(selection, tmp_path)
     qtbot.addWidget(maker)
     maker.kind.setCurrentIndex(1)
     bounds = [maker.goals.add(Bound("ops_ratio", "at_most", 0.5)) for _ in range(2)]
@@ -246,6 +249,33 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
         qtbot.keyClick(maker.focusWidget(), Qt.Key.Key_Tab)
         reached.append(maker.focusWidget())
     assert reached == expected
+
+
+def test_named_values_are_ticked_by_their_titles(qtbot: QtBot) -> None:
+    editor = AxesEditor("f5-mini")
+    qtbot.addWidget(editor)
+    editor.show()
+    editor.activateWindow()
+    qtbot.waitUntil(editor.isActiveWindow)
+    line = editor.add(Varied("multistep", "method", "unipc"))
+    qtbot.waitUntil(line.choices.isVisible)
+    shown = [one for one in editor.findChildren(QCheckBox) if one.isVisible() and one is not line.without]
+    assert [one.text() for one in shown] == ["Adams–Bashforth 2", "Predictor–corrector (after UniPC)", "STORK-2"]
+    assert not line.values.isVisible(), "no word of a file is typed"
+    assert [one.isChecked() for one in shown] == [False, True, False]
+    line.knob.setFocus()
+    qtbot.keyClick(line.knob, Qt.Key.Key_Tab)
+    assert shown[0].hasFocus()
+    qtbot.keyClick(shown[0], Qt.Key.Key_Space)
+    assert editor.varied == (Varied("multistep", "method", "ab2, unipc"),)
+    for box in shown:
+        box.setChecked(False)
+    assert editor.varied[0].text == ""
+    line.choose(Varied("steps", "steps", "5, 7"))
+    assert line.values.isVisible() and not any(one.isVisible() for one in shown)
+    assert editor.varied == (Varied("steps", "steps", "5, 7"),)
+    line.choose(Varied("", "quick_start", "yes, no"))
+    assert [box.isChecked() for _, box in line.boxes] == [True, True]
 
 
 def test_lines_of_what_is_varied_are_filled_in_by_keys_alone(qtbot: QtBot) -> None:

@@ -82,7 +82,7 @@ def test_pausing_finishes_the_take_and_resuming_redoes_nothing(
     assert "Paused" in panel.state
     before = created(file.with_suffix(".study"))
     assert 2 <= len(before) < 3 * MANY
-    assert panel.run_button.text() == "R&esume"
+    assert panel.run_button.text() == "Resume"
     outcome, _ = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.FINISHED
     after = created(file.with_suffix(".study"))

@@ -270,7 +270,7 @@ def test_every_figure_is_shown_with_its_unit_and_its_definition(panel: TakesPane
     row = {one.title: model.index(0, number).data() for number, one in enumerate(COLUMNS)}
     assert row["RTF"] == "0.500"
     assert (row["Front end"], row["Backbone"], row["Decoder"]) == ("0.001 s", "1.50 s", "0.25 s")
-    assert (row["Memory"], row["Loudness"], row["Clipping"]) == ("300 MiB", "−20.2 LUFS", "0.12%")
+    assert (row["Memory"], row["Loudness"], row["Clipping"]) == ("300 MiB", "−20.2 LUFS", "0.12 %")
     assert (row["MCD"], row["F0"], row["Distance"], row["Voicing"]) == ("1.23 dB", "0.50 st", "0.125", "–")
     assert row["Machine"] == "This machine."
     tips = [model.index(0, number).data(Qt.ItemDataRole.ToolTipRole) for number in range(len(COLUMNS))]
@@ -366,3 +366,39 @@ def test_a_cell_without_text_says_something_to_screen_readers(panel: TakesPanel,
     spoken = [model.data(model.index(0, column), Qt.ItemDataRole.AccessibleTextRole) for column in range(len(COLUMNS))]
     assert spoken[:2] == ["Not starred", "Neither A nor B"]
     assert all(spoken)
+
+
+def test_times_of_a_busy_machine_are_marked(panel: TakesPanel, library: Library) -> None:
+    measured = Measurements(2.0, 2.0, 1.0, ops_ratio=0.5, cpu_seconds=1.0, other_seconds=0.1, cores=2)
+    for index, others in enumerate((0.1, 3.0), 5):
+        panel.add(library.add(take(index, measurements=replace(measured, other_seconds=others))))
+    model = panel.table.model()
+    assert shown(panel, "Others")[:3] == ["75 %", "2 %", "–"]
+    assert shown(panel, "CPU RTF")[:3] == ["0.500", "0.500", "–"]
+
+    def data(row: int, title: str, role: Qt.ItemDataRole) -> object:
+        return model.index(row, column(title)).data(role)
+
+    for title in ("RTF", "TTFA", "Backbone"):
+        marks = [data(row, title, Qt.ItemDataRole.DecorationRole) is not None for row in range(3)]
+        assert marks == [True, False, False]
+        assert "75 % of the cores" in data(0, title, Qt.ItemDataRole.ToolTipRole)
+        assert data(0, title, Qt.ItemDataRole.AccessibleTextRole).endswith("doubtful: the machine was busy")
+    assert data(0, "CPU RTF", Qt.ItemDataRole.DecorationRole) is None
+    assert data(0, "Ops", Qt.ItemDataRole.DecorationRole) is None
+
+
+def test_a_take_timed_again_shows_the_median_and_says_the_interval(panel: TakesPanel, library: Library) -> None:
+    panel.add(library.add(take(5)))
+    runs = [Measurements(seconds, 2.0, device="cpu") for seconds in (2.0, 2.2, 2.1, 9.0, 2.3)]
+    panel.replace(library.repeat(take(5).id, runs))
+    assert shown(panel, "RTF")[0] == "1.100"
+    tip = panel.table.model().index(0, column("RTF")).data(Qt.ItemDataRole.ToolTipRole)
+    assert tip.startswith("1.100\nMedian of 5 repeats, 95 % interval 1.0")
+    assert "repeats" not in panel.table.model().index(0, column("Ops")).data(Qt.ItemDataRole.ToolTipRole)
+
+
+def test_a_take_that_was_not_finished_says_so(panel: TakesPanel, library: Library) -> None:
+    panel.add(library.add(take(5, unfinished="cancelled after 12 of 126 passages")))
+    assert shown(panel, "Setting")[0].startswith("Cancelled after 12 of 126 passages: Baseline")
+    assert [one.unfinished for one in library.summaries(unfinished=False)] == [""] * 4

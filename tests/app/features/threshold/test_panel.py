@@ -17,6 +17,7 @@ from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio import UNITS
 from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.wording import percent
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
 
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
@@ -201,8 +202,8 @@ def test_figures_are_those_of_the_derived_table(panel: ThresholdPanel, record: C
         table = record.derive(threshold).table
         ratio = table.ops_ratio(OPERATIONS)
         assert [one.text() for one in panel._figures.values()] == [
-            f"{table.skipped_share:.1%}",
-            f"{ratio:.1%}",
+            f"{percent(table.skipped_share, 1)}",
+            f"{percent(ratio, 1)}",
             f"{1 / ratio:.2f}×",
         ]
 
@@ -293,7 +294,7 @@ def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibratio
 
 def test_a_record_without_trials_is_shown_as_nothing_skipped(empty: ThresholdPanel, record: CalibrationRecord) -> None:
     empty.set_record(replace(record, trials=()))
-    assert shown_share(empty) == "0.0%"
+    assert shown_share(empty) == "0.0 %"
     assert "upwards" in empty.verdict.text()
     empty.grab()
 
@@ -334,4 +335,4 @@ def test_a_large_table_is_shown_whole(empty: ThresholdPanel) -> None:
     record = calibrate(0.1, 0, layers=22, steps=32)
     assert (LAYERS, STEPS) != (22, 32)
     empty.set_record(record)
-    assert shown_share(empty) == f"{record.table.skipped_share:.1%}"
+    assert shown_share(empty) == f"{percent(record.table.skipped_share, 1)}"

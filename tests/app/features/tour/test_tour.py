@@ -124,8 +124,13 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
 
     grid = window.panels["strategy"].grid
     assert not grid.visibleRegion().isEmpty() and tour.course.part is not None
-    grid.move_cursor(2, 2)
+    table, cell = window.features["strategy"].state.table, grid.cursor_cell
+    assert card.help_button.hasFocus()
+    QTest.keyClick(card.help_button, Qt.Key.Key_Return)
+    assert grid.cursor_cell != cell and card.isAncestorOf(QApplication.focusWidget())
     wait_until_done(tour, qtbot)
+    assert card.next_button.hasFocus(), "Enter is for the tour, and edits nothing"
+    assert window.features["strategy"].state.table is table and not table.by_hand
     go_on()
 
     assert window.workspaces.current is EXPLORE

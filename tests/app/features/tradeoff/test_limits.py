@@ -29,7 +29,7 @@ def test_a_difference_begins_halfway_between_the_points_of_each_step() -> None:
     assert found.low == pytest.approx(8**0.5) and found.high == pytest.approx(32**0.5)
     assert found.value == pytest.approx((8 * 32**0.5) ** (1 / 3)), "speed-ups are ratios"
     words = in_words(found, speed_ups)
-    assert words.startswith("You hear a difference from Speed-up 3.56") and "3 marks, 2.83 to 5.66" in words
+    assert words.startswith("Difference heard from 3.56×") and "3 marks, 2.83 to 5.66" in words
     assert "not blind" in words
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import itertools
+from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,14 +18,20 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import createdByPython
 
 from app.features.tradeoff.model.filtering import Filter
-from app.features.tradeoff.model.scene import PlotOptions
+from app.features.tradeoff.model.points import Scores, study_points
+from app.features.tradeoff.model.scene import PlotOptions, Pool, scene
 from app.features.tradeoff.panel import TradeoffPanel
-from app.shell.colours import DARK
+from app.features.tradeoff.styles import PointStyles, described
+from app.shell.colours import DARK, LIGHT
 from engine.errors import PlainError
+from engine.figures.glyphs import HUES, MORE_LIGHT, SERIES_LIGHT, SERIES_ON_ANY, Glyph
 from engine.measure.estimates import Estimate
+from engine.studies.report_page import _scatter
+from engine.studies.results import read
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import point
-from tests.app.features.tradeoff.using import CONTROL, KEY, choose_look, current, drag, place_of
+from tests.app.features.tradeoff.using import CONTROL, KEY, POINTS, choose_look, current, drag, place_of
+from tests.engine.studies.small import finished, study
 
 
 def test_both_themes_and_every_kind_of_point_are_painted(panel: TradeoffPanel) -> None:
@@ -149,6 +157,48 @@ def test_everything_is_reachable_and_has_a_name(panel: TradeoffPanel, qtbot: QtB
     titles = [action.text().partition("\t")[0] for action in panel.plot.actions()]
     own = ["Hear", "Set A", "Set B", "Add to Takes", "Use in Setup", "Show everything"]
     assert titles == [*own, "Copy as table", "Show as table"]
+
+
+def test_no_point_changes_its_glyph_as_others_arrive(panel: TradeoffPanel) -> None:
+    steps = point("steps", 2.0, 1.0, techniques=("steps",))
+    both = point("both", 1.0, 2.0, techniques=("first_block", "steps"))
+    first = point("first", 1.5, 1.5, techniques=("first_block",))
+    strange = point("strange", 1.2, 1.8, techniques=("not_installed",))
+    arrivals = ([steps], [steps, both], [strange, first, both, steps], [*POINTS, first, strange, both, steps])
+    seen: dict[str, set[Glyph]] = defaultdict(set)
+    for points in arrivals:
+        panel.show_points(points)
+        for one, glyph in zip(panel.scene.points, panel.plot.drawn.shown.glyphs, strict=True):
+            seen[one.key].add(glyph)
+    assert {"steps", "both", "first", "strange"} <= set(seen)
+    assert {key for key, glyphs in seen.items() if len(glyphs) > 1} == set()
+    (of_both,), (of_first,), (of_steps,) = seen["both"], seen["first"], seen["steps"]
+    assert of_both.shape == of_first.shape and of_both.colours == (*of_first.colours, *of_steps.colours)
+
+
+def test_reports_and_the_window_agree(tmp_path: Path) -> None:
+    """Of a study whose settings name step pruning first."""
+    grid = {"steps": {"steps": ["off", 3]}, "first_block": {"threshold": ["off", 0.1]}}
+    finished(tmp_path / "study", study(grid=grid))
+    results = read(tmp_path / "study")
+    report = _scatter(results, "real_time_factor", "log_mel_distance")
+    points = study_points(results, Scores(), {})
+    assert {one.techniques for one in points} == {(), ("steps",), ("first_block",), ("first_block", "steps")}
+    pool = Pool(points)
+    drawn = described(scene(pool, Filter(), PlotOptions("real_time_factor", "log_mel_distance")), PointStyles(LIGHT))
+    window = {one.colours: one.shape for one in drawn.glyphs}
+    light, on_any = (*SERIES_LIGHT, *MORE_LIGHT), SERIES_ON_ANY
+    names = {**dict(zip(light, HUES, strict=True)), **dict(zip(on_any, HUES, strict=True))}
+
+    def hues(glyphs: Iterable[Glyph]) -> set[tuple[tuple[str, ...], str]]:
+        return {(tuple(names.get(one, "") for one in glyph.colours), glyph.shape) for glyph in glyphs}
+
+    assert hues(report.glyphs) == hues(drawn.glyphs) and len(window) == 4
+    assert {words: glyph.shape for glyph, words in report.legend} == {
+        "No technique": "star",
+        "First-block cache": "diamond",
+        "Step pruning": "triangle",
+    }
 
 
 def test_icons_of_the_legend_are_made_once_for_each_look(panel: TradeoffPanel) -> None:

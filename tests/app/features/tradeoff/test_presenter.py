@@ -48,6 +48,8 @@ from tests.sound import RATE, NullSink, null_sink  # noqa: F401
 
 SENTENCES = ["One sentence.", "Another one."]
 SHOWN = PlotOptions(x="ops_ratio", y="log_mel_distance")
+STAYS = 3_600_000
+"""Milliseconds for which the front, whose sounds are a tenth of a second long here, does not go on by itself."""
 
 
 @pytest.fixture(scope="module")
@@ -304,11 +306,14 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     front = [panel.scene.points[place] for place in panel.scene.walk]
     assert len(front) > 2
     go(sounding, front[1].key)
+    sounding.features["tradeoff"].along.pace.setInterval(STAYS)
     action.trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
-    assert action.isChecked() and panel.foot.play_button.isChecked()
+    assert action.isChecked() and panel.foot.play_button.isChecked() and deck.loop is None
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right):
+        QTest.keyClick(panel.plot, key)
     assert deck.sound is deck.row[1] and player.comparison.mode is Mode.SYNC
-    assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "one sentence, round and round"
+    assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "who walks hears one sentence, round and round"
     assert sounding.state.playing.now.title.startswith(f"Front, 2 of {len(front)} · {front[1].title}")
     qtbot.waitUntil(lambda: sounding.state.playing.now.sounding, timeout=PATIENCE_MILLISECONDS)
     with null_sink.recording() as recording:
@@ -344,6 +349,59 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
 
 
 @pytest.mark.slow
+def test_the_front_plays_by_itself_to_its_end_and_leaves_the_loop_as_it_was(
+    sounding: MainWindow,
+    null_sink: NullSink,  # noqa: F811
+    qtbot: QtBot,
+    kept: tuple[Take, ...],
+) -> None:
+    panel, presenter = sounding.panels["tradeoff"], sounding.features["player"]
+    deck, action = presenter.deck, sounding.action["front_play"]
+    for side, take in zip((sounding.state.comparison.set_a, sounding.state.comparison.set_b), kept, strict=True):
+        side(take)
+    qtbot.waitUntil(lambda: deck.complete, timeout=PATIENCE_MILLISECONDS)
+    deck.set_loop((0.1, 0.4))
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    front = [panel.scene.points[place] for place in panel.scene.walk]
+    go(sounding, front[0].key)
+    heard: list[tuple[str, str]] = []
+    deck.changed.connect(lambda: heard.append((deck.sound.key, panel.plot.current.key)) if deck.row else None)
+    action.trigger()
+    qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
+    assert "settings in turn" in panel.foot.remarks
+    row = [one.key for one in deck.row]
+    qtbot.waitUntil(lambda: not action.isChecked(), timeout=PATIENCE_MILLISECONDS)
+    one_by_one = list(zip(row, [one.key for one in front], strict=True))
+    assert list(dict.fromkeys(heard)) == one_by_one, "each once, from left to right"
+    assert panel.plot.current.key == front[-1].key and not deck.row and not panel.foot.play_button.isChecked()
+    assert deck.loop == (0.1, 0.4) == sounding.state.playing.now.loop
+    qtbot.waitUntil(lambda: not presenter.player.busy, timeout=PATIENCE_MILLISECONDS)
+    # Paused, it waits; ended, the loop is there again.
+    go(sounding, front[0].key)
+    action.trigger()
+    qtbot.waitUntil(lambda: bool(deck.row), timeout=PATIENCE_MILLISECONDS)
+    deck.stop()
+    at = deck.sound
+    qtbot.wait(200)
+    assert action.isChecked() and deck.sound is at and not presenter.player.busy
+    action.trigger()
+    assert not action.isChecked() and deck.loop == (0.1, 0.4)
+    # With neither A nor B, nothing is repeated afterwards, either.
+    for side in (sounding.state.comparison.set_a, sounding.state.comparison.set_b):
+        side(None)
+    qtbot.waitUntil(lambda: not deck.complete, timeout=PATIENCE_MILLISECONDS)
+    sounding.features["tradeoff"].along.pace.setInterval(STAYS)
+    go(sounding, front[0].key)
+    action.trigger()
+    qtbot.waitUntil(lambda: bool(deck.row), timeout=PATIENCE_MILLISECONDS)
+    QTest.keyClick(panel.plot, Qt.Key.Key_Right)
+    assert deck.loop is not None
+    action.trigger()
+    assert deck.loop is None
+
+
+@pytest.mark.slow
 def test_where_a_difference_begins_is_marked_while_the_front_is_played(
     sounding: MainWindow,
     null_sink: NullSink,  # noqa: F811
@@ -359,6 +417,7 @@ def test_where_a_difference_begins_is_marked_while_the_front_is_played(
     assert panel.foot.mark_button.isHidden()
     action.trigger()
     assert "Play the front first" in sounding.notices.banner.text and not along.crossings
+    along.pace.setInterval(STAYS)
     sounding.action["front_play"].trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
     assert panel.foot.mark_button.isVisibleTo(panel)
@@ -416,6 +475,7 @@ def test_what_has_not_said_the_sentence_is_made_ahead(
     other = next(one for one in front if one is not lacking)
     go(window, other.key)
     panel.details.sentence.activated.emit([one.spoken for one in other.sounds].index(sentence.spoken))
+    window.features["tradeoff"].along.pace.setInterval(STAYS)
     window.action["front_play"].trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front) - 1, timeout=PATIENCE_MILLISECONDS)
     assert "1 setting on the front still to say it, the nearest first" in panel.foot.remarks
@@ -495,7 +555,7 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding:
     action.trigger()
     qtbot.waitUntil(lambda: not listen.player.busy, timeout=PATIENCE_MILLISECONDS)
     assert not sounding.features["player"].sounds(take), "a second time falls silent"
-    qtbot.waitUntil(lambda: panel.details.hear_button.text() == "H&ear", timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.details.hear_button.text() == "Hear", timeout=PATIENCE_MILLISECONDS)
     listen.deck.set_loop((0.0, 0.3))  # It plays on until something else is wanted.
     listen.deck.hear_from("A", 0.0)
     qtbot.waitUntil(lambda: listen.player.playing, timeout=PATIENCE_MILLISECONDS)

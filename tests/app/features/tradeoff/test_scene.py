@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +21,6 @@ from app.features.tradeoff.model.points import (
     Scores,
     Sound,
     brief,
-    in_order,
     published_points,
     study_points,
     take_points,
@@ -36,6 +37,7 @@ from app.features.tradeoff.model.words import (
     tip,
 )
 from app.features.tradeoff.styles import PointStyles, described
+from app.features.tradeoff.table import table
 from app.listening.stimuli import setting_key
 from app.shell.colours import LIGHT
 from engine.figures.scales import Scale, tick_text
@@ -45,11 +47,12 @@ from engine.measure.evaluation.judges import Verdict
 from engine.setting.knobs import Values
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Measurements, Metrics
+from engine.setting.take import Measurements, Metrics, repeated
 from engine.studies.published import published
 from engine.studies.results import read
 from engine.studies.store import Store
 from engine.studies.tasks import MeasureReference, ReferenceMeasured
+from engine.techniques.marks import in_order
 from tests.app.features.tradeoff.many_points import many
 from tests.engine.studies.small import finished, study
 
@@ -254,6 +257,32 @@ def test_sections_of_a_scale_stay_within_it(logarithmic: bool) -> None:
     assert nearest.low < nearest.high and len(nearest.ticks(5)) >= 2
 
 
+def test_a_take_timed_again_has_an_interval() -> None:
+    one = repeated(
+        summary("fast", FAST, 9.0, 0.2), [Measurements(seconds, 2.0) for seconds in (2.0, 2.2, 2.1, 8.0, 2.4)]
+    )
+    (made,) = take_points([one], Scores())
+    figure = made.figures["real_time_factor"]
+    assert (figure.value, figure.n, figure.spreads) == (1.1, 5, True)
+    assert 1.0 <= figure.low < 1.1 < figure.high <= 4.0
+    assert not made.figures["ops_ratio"].spreads
+
+
+def test_points_whose_times_other_processes_changed_have_a_ring_on_axes_of_time() -> None:
+    measured = Measurements(2.0, 2.0, 1.0, cpu_seconds=1.0, other_seconds=1.0, cores=2)
+    takes = [summary("plain", PLAIN, 4.0), replace(summary("busy", FAST, 1.0, 0.2), measurements=measured)]
+    points = [*take_points(takes, Scores()), point("study", 2.0, 0.1, busy=3)]
+    found = shown(points)
+    ringed = [found.points[place].key for place in described(found, PointStyles(("ditreducio",), LIGHT)).doubtful]
+    assert sorted(ringed) == ["busy", "study"]
+    place = next(place for place, one in enumerate(found.points) if one.key == "study")
+    assert "During 3 of 4 takes other processes took more than 10 %" in tip(found.points[place], found)
+    rows = list(csv.DictReader(io.StringIO(table(found))))
+    assert {one["title"]: one["busy_takes"] for one in rows}["study"] == "3"
+    operations = shown(points, x="cpu_time_factor")
+    assert described(operations, PointStyles(("ditreducio",), LIGHT)).doubtful == ()
+
+
 # --- What is shown ----------------------------------------------------------------------------------------------------
 def test_the_front_follows_the_directions_of_its_axes() -> None:
     points = [point("a", 1.0, 3.0), point("b", 2.0, 1.0), point("c", 3.0, 2.0), point("d", 1.0, 4.0)]
@@ -290,7 +319,7 @@ def test_knobs_with_several_values_are_axes_and_settings_that_differ_in_one_are_
     found = shown(points, x="knob:ditreducio.threshold")
     assert found.x[:, 0].tolist() == [0.3, 0.1, 0.2, 0.3] and not found.walk
     assert found.missing == (("the setting has no DiTReducio: threshold δ", 1),)
-    drawn = described(found, PointStyles(("ditreducio",), LIGHT))
+    drawn = described(found, PointStyles(LIGHT))
     assert drawn.strands == ((1, 2, 0),), "in the order of the values; not with those of other steps"
     assert "DiTReducio: threshold δ: 0.3" in tip(found.points[0], found).replace("<br>", "\n")
     assert "threshold" not in figures_html(found.points[0], found.options, LIGHT).casefold()
@@ -427,7 +456,7 @@ def test_a_second_study_is_drawn_as_ghosts_beneath_the_first() -> None:
         ("old fast", "fast"),
     ]
     assert "2 ghosts" in counts(found) and "a ghost" in plain(found.points[0], found)
-    drawn = described(found, PointStyles(("ditreducio",), LIGHT))
+    drawn = described(found, PointStyles(LIGHT))
     assert drawn.glyphs[1].colours != drawn.glyphs[titles.index("fast")].colours
     assert found.ghost_front in drawn.strands and set(found.shifts) <= set(drawn.strands)
     both = shown([*before, *now], Filter(ghosts="Old"))

@@ -44,7 +44,7 @@ def test_points_over_the_logarithm_of_the_step(curves: TrainingCurves, qtbot: Qt
     assert list(curves.loss.curves[1].getData()[1]) == pytest.approx([1, 0.55, 0.37])
     assert list(curves.validation.curves[0].getData()[0]) == pytest.approx([0, math.log10(100)])
     assert list(curves.validation.curves[1].getData()[1]) == pytest.approx([1, 0.25])
-    assert "75%" in curves._legend.text()
+    assert "75 %" in curves._legend.text()
 
 
 def test_a_resumed_run_takes_the_place_of_what_it_repeats(curves: TrainingCurves) -> None:

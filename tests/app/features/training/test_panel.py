@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from app.features.decoding.training import TRAINING as DRAFT
@@ -91,17 +91,46 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     assert not panel.manifest.isEnabled()
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
     assert panel.progress.value() == 250
-    assert "Step 7: 25%, 30 s left" in panel.progress.text()
+    assert "Step 7: 25 %, 30 s left" in panel.progress.text()
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
-    assert "40%" in panel.state
+    assert "40 %" in panel.state
     assert (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
-    summary = "One branch has learned 90% of the guidance."
+    summary = "One branch has learned 90 % of the guidance."
     panel.show_result(Trained("w.safetensors", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
     panel.end()
-    assert "90%" in panel.state
+    assert "90 %" in panel.state
     assert "w.safetensors" in panel.state
     assert not panel.cancel_button.isEnabled()
     assert panel.manifest.isEnabled()
+
+
+def test_while_it_prepares_nothing_invites_to_start_and_no_control_moves(panel: TrainingPanel, qtbot: QtBot) -> None:
+    panel.resize(900, 720)
+    panel.set_estimate("About seven minutes.")
+    panel.manifest.setText("speech.csv")
+    controls = panel.manifest, panel.minutes, panel.start_button, panel.cancel_button, panel.half
+
+    def places() -> list[tuple[int, int]]:
+        QCoreApplication.sendPostedEvents()
+        return [(one.mapTo(panel, QPoint(0, 0)).x(), one.mapTo(panel, QPoint(0, 0)).y()) for one in controls]
+
+    assert "No training yet" in panel.pages.invitation.text()
+    assert panel.pages.empty.buttons[0].isVisible()
+    before = places()
+    panel.begin(resume=False)
+    panel.show_preparing(3, 12, 60.0, "Speaking sentence 4 of 12")
+    assert panel.pages.is_empty and panel.pages.empty.filling
+    assert "No training yet" not in panel.pages.invitation.text()
+    assert "sentence 4 of 12" in panel.pages.invitation.text()
+    assert not panel.pages.empty.buttons[0].isVisible()
+    assert panel.estimate.text() == "", "the progress says what is left"
+    assert "60 s left" in panel.progress.text() or "minute" in panel.progress.text()
+    assert places() == before
+    panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {"learnt": 0.4, "gap": 0.6}))
+    assert places() == before
+    panel.end("Cancelled.")
+    assert places() == before
+    assert panel.estimate.text() == "About seven minutes."
 
 
 def test_why_it_failed_stays_to_be_read(panel: TrainingPanel) -> None:

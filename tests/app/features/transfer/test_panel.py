@@ -73,11 +73,26 @@ def test_a_table_that_serves_all_is_praised_and_nothing_is_advised(panel: Transf
     assert "transfers well" in panel.verdict.text()
     assert not panel.advised_button.isVisibleTo(panel)
     assert panel.table.rowCount() == 3
-    assert [panel.table.item(0, column).text() for column in range(6)] == ["own", "ann", "100", "0.1500", "0.100", "0%"]
+    assert [panel.table.item(0, column).text() for column in range(6)] == [
+        "own",
+        "ann",
+        "100",
+        "0.1500",
+        "0.100",
+        "0 %",
+    ]
     panel.set_table("table")
     assert panel.table.rowCount() == 3
     panel.set_table("another table")
     assert panel.table.rowCount() == 0
+
+
+def test_only_what_transfers_well_is_shown_in_green(panel: TransferPanel) -> None:
+    panel.show_report(report(0.1))
+    assert panel.verdict.property("look") == "good"
+    rows = tuple(measured("Two.", voice, 0.1, 0.78) for voice in ("ann", "ben"))
+    panel.show_report(TransferReport("table", 0.1, "mae", (measured("One.", "ann", 0.1, 0.75),), rows))
+    assert panel.verdict.property("look") == "warning"
 
 
 def test_what_is_served_worse_is_advised_to_calibrate_on(panel: TransferPanel, qtbot: QtBot) -> None:

@@ -17,8 +17,8 @@ def test_verdict_names_target_limit_or_neither() -> None:
     assert at_limit.stands
     assert verdict(ratio(1.2), None) == "1.20× reaches the target of 1.15×."
     assert verdict(ratio(1.06), at_limit) == (
-        "1.06× is below the target of 1.15×, but ours stands at this processor's limit. Ours spends 84% of its time in "
-        "products and attention, at 95 GFLOP/s of the 118 GFLOP/s that this processor reached at best."
+        "1.06× is below the target of 1.15×, but ours stands at this processor's limit. Ours spends 84 % of its time "
+        "in products and attention, at 95 GFLOP/s of the 118 GFLOP/s that this processor reached at best."
     )
     assert "not explained by this processor's limit" in verdict(ratio(1.06), None)
 

@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_said(reader: NaturalReader) -> None:
         reader.pieces(SENTENCE, speed=0.0)
     _, notes = reader.pieces("The zorblax is here 🙂.")
     assert notes == (
-        "Left out, because the model has no sound for it: 🙂 (slightly smiling face).",
+        "Skipped unsupported characters: 🙂 (slightly smiling face).",
         "Read by rule, not in the lexicon: zorblax.",
     )
 

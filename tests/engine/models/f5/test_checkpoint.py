@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from torch import Tensor
 from engine.errors import CheckpointError
 from engine.models.f5 import checkpoint
 from engine.models.f5.checkpoint import (
+    SeveralCheckpoints,
     VariantUnknown,
     expected_shapes,
     find_checkpoint,
@@ -249,5 +251,97 @@ def test_finding_the_file_in_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a.safetensors").touch()
     assert find_checkpoint(tmp_path).name == "a.safetensors"
     (tmp_path / "c.safetensors").touch()
-    with pytest.raises(CheckpointError, match=r"several checkpoints \(a\.safetensors, c\.safetensors\)"):
+    os.utime(tmp_path / "a.safetensors", (1, 1))
+    with pytest.raises(CheckpointError, match=r"several checkpoints \(c\.safetensors, a\.safetensors\)"):
         find_checkpoint(tmp_path)
+
+
+def test_checkpoints_of_a_training_come_newest_first(tmp_path: Path) -> None:
+    names = ["model_5000.pt", "pretrained_model_1250000.safetensors", "model_last.pt", "model_20000.pt", "other.ckpt"]
+    for name in names[:2]:
+        (tmp_path / name).touch()
+    assert find_checkpoint(tmp_path).name == "model_5000.pt", "and not what it started from"
+    for name in names[2:]:
+        (tmp_path / name).touch()
+    with pytest.raises(SeveralCheckpoints) as caught:
+        find_checkpoint(tmp_path)
+    expected = ["model_last.pt", "model_20000.pt", "model_5000.pt", "other.ckpt"]
+    assert [Path(one).name for one in caught.value.files] == expected
+    assert pickle.loads(pickle.dumps(caught.value)).files == caught.value.files
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt"])
+@pytest.mark.parametrize(
+    ("before", "within"),
+    [
+        ("", "transformer."),
+        ("module.", "transformer."),
+        ("_orig_mod.", "transformer."),
+        ("", "transformer._orig_mod."),
+        ("module._orig_mod.", "transformer."),
+        ("ema_model.", "transformer._orig_mod."),
+        ("ema_model.module.", "transformer."),
+        ("ema_model._orig_mod.module.", "transformer.module."),
+        ("model.", "transformer."),
+    ],
+)
+@pytest.mark.parametrize("wrapper", ["", "ema_model_state_dict", "model_state_dict", "state_dict"])
+def test_names_that_a_training_has_wrapped_are_those_of_the_release(
+    tmp_path: Path, tiny_variants: None, suffix: str, before: str, within: str, wrapper: str
+) -> None:
+    plain = weights_of(TINY)
+    weights = {f"{before}{within}{name.removeprefix('transformer.')}": value for name, value in plain.items()}
+    if before.startswith("ema_model."):
+        weights |= {"initted": torch.tensor(True), "step": torch.tensor(7)}
+        weights |= {f"online_model.{name}": value + 1 for name, value in plain.items()}
+    folder = tmp_path / "F5TTS_v1_Base"
+    folder.mkdir()
+    torch.save({wrapper: weights, "update": 5} if wrapper else weights, folder / f"model_last{suffix}")
+    found = read_f5_checkpoint(folder)
+    assert {f"transformer.{name}" for name in found.weights} == set(plain)
+    assert all(torch.equal(value, plain[f"transformer.{name}"]) for name, value in found.weights.items())
+    found.build()
+
+
+def test_two_names_of_one_weight_are_refused(tmp_path: Path, tiny_variants: None) -> None:
+    plain = weights_of(TINY)
+    torch.save(plain | {"module.transformer.proj_out.bias": torch.zeros(100)}, tmp_path / "a.pt")
+    with pytest.raises(CheckpointError, match=r"holds the weight 'transformer\.proj_out\.bias' twice"):
+        read_f5_checkpoint(tmp_path / "a.pt", "F5TTS_v1_Base")
+
+
+class Danger:
+    def __reduce__(self) -> tuple:
+        return os.system, ("touch /tmp/paretone-was-here",)
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".ckpt"])
+def test_nothing_in_a_checkpoint_is_executed(tmp_path: Path, suffix: str) -> None:
+    torch.save({"transformer.x": torch.zeros(1), "args": Danger()}, tmp_path / f"a{suffix}")
+    with pytest.raises(CheckpointError, match="was refused: it holds code"):
+        read_f5_checkpoint(tmp_path)
+    assert not Path("/tmp/paretone-was-here").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "base_model.model.transformer.transformer_blocks.0.attn.to_q.lora_A.weight",
+        "transformer.transformer_blocks.0.attn.to_q.lora_B.default.weight",
+        "transformer_blocks.0.attn.to_q.lora_down.weight",
+        "lora_unet_blocks_0_attn.lora_up.weight",
+    ],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_lora_says_how_to_merge_it(tmp_path: Path, name: str, wrapped: bool) -> None:
+    weights = {name: torch.zeros(4, 4)}
+    torch.save({"model_state_dict": weights} if wrapped else weights, tmp_path / "a.pt")
+    with pytest.raises(CheckpointError, match=r"is a LoRA, .* merge it first\. With PEFT: .*merge_and_unload\(\)"):
+        read_f5_checkpoint(tmp_path)
+    (tmp_path / "a.pt").unlink()
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="merge it first"):
+        read_f5_checkpoint(tmp_path)
+    save_file(weights, tmp_path / "adapter_model.safetensors")
+    with pytest.raises(CheckpointError, match="merge it first"):
+        read_f5_checkpoint(tmp_path)

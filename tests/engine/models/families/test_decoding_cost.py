@@ -48,5 +48,6 @@ def test_operations_are_those_of_the_passes(tmp_path: Path, seed: int) -> None:
     assert {cycle.outcome for cycle in cycles} >= {"resampled", "bonus"}
     spent = spent_operations(target, draft, prompt, cycles, shorter.embedded.shape[1])
     assert spent == pytest.approx(sum(counted), rel=1e-9)
-    whole = target.transformer.operations(prompt + tokens - 1) + 2 * tokens * target.head.numel()
+    # The stop is given as well.
+    whole = target.transformer.operations(prompt + tokens) + 2 * (tokens + 1) * target.head.numel()
     assert plain_operations(target, prompt, cycles) == pytest.approx(whole, rel=1e-9)

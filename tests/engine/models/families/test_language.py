@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.audio.cross_fade import faded_after
 from engine.errors import Cancelled, DeviceError, PlainError, SettingError
 from engine.models.base import Piece, StepReport, Synthesis, flow_model, run_to_completion
 from engine.models.catalogue import voice
@@ -83,7 +84,7 @@ def test_streamed_audio_is_that_of_all_tokens_at_once(model: LmMiniSpeech) -> No
     synthesis = spoken(model, setting())
     prompt = model._front_end.prompt(voice("", "lm-mini"))
     at_once = model._decoder(prompt, 0, Values()).whole(synthesis.trace.decoding.tokens)
-    assert_same_sound(synthesis.samples, at_once.samples)
+    assert_same_sound(synthesis.samples, faded_after(at_once.samples, script_of(model, setting()).passages[0].end))
 
 
 def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
@@ -99,7 +100,7 @@ def test_progress_counts_tokens_of_the_whole_text(model: LmMiniSpeech, monkeypat
     monkeypatch.setattr("engine.models.families.token_progress.REPORT_SECONDS", 0.0)
     observer = Follower()
     tokens = spoken(model, setting(), LONG, observer).measurements.tokens
-    assert [report.tokens for report in observer.reports] == list(range(1, tokens + 1))
+    assert list(dict.fromkeys(report.tokens for report in observer.reports)) == list(range(1, tokens + 1))
     done = [report.steps_done for report in observer.reports]
     assert done == sorted(done)
     assert done[-1] == observer.reports[-1].steps_in_all
@@ -114,7 +115,9 @@ def test_cancelled_before_the_next_token(model: LmMiniSpeech, chosen: Setting) -
     assert observer.checks == 40
 
 
-def test_speech_that_does_not_end_is_kept_and_said(model: LmMiniSpeech) -> None:
+def test_speech_that_does_not_end_is_kept_and_said(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = LmMiniSpeech._request
+    monkeypatch.setattr(LmMiniSpeech, "_request", lambda *given: replace(ask(*given), length=None))
     synthesis = spoken(model, setting(seed=3))
     trace = synthesis.trace.decoding
     assert trace.run_away == (True,)

@@ -174,7 +174,7 @@ def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
 def test_a_device_without_graphs_is_refused():
     model = load_model("f5-mini", device="cpu")
     setting = Setting("f5-mini").with_technique(graphs())
-    assert "CUDA graphs need an NVIDIA graphics card" in (problem(model.info, setting) or "")
+    assert "CUDA graphs need an NVIDIA GPU" in (problem(model.info, setting) or "")
 
 
 @pytest.mark.parametrize("name", ["ditreducio", "error_curve", "first_block", "dual_block_cache"])

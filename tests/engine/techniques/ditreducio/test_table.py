@@ -73,6 +73,20 @@ def test_a_changed_table_differs_in_one_cell_and_says_that_it_was_edited_once(ta
     assert StrategyTable(compatibility(), ROWS).changed(0, 1, T).origin == "edited by hand"
 
 
+def test_a_table_edited_back_to_what_it_was_is_not_edited() -> None:
+    table = StrategyTable(compatibility(), ROWS, origin="calibrated at threshold 0.1")
+    edited, before = table, ROWS[0][1]
+    for action in [one for one in SkipAction if one is not before] * 3:
+        edited = edited.changed(0, 1, action)
+        assert edited.by_hand and edited.fingerprint != table.fingerprint
+        edited = edited.changed(0, 1, before)
+        assert edited is table and not edited.by_hand
+    twice = table.changed(0, 1, T if before is not T else B).changed(1, 1, T if ROWS[1][1] is not T else B)
+    assert twice.changed(0, 1, before).by_hand and twice.changed(0, 1, before).changed(1, 1, ROWS[1][1]) is table
+    read = StrategyTable.from_json(json.loads(json.dumps(twice.to_json())))
+    assert read == twice and read.edited is None
+
+
 def test_the_first_step_cannot_be_changed_to_a_skip(table: StrategyTable) -> None:
     with pytest.raises(ProfileError, match="layer 2 at step 1"):
         table.changed(1, 0, T)

@@ -150,7 +150,24 @@ def report(
 def test_equal_figures_need_no_other_calibration() -> None:
     found = report(row("a", 0.21, 0.1), row("b", 0.24, 0.15))
     assert not found.advised
-    assert "transfers well" in found.verdict
+    assert found.well and "transfers well" in found.verdict
+
+
+def test_sentences_that_scatter_around_the_limit_leave_it_undecided() -> None:
+    found = report(row("a", 0.1, 0.1), row("a", 0.24, 0.1), row("a", 0.3, 0.1), row("a", 0.24, 0.1))
+    assert not found.advised and not found.well
+    assert "undecided by the log-mel distance" in found.verdict and "more sentences would decide" in found.verdict
+
+
+def test_one_sentence_proves_nothing() -> None:
+    found = report(row("a", 0.2, 0.1))
+    assert not found.well and "undecided" in found.verdict
+
+
+def test_skips_beyond_their_bounds_are_not_praised_for_being_so_on_all_text() -> None:
+    found = report(*[row("a", 0.2, 0.78)] * 3, calibrated=(row("a", 0.2, 0.75),))
+    assert not found.advised and not found.well
+    assert "transfers well" not in found.verdict and "most skips are beyond their bounds" in found.verdict
 
 
 @pytest.mark.parametrize(

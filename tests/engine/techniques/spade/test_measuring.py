@@ -100,3 +100,6 @@ def test_the_command_keeps_the_record_where_the_engine_looks(
     assert Path(data["path"]).name == FILE
     assert record is not None and list(record.retained(2)) == data["retained"]
     assert model.info.layer_order == record.order
+    # Half of the three layers, where no number is given.
+    assert cli.main(["measure-layers", "--folder", str(root), "--sentences", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["retained"] == list(record.retained(1))

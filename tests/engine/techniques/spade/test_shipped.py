@@ -32,7 +32,7 @@ def test_every_stage_is_offered_and_speaks(model: LmMiniSpeech, recovery: str) -
     cycles = [cycle for _, decoding in model.decodings(TEXT, voice("", "lm-mini"), chosen) for cycle in decoding]
     tokens = [token for cycle in cycles for token in cycle.tokens]
     assert 1 < len(tokens) / model.info.token_rate < 5
-    if recovery != spade.NONE:  # Pruned only, speech seldom ends by itself.
+    if recovery != spade.NONE:  # Pruned, speech seldom ends by itself.
         assert cycles[-1].stopped
 
 

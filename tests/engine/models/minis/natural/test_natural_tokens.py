@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from engine.audio.cross_fade import faded_after
 from engine.errors import CheckpointError, TextError
 from engine.front_end.frame_phones import labels
 from engine.front_end.natural.phones import PHONES
@@ -110,7 +111,8 @@ def test_a_masked_take_lasts_as_long_as_its_phones(omni: OmniMiniSpeech, anna: V
     take = spoken(omni, setting(omni, seed=3), anna)
     (piece,), _ = NaturalReader().pieces(TEXT, speed=2.0, seed=3)
     (passage,) = take.trace.demasking.passages
-    assert passage.codes.shape == (CODEBOOKS, -(-piece.latent_frames // 4))
+    # Whole tokens, as in the speech that the network learnt from.
+    assert passage.codes.shape == (CODEBOOKS, piece.latent_frames // 4)
     assert len(take.samples) == passage.codes.shape[1] * 4 * HOP
     assert np.isfinite(take.samples).all()
     assert take.trace.mel.shape == (len(take.samples) // 256 + 1, 100)
@@ -134,7 +136,8 @@ def prepared(lm: LmMiniSpeech, speaker: Voice, seed: int = 0):
 
 
 def test_what_comes_in_pieces_is_what_is_made_at_once(model: Speech, anna: Voice):
-    pieces, take = pieces_of(model, setting(model), anna, "Good morning, everybody.")
+    text = "Good morning, everybody."
+    pieces, take = pieces_of(model, setting(model), anna, text)
     assert np.array_equal(np.concatenate([one.samples for one in pieces]), take.samples)
     prompt = model._front_end.prompt(anna)
     if isinstance(model, LmMiniSpeech):
@@ -143,8 +146,14 @@ def test_what_comes_in_pieces_is_what_is_made_at_once(model: Speech, anna: Voice
         assert len(pieces) > 1
     else:
         whole = model._decoder(prompt, Values()).whole(torch.from_numpy(take.trace.demasking.passages[0].codes).long())
-    assert_same_sound(take.samples, whole.samples)
+    assert_same_sound(take.samples, faded_after(whole.samples, end_of(model, setting(model), anna, text)))
     assert np.abs(take.samples).max() > 0.01
+
+
+def end_of(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> int:
+    """Sample at which the last sound of ``text`` is over."""
+    _, passages = model._prepare(text, speaker, chosen.options, lambda: None, chosen.seed)
+    return passages.passages[0].end
 
 
 @pytest.mark.parametrize("sizes", [(30,), (11, 1, 18), (1,) * 12])
@@ -217,12 +226,15 @@ def test_long_texts_are_passages_and_sentences_can_be(lm: LmMiniSpeech, omni: Om
 
 def test_blocks_are_heard_before_the_canvas_is_full(omni: OmniMiniSpeech, anna: Voice):
     blocks = setting(omni, speed=1.0).with_technique(UsedTechnique("blockwise", Values()))
-    pieces, take = pieces_of(omni, blocks, anna, "The juice of lemons makes fine punch.")
+    text = "The juice of lemons makes fine punch."
+    pieces, take = pieces_of(omni, blocks, anna, text)
     (passage,) = take.trace.demasking.passages
     assert len(passage.blocks) > 1 and len(pieces) > 1
     prompt = omni._front_end.prompt(anna)
     whole = omni._decoder(prompt, Values()).whole(torch.from_numpy(passage.codes).long())
-    assert_same_sound(np.concatenate([one.samples for one in pieces]), whole.samples)
+    assert_same_sound(
+        np.concatenate([one.samples for one in pieces]), faded_after(whole.samples, end_of(omni, blocks, anna, text))
+    )
     assert take.measurements.first_audio_seconds < take.measurements.seconds
 
 
@@ -231,7 +243,7 @@ def test_an_unfinished_canvas_is_heard(omni: OmniMiniSpeech, anna: Voice):
     (passage,) = take.trace.demasking.passages
     heard = [omni.decode_partial(passage, step, anna, setting(omni), lambda: None) for step in range(passage.steps)]
     assert {len(one) for one in heard} == {len(take.samples)}
-    assert_same_sound(heard[-1], take.samples)
+    assert_same_sound(faded_after(heard[-1], end_of(omni, setting(omni), anna)), take.samples)
     assert np.abs(heard[0] - take.samples).max() > 1e-3
 
 

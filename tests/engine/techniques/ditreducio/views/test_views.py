@@ -230,7 +230,7 @@ def test_latencies_are_compared_within_rounds(model: F5Speech) -> None:
     assert bars.groups == ("baseline", "δ = 0.15", "δ = 0.3")
     for one in bars.series:
         assert all(low <= value <= high for low, value, high in zip(one.low, one.values, one.high, strict=True))
-        assert one.notes[0] == "100% of the baseline, paired"
+        assert one.notes[0] == "100 % of the baseline, paired"
     latencies = {"baseline": {"m": [1.0, 2.0, 4.0]}, "t": {"m": [0.5, 1.5, 1.0]}}
     assert share(latencies, "t", "m") == 0.5
 

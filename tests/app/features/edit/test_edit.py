@@ -1,0 +1,254 @@
+"""The Edit menu in the real window: undo wherever the focus is, copying, finding, preferences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.features.edit.finding import Entry, FindDialog, search
+from app.features.edit.undo_keys import keeps
+from app.shell.theme import Scheme
+from app.shell.window import MainWindow
+from app.widgets.boxes import DoubleSpinBox, SpinBox
+from tests.app.features.tradeoff.using import POINTS
+
+KEY, CONTROL, SHIFT = Qt.Key, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+
+
+def focus(widget: QWidget, qtbot: QtBot) -> None:
+    widget.window().activateWindow()
+    qtbot.waitUntil(widget.window().isActiveWindow)
+    widget.setFocus()
+    qtbot.waitUntil(widget.hasFocus)
+
+
+def setup_of(window: MainWindow):
+    window.workspaces.go_to("setup")
+    return window.panels["setup"]
+
+
+# --- Undo -------------------------------------------------------------------------------------------------------------
+def test_ctrl_z_in_a_spin_box_undoes_what_was_taken_over(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    panel, state = setup_of(borrowed_window), borrowed_window.state
+    before = state.selection.seed
+    focus(panel.seed, qtbot)
+    panel.seed.selectAll()
+    QTest.keyClicks(panel.seed, "7")
+    QTest.keyClick(panel.seed, KEY.Key_Return)
+    assert state.selection.seed == 7 and borrowed_window.action.undo.text() == "&Undo: set seed 7"
+    QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL)
+    assert state.selection.seed == before == panel.seed.value()
+    QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL | SHIFT)
+    assert state.selection.seed == 7 == panel.seed.value()
+
+
+def test_what_is_being_typed_in_a_spin_box_is_undone_first(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    panel, state = setup_of(borrowed_window), borrowed_window.state
+    state.editing.set_seed(5)
+    focus(panel.seed, qtbot)
+    panel.seed.selectAll()
+    QTest.keyClicks(panel.seed, "7")
+    QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL)
+    assert state.selection.seed == 5 and panel.seed.text() == "5", "not yet taken over"
+    QTest.keyClick(panel.seed, KEY.Key_Z, CONTROL)
+    assert state.selection.seed != 5
+
+
+def test_undo_from_the_menu_undoes_what_is_being_typed(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    panel, state = setup_of(borrowed_window), borrowed_window.state
+    seed, locked = state.selection.seed, state.selection.seed_locked
+    state.editing.set_seed_locked(not locked)
+    focus(panel.seed, qtbot)
+    panel.seed.selectAll()
+    QTest.keyClicks(panel.seed, "7")
+    borrowed_window.action.undo.trigger()
+    assert state.selection.seed == seed == panel.seed.value()
+    assert state.selection.seed_locked is not locked, "that is the entry before"
+
+
+def test_a_text_undoes_typing_and_then_the_window_its_last_entry(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    panel, state = setup_of(borrowed_window), borrowed_window.state
+    state.editing.set_seed(5)
+    focus(panel.text, qtbot)
+    assert not keeps(panel.text)
+    before = panel.text.toPlainText()
+    QTest.keyClicks(panel.text, "x")
+    assert panel.text.toPlainText() != before and keeps(panel.text)
+    QTest.keyClick(panel.text, KEY.Key_Z, CONTROL)
+    assert panel.text.toPlainText() == before and state.selection.seed == 5
+    QTest.keyClick(panel.text, KEY.Key_Z, CONTROL)
+    assert state.selection.seed != 5
+
+
+def test_ctrl_z_in_a_choice_is_the_windows(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    panel, state = setup_of(borrowed_window), borrowed_window.state
+    state.editing.set_seed(5)
+    focus(panel.voice, qtbot)
+    QTest.keyClick(panel.voice, KEY.Key_Z, CONTROL)
+    assert state.selection.seed != 5
+
+
+def test_fields_keep_their_keys_only_while_they_have_something_to_undo(qtbot: QtBot) -> None:
+    line, text, whole, number = QLineEdit("a"), QPlainTextEdit("a"), SpinBox(), DoubleSpinBox()
+    number.setSuffix(" s")
+    for one in (line, text, whole, number):
+        qtbot.addWidget(one)
+        assert not keeps(one) and not keeps(one, redoes=True)
+        one.show()
+        one.selectAll()
+        QTest.keyClicks(one, "1")
+        assert keeps(one), one
+    for box in (whole, number):
+        box.interpretText()
+        assert not keeps(box), "taken over"
+        box.setSpecialValueText("none")
+        box.setValue(0)
+        assert not keeps(box)
+    line.setReadOnly(True)
+    text.setReadOnly(True)
+    assert not keeps(line) and not keeps(text)
+
+
+def test_nothing_to_undo_says_so(borrowed_window: MainWindow) -> None:
+    while borrowed_window.action.undo.isEnabled():
+        borrowed_window.action.undo.trigger()
+    QTest.keyClick(borrowed_window, KEY.Key_Z, CONTROL)
+    assert borrowed_window.status.text == "Nothing to undo."
+
+
+# --- Copying ----------------------------------------------------------------------------------------------------------
+def test_figures_of_a_table_or_a_plot_are_copied_with_their_titles(window: MainWindow, qtbot: QtBot) -> None:
+    make_take(window, qtbot)
+    window.workspaces.go_to("takes")
+    takes = window.panels["takes"]
+    takes.table.clearSelection()
+    focus(takes.table, qtbot)
+    QTest.keyClick(takes.table, KEY.Key_C, CONTROL | SHIFT)
+    head, *rows = (line.split("\t") for line in QApplication.clipboard().text().splitlines())
+    assert {"Model", "RTF"} <= set(head) and len(rows) == takes.table.model().rowCount()
+    assert {len(row) for row in rows} == {len(head)}
+    assert window.status.text.startswith(f"Copied Takes: {len(rows)} row")
+
+    window.workspaces.go_to("tradeoff")
+    tradeoff = window.panels["tradeoff"]
+    tradeoff.show_points(POINTS)
+    focus(tradeoff.filter_line.search, qtbot)
+    window.action["copy_figures"].trigger()
+    assert QApplication.clipboard().text() == tradeoff.plot.as_text(), "the panel's plot"
+
+
+def test_where_there_are_no_figures_it_says_so(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    focus(setup_of(borrowed_window).seed, qtbot)
+    borrowed_window.action["copy_figures"].trigger()
+    assert borrowed_window.notices.banner.text.startswith("There are no figures to copy here; click a plot")
+
+
+# --- Finding ----------------------------------------------------------------------------------------------------------
+def make_take(window: MainWindow, qtbot: QtBot) -> str:
+    with qtbot.waitSignal(window.jobs.ended, timeout=120_000):
+        window.action.baseline.trigger()
+    assert window.state.comparison.take_a is not None
+    return window.state.comparison.take_a.id
+
+
+def opened(window: MainWindow, qtbot: QtBot) -> FindDialog:
+    window.action["find"].trigger()
+    finder = window.features["edit"].finder
+    assert finder is not None
+    qtbot.waitUntil(finder.isVisible)
+    return finder
+
+
+def test_words_find_titles_before_all_else() -> None:
+    def entry(title: str, meaning: str = "") -> Entry:
+        return Entry(title, "Action", "", meaning, print)
+
+    load, unload, other = entry("Load model"), entry("Unload"), entry("Cancel", "stop a load")
+    assert search([other, unload, load], "load") == [load, unload, other]
+    assert search([other, load], "model LOAD") == [load] and search([load], "no such") == []
+    assert search([other, load], "") == [other, load]
+
+
+def test_an_action_is_found_by_its_words_and_done(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    focus(setup_of(borrowed_window).seed, qtbot)
+    finder = opened(borrowed_window, qtbot)
+    QTest.keyClicks(finder.search, "go to takes")
+    assert finder.chosen is not None and (finder.chosen.title, finder.chosen.kind) == ("Go to Takes", "Action")
+    QTest.keyClick(finder.search, KEY.Key_Return)
+    qtbot.waitUntil(lambda: borrowed_window.features["edit"].finder is None)
+    assert borrowed_window.panels["takes"].isVisible()
+
+
+def test_an_action_that_cannot_be_done_says_why(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    focus(setup_of(borrowed_window).seed, qtbot)
+    while borrowed_window.action.redo.isEnabled() or borrowed_window.action.undo.isEnabled():
+        borrowed_window.state.undo_stack.clear()
+    finder = opened(borrowed_window, qtbot)
+    QTest.keyClicks(finder.search, "undo")
+    assert finder.chosen is not None and finder.chosen.title == "Undo"
+    QTest.keyClick(finder.search, KEY.Key_Return)
+    assert finder.isVisible() and finder.meaning.text() == "Nothing to undo."
+    finder.search.setText("zzzz")
+    assert finder.chosen is None and "zzzz" in finder.meaning.text()
+    finder.reject()
+
+
+def test_a_take_is_found_and_shown_even_if_a_filter_hides_it(window: MainWindow, qtbot: QtBot) -> None:
+    take = make_take(window, qtbot)
+    takes = window.panels["takes"]
+    takes.search.setText("no take has this")
+    focus(setup_of(window).seed, qtbot)
+    finder = opened(window, qtbot)
+    QTest.keyClicks(finder.search, window.state.comparison.take_a.text.lower())
+    assert finder.chosen is not None and finder.chosen.kind == "Take"
+    QTest.keyClick(finder.search, KEY.Key_Return)
+    assert [one.id for one in takes.selected()] == [take] and takes.search.text() == ""
+
+
+def test_in_a_panel_with_a_search_field_it_goes_there_and_again_opens_the_list(
+    borrowed_window: MainWindow, qtbot: QtBot
+) -> None:
+    borrowed_window.workspaces.go_to("takes")
+    takes = borrowed_window.panels["takes"]
+    focus(takes.table, qtbot)
+    borrowed_window.action["find"].trigger()
+    assert takes.search.hasFocus() and borrowed_window.features["edit"].finder is None
+    opened(borrowed_window, qtbot).reject()
+
+
+def test_a_term_is_found_and_opens_the_glossary(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    entries = {(one.kind, one.title) for one in borrowed_window.features["edit"].entries()}
+    kinds = {kind for kind, _ in entries}
+    assert {"Action", "Model", "Term"} <= kinds
+    assert ("Action", "Preferences") in entries and any(title.startswith("RTF") for _, title in entries)
+
+
+# --- Preferences ------------------------------------------------------------------------------------------------------
+def test_preferences_hold_at_once(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    borrowed_window.action["preferences"].trigger()
+    dialog = borrowed_window.features["edit"].preferences
+    qtbot.waitUntil(dialog.isVisible)
+    theme = borrowed_window.theme
+    other = Scheme.DARK if theme.scheme is not Scheme.DARK else Scheme.LIGHT
+    kept = theme.scheme
+    dialog.scheme.setCurrentIndex(dialog.scheme.findData(other))
+    dialog.scheme.activated.emit(dialog.scheme.currentIndex())
+    assert theme.scheme is other
+    theme.apply(kept)
+    assert dialog.scheme.currentData() is kept, "follows the menu"
+    devices = [dialog.device.itemData(one) for one in range(dialog.device.count())]
+    assert devices[0] == "auto" and "cpu" in devices
+    with qtbot.waitSignal(borrowed_window.jobs.ended, timeout=120_000):
+        dialog.device.setCurrentIndex(devices.index("cpu"))
+        dialog.device.activated.emit(devices.index("cpu"))
+        assert not dialog.device.isEnabled() and "wait" in dialog.device.toolTip()
+    assert borrowed_window.state.selection.device_wanted == "cpu" and dialog.device.isEnabled()
+    assert Path(dialog.folder.text()) == borrowed_window.features["takes"].library.folder.parent
+    dialog.reject()
+    qtbot.waitUntil(lambda: borrowed_window.features["edit"].preferences is None)
+    borrowed_window.action.device_wanted.emit("auto")
+    qtbot.waitUntil(lambda: not borrowed_window.jobs.busy, timeout=120_000)

@@ -1,0 +1,88 @@
+"""In the real window: a cancelled text keeps what was finished, and takes are timed again."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.features.takes.table import COLUMNS
+from app.shell.window import MainWindow
+from app.state.jobs import Outcome
+from engine.session.events import Progress
+from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.holding import Posts
+from tests.app.shell.running import run
+
+TEXT = "One. Two. Three. Four. Five."
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """After a take, Setup knows what others cost."""
+    return ("takes",)
+
+
+def cancel(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
+    """Cancel the job at which the engine is held, and wait for its end."""
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        window.action.cancel.trigger()
+        posts.go_on()
+    assert blocker.args[1] is Outcome.CANCELLED
+
+
+def cells(window: MainWindow, title: str) -> list[str]:
+    model = window.panels["takes"].table.model()
+    column = next(index for index, one in enumerate(COLUMNS) if one.title == title)
+    return [model.index(row, column).data() for row in range(model.rowCount())]
+
+
+def test_a_cancelled_text_is_a_take_of_what_was_finished(
+    borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot
+) -> None:
+    window = borrowed_window
+    window.state.selection.set_text(TEXT)
+    run(window, window.action.baseline, qtbot)
+    whole = window.state.comparison.take_a
+    assert whole is not None and not whole.unfinished
+    shared_posts.hold_at(Progress, 3 * window.state.selection.options_in_force["steps"] + 1)
+    window.action.baseline.trigger()
+    qtbot.waitUntil(lambda: shared_posts.held, timeout=PATIENCE_MILLISECONDS)
+    cancel(window, shared_posts, qtbot)
+    assert cells(window, "Setting")[0].startswith("Cancelled after 3 of 5 passages: ")
+    assert window.state.comparison.take_a is whole, "A stays what can be compared"
+    (cut, kept) = window.features["takes"].library.summaries()
+    assert (cut.unfinished, kept.unfinished) == ("cancelled after 3 of 5 passages", "")
+    assert 0 < cut.seconds <= kept.seconds
+    panel = window.panels["takes"]
+    panel.table.selectRow(0)
+    panel.set_b()
+    assert window.state.comparison.headline().startswith("No speed-up is given: B was cancelled after 3 of 5")
+    window.state.comparison.set_b(None)
+
+
+def test_repeat_times_a_and_b_again_and_can_be_cancelled(
+    borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot
+) -> None:
+    window = borrowed_window
+    repeat = window.action["repeat"]
+    assert not repeat.isEnabled()
+    window.state.selection.set_text(TEXT)
+    run(window, window.action.baseline, qtbot)
+    assert repeat.isEnabled()
+    run(window, repeat, qtbot)
+    take = window.state.comparison.take_a
+    assert len(take.repeats) == 5
+    assert window.features["takes"].library.summary(take.id).repeats == take.repeats
+    assert cells(window, "RTF") == [f"{take.measurements.real_time_factor:.3f}"]
+    window.workspaces.bring_forward("meters")
+    qtbot.waitUntil(lambda: window.features["meters"].meters is not None, timeout=PATIENCE_MILLISECONDS)
+    meters = window.features["meters"].meters
+    assert "5 repeats" in meters._summaries["A"].text()
+    (button,) = [one for one in meters.findChildren(QPushButton) if one.text() == "Repeat ×5"]
+    shared_posts.hold_at(Progress, 3)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: shared_posts.held, timeout=PATIENCE_MILLISECONDS)
+    cancel(window, shared_posts, qtbot)
+    assert len(window.state.comparison.take_a.repeats) == 5, "no run of the cancelled ones was finished"

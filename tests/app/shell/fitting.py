@@ -1,0 +1,118 @@
+"""What of a window has no room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractScrollArea,
+    QApplication,
+    QCheckBox,
+    QPushButton,
+    QToolButton,
+    QWidget,
+)
+
+from app.features.listen.plots import READABLE, ComparisonPlots
+from app.features.listen.time_plot import TimePlot
+from app.shell.window import MainWindow
+from app.widgets.scrolled import Scrolled
+from app.widgets.shrinkable import Shrinkable
+
+PANELS = (Shrinkable, Scrolled)
+"""What holds whole panels, or columns of them."""
+
+
+def fill(window: MainWindow, wait: Callable[[], None]) -> None:
+    """Bring sound, a table, a few takes and a study into ``window``, as a user does; ``wait`` is called meanwhile."""
+
+    def idle() -> None:
+        while window.jobs.busy or not window.state.selection.ready:
+            wait()
+
+    idle()
+    for action in (window.action.baseline, window.action["calibrate"], window.action.accelerated):
+        action.trigger()
+        idle()
+    for seed in range(1, 5):
+        window.state.selection.set_seed(seed)
+        window.action.accelerated.trigger()
+        idle()
+    studies = window.workspaces.panels["studies"]
+    window.action["open_example"].trigger()
+    while studies.table.model() is None or not studies.table.model().rowCount():
+        wait()
+
+
+def faults(window: MainWindow) -> list[str]:
+    """What has no room in any panel of any workspace, one line each."""
+    found = []
+    for workspace in window.workspaces.there:
+        window.workspaces.switch(workspace)
+        for place, _ in window.workspaces.shown:
+            window.workspaces.go_to(place.name)
+            for _ in range(10):
+                QApplication.processEvents()
+            found += [f"{workspace.title}: {one}" for one in _of_window(window)]
+    return list(dict.fromkeys(found))
+
+
+def unreadable(window: MainWindow) -> list[str]:
+    """What of the takes is too low to be used: fewer than four rows of them, or spectrograms that say nothing."""
+    for name in ("takes", "listen"):
+        window.workspaces.go_to(name)
+    for _ in range(10):
+        QApplication.processEvents()
+    found, table = [], window.workspaces.panels["takes"].table
+    rows = table.viewport().height() / table.rowHeight(0)
+    if rows < 4:
+        found.append(f"{rows:.1f} rows of takes")
+    plots = window.workspaces.panels["listen"].findChild(ComparisonPlots)
+    found += [
+        f"{one.accessibleName()} has {one.height()} pixels"
+        for one in plots.findChildren(TimePlot)
+        if one.isVisible() and "spectrogram" in one.accessibleName() and one.height() < READABLE
+    ]
+    return found
+
+
+def _of_window(window: QWidget) -> Iterator[str]:
+    for one in window.findChildren(QWidget):
+        if not one.isVisible() or (one.visibleRegion().isEmpty() and not isinstance(one, QAbstractButton)):
+            continue
+        if isinstance(one, QAbstractButton) and _shows_text(one):
+            yield from _of_button(one)
+        elif _scrolls_sideways(one) and (isinstance(one, PANELS) or any(map(_scrolls_sideways, _around(one)))):
+            yield f"{type(one).__name__} “{one.accessibleName()}” scrolls sideways, and so may what is in it"
+
+
+def _of_button(button: QAbstractButton) -> Iterator[str]:
+    text = button.text().replace("&", "")
+    line = max(map(button.fontMetrics().horizontalAdvance, text.splitlines()))
+    needed = button.sizeHint().width() - 2 if isinstance(button, QCheckBox) else line + 4
+    if button.width() < needed:
+        yield f"“{text}” needs {needed} of {button.width()} pixels"
+    around = button.parentWidget()
+    if around is not None and not around.rect().contains(button.geometry()):
+        yield f"“{text}” is cut off by what it is in"
+    seen = button.visibleRegion().boundingRect()
+    if not seen.isEmpty() and seen.width() < button.width():
+        yield f"“{text}” is cut off at a side"
+
+
+def _shows_text(button: QAbstractButton) -> bool:
+    if isinstance(button, QToolButton) and not button.icon().isNull():
+        return button.toolButtonStyle() is not Qt.ToolButtonStyle.ToolButtonIconOnly and bool(button.text())
+    return isinstance(button, (QPushButton, QCheckBox, QToolButton)) and bool(button.text())
+
+
+def _scrolls_sideways(one: QWidget) -> bool:
+    return isinstance(one, QAbstractScrollArea) and one.isVisible() and one.horizontalScrollBar().isVisible()
+
+
+def _around(one: QWidget) -> Iterator[QWidget]:
+    while (around := one.parentWidget()) is not None:
+        yield around
+        one = around

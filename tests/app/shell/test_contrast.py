@@ -1,0 +1,537 @@
+"""Every kind of control can be read in every state, in both schemes: judged by its pixels (WCAG 2.2 AA).
+
+Text has a contrast of 4.5 : 1 to its ground, text of a disabled control and the mark of the focus have 3 : 1.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, QSize, Qt
+from PySide6.QtGui import QAction, QColor, QHoverEvent, QImage, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QCheckBox,
+    QDockWidget,
+    QFrame,
+    QGroupBox,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QMainWindow,
+    QMenu,
+    QMenuBar,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QRadioButton,
+    QTabBar,
+    QTableWidget,
+    QTableWidgetItem,
+    QTabWidget,
+    QTextBrowser,
+    QToolButton,
+    QToolTip,
+    QVBoxLayout,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+import app
+from app.shell.banner import INFO, Card, Message
+from app.shell.colours import DARK, LIGHT
+from app.shell.style import style_sheet
+from app.shell.theme import Scheme, Theme
+from app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
+from app.widgets.combo import entry
+from app.widgets.invitation import EmptyState
+from app.widgets.scrolled import Scrolled
+from app.widgets.side_buttons import SideButtons
+from app.widgets.tick_list import TickList
+from tests.app.contrast import BLANK, INK, contrast, ring_contrast, text_contrast
+
+TEXT, DISABLED, RING = 4.5, 3.0, 3.0
+HOVERED = Qt.WidgetAttribute.WA_UnderMouse
+BUTTON_LOOKS = ("", "primary", "link", "fold", "filter")
+TOOL_LOOKS = ("", "workspace", "card", "quiet", "alarm", "step", "next step")
+LABEL_LOOKS = ("reached", "", "title", "heading", "plain", "muted", "figure", "warning", "good", "chip")
+FRAMES = ("banner", "card", "chosen-card", "tour", "gallery")
+"""Looks of what contains controls."""
+
+
+@pytest.fixture(params=[Scheme.LIGHT, Scheme.DARK], ids=["light", "dark"], scope="module")
+def scheme(request: pytest.FixtureRequest, theme: Theme) -> Iterator[Theme]:
+    flashing = QApplication.cursorFlashTime()
+    QApplication.setCursorFlashTime(0)
+    theme.apply(request.param)
+    yield theme
+    theme.apply(Scheme.LIGHT)
+    QApplication.setCursorFlashTime(flashing)
+
+
+@dataclass
+class Stage:
+    """A window in front, with one control in it, and another one that has the focus meanwhile."""
+
+    window: QWidget
+    other: QPushButton
+
+    def put(self, one: QWidget, size: QSize) -> QWidget:
+        """Show ``one`` with room around it."""
+        for old in self.window.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            if old is not self.other:
+                old.hide()
+                old.setParent(None)
+        one.setParent(self.window)
+        one.setFixedSize(size)
+        one.move(20, 40)
+        one.show()
+        self.other.setFocus()
+        QApplication.processEvents()
+        return one
+
+    def picture(self, one: QWidget) -> QImage:
+        """What there is to see of ``one`` and around it."""
+        QApplication.processEvents()
+        return self.window.grab(one.geometry().adjusted(-8, -8, 8, 8)).toImage()
+
+
+@pytest.fixture
+def stage(scheme: Theme, qtbot: QtBot) -> Stage:
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(420, 260)
+    other = QPushButton("other", window)
+    other.move(300, 220)
+    window.show()
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    return Stage(window, other)
+
+
+Made = Callable[[str], QWidget]
+
+
+def _looked(one: QWidget, look: str) -> QWidget:
+    name = "step" if look == "next step" else look
+    if name:
+        one.setProperty("look", name)
+    if look == "next step":
+        one.setProperty("next", "true")
+    return one
+
+
+def _push(look: str, checked: bool = False) -> Made:
+    def make(text: str) -> QWidget:
+        one = QPushButton(text)
+        one.setCheckable(checked)
+        one.setChecked(checked)
+        return _looked(one, look)
+
+    return make
+
+
+def _tool(look: str, checked: bool = False) -> Made:
+    def make(text: str) -> QWidget:
+        one = QToolButton()
+        one.setText(text)
+        one.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        one.setCheckable(checked)
+        one.setChecked(checked)
+        return _looked(one, look)
+
+    return make
+
+
+def _side(side: str, checked: bool) -> Made:
+    def make(text: str) -> QWidget:
+        buttons = SideButtons("take")
+        buttons.set_colours(DARK if QApplication.palette().window().color() == QColor(DARK.window) else LIGHT)
+        buttons.show_side(side if checked else "", "AB")
+        buttons.buttons[side].setText(text)
+        buttons.buttons[side].setMaximumWidth(1000)
+        buttons.setFocusProxy(buttons.buttons[side])
+        return buttons
+
+    return make
+
+
+def _combo(text: str) -> QWidget:
+    one = ComboBox()
+    one.addItem(text)
+    return one
+
+
+def _spin(kind: type) -> Made:
+    def make(text: str) -> QWidget:
+        one = kind()
+        one.setSpecialValueText(text)
+        return one
+
+    return make
+
+
+def _checkable(kind: type, checked: bool) -> Made:
+    def make(text: str) -> QWidget:
+        one = kind(text)
+        one.setChecked(checked)
+        return one
+
+    return make
+
+
+def _group(look: str, checkable: bool) -> Made:
+    def make(text: str) -> QWidget:
+        return _looked(QGroupBox(text, checkable=checkable), look)
+
+    return make
+
+
+def _progress(value: int) -> Made:
+    return lambda text: QProgressBar(value=value, format=text)
+
+
+CONTROLS: dict[str, Made] = {
+    **{f"push button {look}": _push(look) for look in BUTTON_LOOKS},
+    **{f"push button {look}, checked": _push(look, checked=True) for look in ("", "filter")},
+    **{f"tool button {look}": _tool(look) for look in TOOL_LOOKS},
+    **{f"tool button {look}, checked": _tool(look, checked=True) for look in ("", "workspace", "card")},
+    **{f"button of take {side}": _side(side, checked=False) for side in "AB"},
+    **{f"button of take {side}, checked": _side(side, checked=True) for side in "AB"},
+    "combo box": _combo,
+    "spin box": _spin(SpinBox),
+    "spin box with decimals": _spin(DoubleSpinBox),
+    "line": QLineEdit,
+    "line, placeholder": lambda text: QLineEdit(placeholderText=text),
+    "text": QPlainTextEdit,
+    "text, placeholder": lambda text: QPlainTextEdit(placeholderText=text),
+    "check box": _checkable(QCheckBox, False),
+    "check box, checked": _checkable(QCheckBox, True),
+    "radio button": _checkable(QRadioButton, False),
+    "radio button, checked": _checkable(QRadioButton, True),
+    "group": _group("", checkable=False),
+    "card": _group("card", checkable=True),
+    "chosen card": _group("chosen-card", checkable=True),
+    "progress, begun": _progress(1),
+    "progress, half": _progress(50),
+    "progress, done": _progress(100),
+}
+SIZES = {"text": QSize(200, 80), "group": QSize(200, 80), "card": QSize(200, 80), "chosen": QSize(200, 80)}
+
+
+def _size(name: str) -> QSize:
+    return next((size for start, size in SIZES.items() if name.startswith(start)), QSize(200, 34))
+
+
+def _reached(one: QWidget) -> QWidget:
+    return one.focusProxy() or one
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_text_of_controls(stage: Stage, name: str) -> None:
+    for state in ("normal", "hover", "focus", "disabled"):
+        pictures = []
+        for text in (INK, BLANK):
+            one = stage.put(CONTROLS[name](text), _size(name))
+            _reached(one).setEnabled(state != "disabled")
+            _reached(one).setAttribute(HOVERED, state == "hover")
+            if state == "focus":
+                one.setFocus(Qt.FocusReason.TabFocusReason)
+            pictures.append(stage.picture(one))
+        found = text_contrast(*pictures)
+        if (name, state) == ("tool button quiet", "disabled"):
+            assert found == 1.0, "what resets a knob is not to be seen where there is nothing to reset"
+        else:
+            assert found >= (DISABLED if state == "disabled" else TEXT), state
+
+
+FOCUSABLE = [name for name in CONTROLS if not name.startswith(("group", "progress"))]
+
+
+@pytest.mark.parametrize("name", FOCUSABLE)
+def test_focus_of_controls(stage: Stage, name: str) -> None:
+    one = stage.put(CONTROLS[name](BLANK), _size(name))
+    plain = stage.picture(one)
+    one.setFocus(Qt.FocusReason.TabFocusReason)
+    assert _reached(one).hasFocus()
+    assert ring_contrast(stage.picture(one), plain) >= RING
+
+
+def _banner() -> QWidget:
+    return Card(Message(BLANK, INFO))
+
+
+def _scrolled() -> QWidget:
+    area = Scrolled(QLabel())
+    area.let_keys_scroll()
+    return area
+
+
+def _empty() -> QWidget:
+    state = EmptyState(text=BLANK)
+    state.setFocusProxy(state.words)
+    return state
+
+
+WITHOUT_TEXT: dict[str, Callable[[], QWidget]] = {
+    "slider": lambda: Slider(Qt.Orientation.Horizontal, value=40),
+    "upright slider": lambda: Slider(Qt.Orientation.Vertical, value=40),
+    "page": QTextBrowser,
+    "list": QListWidget,
+    "table": lambda: QTableWidget(2, 2),
+    "tabs": QTabWidget,
+    "message": _banner,
+    "what scrolls": _scrolled,
+    "empty panel": _empty,
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_TEXT)
+def test_focus_of_what_has_no_text(stage: Stage, name: str) -> None:
+    one = WITHOUT_TEXT[name]()
+    stage.put(one, QSize(200, 90))
+    stage.window.activateWindow()
+    if isinstance(one, QTabWidget):
+        one.addTab(QWidget(), "")
+        one.setFocusProxy(one.tabBar())
+    plain = stage.picture(one)
+    one.setFocus(Qt.FocusReason.TabFocusReason)
+    assert _reached(one).hasFocus()
+    assert ring_contrast(stage.picture(one), plain) >= RING
+
+
+# --- Texts that only are read --------------------------------------------------------------------------------------
+def _label(look: str) -> Made:
+    return lambda text: _looked(QLabel(text), look)
+
+
+READ: dict[str, Made] = {
+    **{f"label {look}": _label(look) for look in LABEL_LOOKS},
+    "link": lambda text: QLabel(f'<a href="somewhere">{text}</a>'),
+    "page": lambda text: QTextBrowser(html=text),
+    "link in a page": lambda text: QTextBrowser(html=f'<a href="somewhere">{text}</a>'),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_texts_on_every_ground(stage: Stage, name: str) -> None:
+    for around, enabled in itertools.product(("", *FRAMES), (True, False)):
+        pictures = []
+        for text in (INK, BLANK):
+            frame = QGroupBox() if around in ("card", "chosen-card", "tour") else QFrame()
+            _looked(frame, around)
+            frame.setEnabled(enabled)
+            QVBoxLayout(frame).addWidget(READ[name](text))
+            pictures.append(stage.picture(stage.put(frame, QSize(300, 120))))
+        assert text_contrast(*pictures) >= (TEXT if enabled else DISABLED), (around, enabled)
+
+
+@pytest.mark.parametrize("level", ["info", "warning", "error"])
+def test_messages(stage: Stage, level: str) -> None:
+    pictures = []
+    for text in (INK, BLANK):
+        card = Card(Message(text, level))
+        stage.put(card, QSize(300, 60))
+        pictures.append(stage.picture(card))
+    assert text_contrast(*pictures) >= TEXT
+
+
+def test_tool_tips(scheme: Theme, stage: Stage) -> None:
+    pictures = []
+    for text in (INK, BLANK):
+        QToolTip.showText(QPoint(50, 50), f"{text}\n{'m' * 12}", stage.window)
+        (tip,) = (one for one in QApplication.topLevelWidgets() if one.inherits("QTipLabel") and one.isVisible())
+        pictures.append(tip.grab().toImage())
+        QToolTip.hideText()
+        tip.hide()
+    assert text_contrast(*pictures) >= TEXT
+
+
+def test_docks_and_the_status_bar(scheme: Theme, qtbot: QtBot) -> None:
+    pictures: dict[str, list[QImage]] = {"dock": [], "status": []}
+    for text in (INK, BLANK):
+        window = QMainWindow()
+        qtbot.addWidget(window)
+        window.resize(400, 300)
+        docks = [QDockWidget(title) for title in (text, "another panel", "a third panel")]
+        for dock in docks:
+            window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
+        window.statusBar().showMessage(text)
+        window.show()
+        QApplication.processEvents()
+        pictures["dock"].append(docks[0].grab().toImage())
+        pictures["status"].append(window.statusBar().grab().toImage())
+    for name, both in pictures.items():
+        assert text_contrast(*both) >= TEXT, name
+
+
+# --- Menus ---------------------------------------------------------------------------------------------------------
+def _menu(text: str, checkable: bool, checked: bool, enabled: bool) -> tuple[QMenu, QAction]:
+    menu = QMenu()
+    menu.addAction("a longer entry than the one in question", QKeySequence("Ctrl+L"))
+    action = menu.addAction(text)
+    action.setCheckable(checkable)
+    action.setChecked(checked)
+    action.setEnabled(enabled)
+    menu.addSeparator()
+    menu.addMenu("more")
+    return menu, action
+
+
+@pytest.mark.parametrize("kind", ["plain", "unchecked", "checked"])
+def test_entries_of_menus(scheme: Theme, qtbot: QtBot, kind: str) -> None:
+    for enabled, selected in itertools.product((True, False), (True, False)):
+        pictures = []
+        for text in (INK, BLANK):
+            menu, action = _menu(text, kind != "plain", kind == "checked", enabled)
+            qtbot.addWidget(menu)
+            menu.popup(QPoint(0, 0))
+            menu.setActiveAction(action if selected else menu.actions()[0])
+            pictures.append(menu.grab(menu.actionGeometry(action)).toImage())
+            menu.close()
+        assert text_contrast(*pictures) >= (TEXT if enabled else DISABLED), (enabled, selected)
+
+
+@pytest.mark.parametrize("which", [0, 1, 3], ids=["plain", "with a box", "with a menu"])
+def test_the_selected_entry_of_a_menu_stands_out(scheme: Theme, qtbot: QtBot, which: int) -> None:
+    menu, _ = _menu(BLANK, checkable=True, checked=True, enabled=True)
+    qtbot.addWidget(menu)
+    menu.popup(QPoint(0, 0))
+    action = menu.actions()[which]
+    area = menu.actionGeometry(action)
+    menu.setActiveAction(menu.actions()[1 if which == 0 else 0])
+    plain = menu.grab(area).toImage()
+    menu.setActiveAction(action)
+    chosen = menu.grab(area).toImage()
+    assert contrast(*(one.pixelColor(2, 2).name() for one in (plain, chosen))) >= RING
+    menu.close()
+
+
+@pytest.mark.parametrize("state", ["normal", "selected", "open", "disabled"])
+def test_entries_of_the_menu_bar(stage: Stage, state: str) -> None:
+    pictures = []
+    for text in (INK, BLANK):
+        bar = QMenuBar()
+        menu = bar.addMenu(text)
+        menu.addAction("entry")
+        menu.setEnabled(state != "disabled")
+        stage.put(bar, QSize(300, 30))
+        if state in ("selected", "open"):
+            bar.setActiveAction(bar.actions()[0])
+        if state == "open":
+            menu.popup(QPoint(300, 200))
+        pictures.append(stage.picture(bar))
+        menu.close()
+    assert text_contrast(*pictures) >= (DISABLED if state == "disabled" else TEXT)
+
+
+# --- Lists, tables, tabs -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["list", "ticks", "table", "second row", "popup of a combo box"])
+def test_entries_of_lists(stage: Stage, kind: str) -> None:
+    for state in ("normal", "hover", "selected", "selected elsewhere", "disabled", "all disabled"):
+        pictures = [_entry(stage, kind, text, state) for text in (INK, BLANK)]
+        assert text_contrast(*pictures) >= (DISABLED if "disabled" in state else TEXT), state
+
+
+def _entry(stage: Stage, kind: str, text: str, state: str) -> QImage:
+    """A picture of the entry of a list that is called ``text``."""
+    one, view = _filled(kind, text)
+    row = 0 if kind == "list" else 1
+    index = view.model().index(row, 0)
+    stage.put(one, QSize(240, 120))
+    if isinstance(one, ComboBox):
+        one.showPopup()
+    if state == "disabled":
+        item = entry(one, row) if isinstance(one, ComboBox) else view.itemFromIndex(index)
+        item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEnabled)
+    if state.startswith("selected"):
+        view.setCurrentIndex(index)
+        view.selectionModel().select(index, view.selectionModel().SelectionFlag.ClearAndSelect)
+        (view if state == "selected" else stage.other).setFocus()
+    else:
+        view.clearSelection()
+        view.setCurrentIndex(view.model().index(-1, -1))
+    one.setEnabled(state != "all disabled")
+    QApplication.processEvents()
+    if state == "hover":
+        place = QPointF(view.visualRect(index).center())
+        QApplication.sendEvent(view.viewport(), QHoverEvent(QEvent.Type.HoverMove, place, place, place))
+    picture = view.viewport().grab(view.visualRect(index)).toImage()
+    if isinstance(one, ComboBox):
+        one.hidePopup()
+    return picture
+
+
+def _filled(kind: str, text: str) -> tuple[QWidget, QAbstractItemView]:
+    if kind == "ticks":
+        ticks = TickList("ticks")
+        ticks.offer([("first", 0, False), (text, 1, True), ("third", 2, False)])
+        return ticks, ticks
+    if kind == "list":
+        made = QListWidget()
+        made.addItems([text, "second"])
+        return made, made
+    if kind.startswith("popup"):
+        combo = ComboBox()
+        combo.addItems(["first", text, "third"])
+        return combo, combo.view()
+    table = QTableWidget(3, 2, alternatingRowColors=kind == "second row")
+    for row in range(3):
+        table.setItem(row, 0, QTableWidgetItem(text if row == 1 else "cell"))
+    return table, table
+
+
+@pytest.mark.parametrize("state", ["normal", "hover", "disabled"])
+def test_heads_of_tables(stage: Stage, state: str) -> None:
+    pictures = []
+    for text in (INK, BLANK):
+        table = QTableWidget(2, 2)
+        table.setHorizontalHeaderLabels([text, "other"])
+        stage.put(table, QSize(260, 90))
+        table.setEnabled(state != "disabled")
+        table.horizontalHeader().setAttribute(HOVERED, state == "hover")
+        pictures.append(stage.picture(table))
+    assert text_contrast(*pictures) >= (DISABLED if state == "disabled" else TEXT)
+
+
+@pytest.mark.parametrize("state", ["normal", "hover", "selected", "focus", "disabled"])
+def test_tabs(stage: Stage, state: str) -> None:
+    pictures = []
+    for text in (INK, BLANK):
+        bar = QTabBar(expanding=True)
+        for title in (text, "wide other"):
+            bar.addTab(title)
+        stage.put(bar, QSize(300, 32))
+        bar.setCurrentIndex(0 if state in ("selected", "focus") else 1)
+        bar.setTabEnabled(0, state != "disabled")
+        bar.setAttribute(HOVERED, state == "hover")
+        if state == "focus":
+            bar.setFocus(Qt.FocusReason.TabFocusReason)
+        pictures.append(stage.picture(bar))
+    assert text_contrast(*pictures) >= (DISABLED if state == "disabled" else TEXT)
+
+
+@pytest.mark.parametrize("kind", [QLineEdit, QPlainTextEdit])
+@pytest.mark.parametrize("focused", [True, False])
+def test_selected_text(stage: Stage, kind: type, focused: bool) -> None:
+    pictures = []
+    for text in (INK, BLANK):
+        one = stage.put(kind(text), QSize(200, 60))
+        one.selectAll()
+        (one if focused else stage.other).setFocus()
+        pictures.append(stage.picture(one))
+    assert text_contrast(*pictures) >= TEXT
+
+
+# --- Completeness --------------------------------------------------------------------------------------------------
+def test_every_look_is_judged(scheme: Theme) -> None:
+    judged = {*BUTTON_LOOKS, *TOOL_LOOKS, *LABEL_LOOKS, *FRAMES}
+    assert set(re.findall(r'look="([\w-]+)"', style_sheet(DARK))) <= judged
+    sources = (path.read_text(encoding="utf-8") for path in Path(app.__path__[0]).rglob("*.py"))
+    assert {look for text in sources for look in re.findall(r'"look", "([\w-]+)"', text)} <= judged

@@ -1,0 +1,201 @@
+"""Two processes on one data folder: the first window comes to the front and opens what the second was given."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+from PySide6.QtNetwork import QLocalServer
+from pytestqt.qtbot import QtBot
+
+from app.__main__ import _answer
+from app.shell import only_window
+from app.shell.only_window import LOCK, Calls, OpenAlready, first_on
+from app.shell.window import MainWindow
+from engine.errors import PlainError
+from engine.locks import LockedError, held
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.features.profiles.test_opening import exported
+
+ROOT = Path(__file__).parents[3]
+PATIENCE = 300
+FIRST = """
+import sys
+from pathlib import Path
+from PySide6.QtCore import QCoreApplication, QTimer
+from app.shell.only_window import first_on
+
+app = QCoreApplication([])
+with first_on(Path(sys.argv[1]), "") as calls:
+    def answer(profile):
+        print("asked", profile, flush=True)
+        return True
+    calls.answer = answer
+    print("first", flush=True)
+    QTimer.singleShot(250_000, app.quit)
+    app.exec()
+"""
+
+
+@contextmanager
+def started(command: list[str], **more: object) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, **more)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def line(stream: IO[str], words: str) -> str:
+    """The next line of ``stream`` that has ``words``."""
+    for one in stream:
+        if words in one:
+            return one
+    raise AssertionError(f"{words!r} was never said")
+
+
+def program(folder: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "app", "--data", str(folder), *more]
+
+
+def test_a_second_one_hands_on_its_file_and_ends(tmp_path: Path, qapp) -> None:
+    (tmp_path / "mine").mkdir()
+    with started([sys.executable, "-c", FIRST, str(tmp_path / "data")]) as first:
+        line(first.stdout, "first")
+        with (
+            pytest.raises(OpenAlready, match=r"its window comes to the front\. --data FOLDER"),
+            first_on(tmp_path / "mine" / ".." / "data", ""),
+        ):
+            pass
+        assert line(first.stdout, "asked").strip() == "asked"
+        done = subprocess.run(
+            program(tmp_path / "data", "profile.json"),
+            cwd=tmp_path / "mine",
+            env={**os.environ, "PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == 0 and "and opens profile.json" in done.stdout, done.stderr
+        assert line(first.stdout, "asked").strip() == f"asked {tmp_path / 'mine' / 'profile.json'}"
+        with first_on(tmp_path / "other", "") as calls:
+            assert calls is not None, "other data are another window's"
+
+
+def test_what_a_killed_one_leaves_is_in_nobodys_way(tmp_path: Path, qapp) -> None:
+    with started([sys.executable, "-c", FIRST, str(tmp_path)]) as first:
+        line(first.stdout, "first")
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        name = Path(only_window._name(tmp_path))
+        assert (tmp_path / LOCK).exists() and (sys.platform == "win32" or name.exists())
+        with first_on(tmp_path, "") as calls:
+            assert calls is not None and len(calls._servers) == 1
+        with first_on(tmp_path, "") as calls:
+            assert calls is not None, "nor is what one that ended by itself leaves"
+
+
+def test_one_that_does_not_answer_is_said(tmp_path: Path, qapp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(only_window, "_PATIENCE_SECONDS", 0.5)
+    with held(tmp_path / LOCK), pytest.raises(PlainError, match="does not answer") as told, first_on(tmp_path, ""):
+        pass
+    assert told.value.exit_code == 1 and str(tmp_path) in str(told.value)
+
+
+def test_one_that_is_closing_is_waited_for(tmp_path: Path, qapp) -> None:
+    """It holds the folder until its engine has stopped, but says that it opens nothing any more."""
+    code = FIRST.replace("return True", "QTimer.singleShot(500, app.quit); return False")
+    with started([sys.executable, "-c", code, str(tmp_path)]) as first:
+        line(first.stdout, "first")
+        with first_on(tmp_path, "") as calls:
+            assert calls is not None
+        assert "asked" in first.stdout.read()
+
+
+def test_where_nothing_can_be_written_nobody_is_kept_out(tmp_path: Path, qapp) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with first_on(tmp_path / "file" / "data", "") as calls:
+        assert calls is None
+
+
+def test_rubbish_on_the_socket_is_ignored(tmp_path: Path, qapp, qtbot: QtBot) -> None:
+    from PySide6.QtNetwork import QLocalSocket
+
+    asked: list[str] = []
+    with first_on(tmp_path, "") as calls:
+        assert isinstance(calls._servers[0], QLocalServer)
+        calls.answer = lambda profile: asked.append(profile) is None
+        for rubbish in (b"\n", b"[]\n", b'{"profile": 1}\n', b"\xff\xfe\n", b"x" * 70_000):
+            socket = QLocalSocket()
+            socket.connectToServer(only_window._name(tmp_path))
+            assert socket.waitForConnected(5000)
+            socket.write(rubbish)
+            qtbot.waitUntil(lambda socket=socket: socket.state() is QLocalSocket.LocalSocketState.UnconnectedState)
+        assert asked == []
+        socket = QLocalSocket()
+        socket.connectToServer(only_window._name(tmp_path))
+        socket.write(b'{"profile": "a", "token": ""}\n')
+        qtbot.waitUntil(lambda: asked == ["a"])
+
+
+def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
+    make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    window = make_window()
+    window.show()
+    qtbot.waitUntil(
+        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    calls = Calls()
+    _answer(window, calls)
+    profile = tmp_path / "mine.json"
+    exported(window, profile)
+    window.showMinimized()
+    assert calls.answer(str(profile))
+    qtbot.waitUntil(lambda: window.isVisible() and not window.isMinimized())
+    assert "Opened mine.json" in window.notices.banner.text
+    assert calls.answer(str(tmp_path / "none.json")) and "none.json" in window.notices.banner.text
+    # Where takes are kept in another folder from now on, that is its own, too.
+    (tmp_path / "new").mkdir()
+    window.features["takes"].move_data(tmp_path / "new")
+    monkeypatch.setattr(only_window, "_PATIENCE_SECONDS", 0.0)
+    with pytest.raises(LockedError):
+        Calls().take(tmp_path / "new")
+    close(window, qtbot)
+    assert not calls.answer(""), "it is on its way out"
+    calls.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_two_windows(tmp_path: Path, qtbot: QtBot) -> None:
+    """The real program, twice: the profile that the second is given is opened in the first, which answers while it
+    works; the tour without a display runs next to it."""
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONUNBUFFERED": "1"}
+    with started(program(tmp_path / "data", "--measure-start"), env=environment, stderr=subprocess.PIPE) as first:
+        line(first.stdout, "window painted")
+        began = time.monotonic()
+        done = subprocess.run(
+            program(tmp_path / "data", str(tmp_path / "none.json")),
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        assert done.returncode == 0 and "is open already" in done.stdout, (done.stderr, time.monotonic() - began)
+        assert first.poll() is None
+        line(first.stdout, "ModelLoaded")
+        with pytest.raises(OpenAlready), first_on(tmp_path / "data", ""):
+            pass

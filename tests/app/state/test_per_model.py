@@ -1,0 +1,258 @@
+"""Each model has its own selection: nothing of one reaches another, and a model chosen again has what it had."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from app.features.strategy.calibration_store import CalibrationStore
+from app.features.strategy.state import StrategyState
+from app.state.app_state import AppState
+from app.state.jobs import Jobs
+from engine.commands import arguments, speak
+from engine.models import catalogue
+from engine.models.base import Voice
+from engine.sampling.actions import SkipAction
+from engine.session.events import JobFailed, JobFinished, ModelLoaded
+from engine.setting.knobs import defaults
+from engine.setting.setting import Setting
+from engine.techniques import technique
+from tests.app.presenters import INFO
+
+BUNDLED = tuple(one.id for one in catalogue.MODELS if one.bundled)
+FIRST, OTHER, THIRD = "f5-mini", "omni-mini", "lm-mini"
+
+
+def spoken(model: str) -> tuple[Setting, str]:
+    """The setting and the voice that ``paretone speak --model`` uses, by its own arguments."""
+    parser = argparse.ArgumentParser()
+    speak.declare(parser)
+    options = parser.parse_args(["--model", model, "--text", "Hello.", "--out", "out.wav"])
+    return arguments.setting(options, model), arguments.voice(options, model).id
+
+
+@pytest.fixture
+def state(qapp) -> AppState:
+    return AppState(Jobs(lambda command: None))
+
+
+def load(state: AppState, model: str, folder: str = "") -> None:
+    """Load ``model`` as the engine does."""
+    state.loading.load_model(model, folder)
+    entry, number = state.selection.entry, state.jobs.running[-1].number
+    own = {"id": model, "title": entry.title, "family": entry.family, "knobs": entry.options}
+    info = replace(INFO, **own, mel_steps=entry.mel_steps, guidance=entry.guidance)
+    state.follow(ModelLoaded(number, info, 0.1))
+    state.jobs.handle(JobFinished(number))
+
+
+def fail(state: AppState, model: str, folder: str = "") -> None:
+    """Have loading ``model`` fail."""
+    state.loading.load_model(model, folder)
+    state.jobs.handle(JobFailed(state.jobs.running[-1].number, "There is nothing."))
+
+
+def contaminate(state: AppState) -> None:
+    """Change whatever a user can change of the chosen model."""
+    chosen = state.selection
+    for name, value in (("steps", 5), ("guidance", 0.9), ("cross_fade", 0.33), ("speed", 1.4), ("temperature", 0.3)):
+        if name in chosen.options:
+            chosen.set_option(name, value)
+    for one in chosen.techniques:
+        chosen.switch(one.name, not chosen.is_used(one.name))
+    chosen.choose_voice(chosen.voices[-1].id)
+
+
+@pytest.mark.parametrize(("before", "model"), [*permutations(BUNDLED, 2)])
+def test_a_model_seen_for_the_first_time_is_what_speak_uses(state: AppState, before: str, model: str) -> None:
+    load(state, before)
+    contaminate(state)
+    load(state, model)
+    assert (state.selection.baseline_setting, state.selection.speaker.id) == spoken(model)
+    used = {one.name for one in state.selection.techniques if state.selection.is_used(one.name)}
+    assert used <= {"ditreducio"}, "what every window begins with, where it applies"
+
+
+def test_a_model_chosen_again_has_what_it_had(state: AppState) -> None:
+    chosen, had = state.selection, {}
+    for model in BUNDLED:
+        load(state, model)
+        contaminate(state)
+        chosen.set_text(f"{model} speaks.")
+        had[model] = chosen.setting, chosen.speaker
+    for model in BUNDLED:
+        load(state, model)
+        assert (chosen.setting, chosen.speaker) == had[model]
+    assert chosen.text == f"{BUNDLED[-1]} speaks.", "the text is common"
+
+
+def test_a_recording_that_changed_meanwhile_is_still_the_voice(state: AppState) -> None:
+    recording = Voice("own:me.wav", "me", "/me.wav", "That is me.")
+    load(state, FIRST)
+    state.selection.add_voice(recording)
+    load(state, OTHER)
+    assert state.selection.speaker.id == "anna", "the recording is offered, and chosen for the other one alone"
+    state.selection.own_voices = [replace(recording, title="Me")]
+    load(state, FIRST)
+    assert state.selection.speaker.title == "Me"
+    load(state, OTHER)
+    state.selection.own_voices = []
+    load(state, FIRST)
+    assert state.selection.speaker.id == "anna"
+
+
+def test_text_and_seed_are_common(state: AppState) -> None:
+    load(state, FIRST)
+    state.selection.set_text("A text.")
+    state.selection.set_seed(77)
+    state.selection.set_seed_locked(False)
+    load(state, OTHER)
+    assert (state.selection.text, state.selection.seed, state.selection.seed_locked) == ("A text.", 77, False)
+
+
+def test_a_model_that_cannot_be_loaded_changes_nothing_of_either(state: AppState) -> None:
+    load(state, FIRST)
+    contaminate(state)
+    before = state.selection.setting, state.selection.speaker
+    fail(state, OTHER, "/nowhere")
+    assert (state.selection.setting, state.selection.speaker) == before
+    assert state.selection.place(OTHER) == ("", ""), "it was never loaded from there"
+    load(state, OTHER)
+    assert state.selection.baseline_setting == spoken(OTHER)[0]
+
+
+def test_a_model_chosen_again_is_loaded_from_its_folder(state: AppState, tmp_path: Path) -> None:
+    load(state, FIRST, str(tmp_path))
+    load(state, OTHER)
+    assert (state.selection.place(FIRST), state.selection.place(OTHER)) == ((str(tmp_path), ""), ("", ""))
+    load(state, "E2TTS_Base", str(tmp_path / "gone"))
+    assert state.selection.place("E2TTS_Base") == ("", "") and not state.selection.is_installed("E2TTS_Base")
+    load(state, "E2TTS_Base", str(tmp_path))
+    load(state, OTHER)
+    assert state.selection.is_installed("E2TTS_Base")
+
+
+# --- From one session to the next -------------------------------------------------------------------------------------
+def again(state: AppState | str) -> tuple[AppState, list[str]]:
+    """The next session, and what it says was passed over."""
+    made, said = AppState(Jobs(lambda command: None)), []
+    made.selection.passed_over.connect(said.append)
+    made.selection.recall(state if isinstance(state, str) else state.selection.remembered())
+    return made, said
+
+
+def test_every_model_is_remembered(state: AppState, tmp_path: Path) -> None:
+    had = {}
+    for model in BUNDLED:
+        load(state, model, str(tmp_path) if model == OTHER else "")
+        contaminate(state)
+        had[model] = state.selection.setting, state.selection.speaker
+    load(state, OTHER, str(tmp_path))
+    third, said = again(again(state)[0])
+    chosen = third.selection
+    assert said == [] and chosen.not_recalled is None
+    assert (chosen.model_id, chosen.model_folder) == (OTHER, str(tmp_path))
+    assert (chosen.setting, chosen.speaker) == had[OTHER]
+    for model in BUNDLED:
+        load(third, model)
+        assert (third.selection.setting, third.selection.speaker) == had[model], model
+
+
+def test_the_device_is_remembered(state: AppState) -> None:
+    state.loading.load_model(FIRST, device="cuda")
+    assert again(state)[0].selection.device_wanted == "cuda"
+
+
+def test_a_model_whose_folder_is_gone_is_named_and_keeps_its_selection(state: AppState, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    load(state, OTHER, str(folder))
+    contaminate(state)
+    had = state.selection.setting
+    folder.rmdir()
+    found, _ = again(state)
+    left = found.selection.not_recalled
+    assert left is not None and (left.model, left.is_there) == (OTHER, False) and str(folder) in left.why
+    assert (found.selection.model_id, found.selection.model_folder) == (FIRST, "")
+    load(found, OTHER)
+    assert found.selection.setting == had
+
+
+def test_a_model_that_is_no_longer_known_is_said(state: AppState) -> None:
+    _, said = again(state.selection.remembered().replace('"model": "f5-mini"', '"model": "f4-mini"'))
+    assert said == ["There is no model f4-mini any more."]
+
+
+def test_what_no_longer_exists_is_passed_over_one_by_one_and_said(state: AppState) -> None:
+    load(state, FIRST)
+    state.selection.set_option("steps", 5)
+    state.selection.set_option("guidance", 0.9)
+    data = state.selection.remembered()
+    for one, other in (
+        ('"steps": 5', '"steps": 500000'),
+        ('"voice": "anna"', '"voice": "otto"'),
+        ('"used": {', '"used": {"warp": true, '),
+    ):
+        assert data.count(one) == 1
+        data = data.replace(one, other)
+    found, (said,) = again(data)
+    assert found.selection.options["steps"] == found.selection.sampler_defaults["steps"]
+    assert found.selection.options["guidance"] == 0.9, "what is permitted stays"
+    for one in ("F5 mini does not take Steps 500000", "the voice otto", "no technique warp"):
+        assert one in said
+
+
+def test_options_of_no_model_in_particular_reach_none(state: AppState) -> None:
+    earlier = {
+        "text": "A text.",
+        "voice": "ella",
+        "seed": 5,
+        "options": {"steps": 6, "cross_fade": 0.15},
+        "knobs": {"ditreducio": {"threshold": 0.3}},
+        "used": {"precision": True},
+    }
+    found, (said,) = again(json.dumps(earlier))
+    chosen = found.selection
+    assert (chosen.text, chosen.speaker.id, chosen.seed) == ("A text.", "ella", 5)
+    assert "begin with their defaults" in said
+    for model in BUNDLED:
+        load(found, model)
+        assert chosen.baseline_setting == replace(spoken(model)[0], seed=5)
+        assert not chosen.is_used("precision")
+
+
+# --- What follows the selection ---------------------------------------------------------------------------------------
+def test_a_strategy_table_stays_with_its_model(state: AppState, tmp_path: Path) -> None:
+    strategy = StrategyState(state, CalibrationStore(tmp_path))
+    load(state, FIRST)
+    strategy.skip_nothing()
+    edited = strategy.table.changed(1, 2, SkipAction.BS)
+    strategy.replace_table(edited, "edit")
+    strategy.set_threshold(0.35)
+    load(state, "megatts3-mini")
+    assert strategy.table is None, "it belongs to another model"
+    assert strategy.threshold == defaults(technique("ditreducio").knobs)["threshold"]
+    strategy.skip_nothing()
+    load(state, THIRD)
+    load(state, FIRST)
+    assert (strategy.table, strategy.threshold) == (edited, 0.35)
+    load(state, "megatts3-mini")
+    assert strategy.table is not None and strategy.table.compatibility.model == "megatts3-mini"
+
+
+def test_a_table_survives_a_model_that_cannot_be_loaded(state: AppState, tmp_path: Path) -> None:
+    strategy = StrategyState(state, CalibrationStore(tmp_path))
+    load(state, FIRST)
+    strategy.skip_nothing()
+    edited = strategy.table.changed(0, 3, SkipAction.TS)
+    strategy.replace_table(edited, "edit")
+    load(state, "megatts3-mini")
+    strategy.skip_nothing()
+    fail(state, "E2TTS_Base")
+    load(state, FIRST)
+    assert strategy.table == edited

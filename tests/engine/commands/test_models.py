@@ -1,0 +1,81 @@
+"""``paretone models``: what one model has, and hints that name what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.models import catalogue
+from engine.models.files.releases import RELEASES
+from engine.setting.knobs import Number
+from engine.techniques import applying_to
+from tests.engine.command_line import Outcome, runner
+from tests.engine.small_language import write_model
+
+
+@pytest.fixture
+def paretone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    return runner(capsys)
+
+
+@pytest.mark.parametrize("model", [one.id for one in catalogue.MODELS])
+def test_a_model_lists_what_it_has(paretone: Callable[..., Outcome], model: str) -> None:
+    chosen = catalogue.entry(model)
+    data, text = paretone("models", model, "--json").data, paretone("models", model).out
+    usual = chosen.options_with()
+    assert {one["name"]: one["default"] for one in data["options"]} == dict(usual)
+    for knob, one in zip(chosen.options, data["options"], strict=True):
+        assert f"--{knob.name.replace('_', '-')} " in text
+        if isinstance(knob, Number):
+            assert (one["minimum"], one["maximum"]) == (knob.minimum, knob.maximum)
+            assert f"{knob.minimum:g} to {knob.maximum:g}" in text
+    techniques = applying_to(chosen.family, chosen.options, chosen.mel_steps)
+    assert [one["name"] for one in data["techniques"]] == [one.name for one in techniques]
+    for technique in techniques:
+        assert all(f"{technique.name}:{knob.name} " in text for knob in technique.knobs)
+    assert [one["id"] for one in data["voices"]] == [one.id for one in catalogue.voices(model)]
+    assert data["available"] == chosen.bundled
+    assert (f"paretone download {model}" in text) == (model in RELEASES)
+    if chosen.released_voices:
+        assert "put name.wav and name.npy into" in text
+
+
+def test_defaults_are_the_models_own(paretone: Callable[..., Outcome]) -> None:
+    said = paretone("models", "f5-mini").out
+    (steps,) = [line.split()[:2] for line in said.splitlines() if line.startswith("--steps ")]
+    assert steps == ["--steps", "12"]
+    assert "There is no model named" in paretone("models", "f6").err
+    only = paretone("models", "f5-mini", "--techniques", "--json").data
+    assert set(only) == {"id", "techniques"}
+
+
+@pytest.mark.parametrize(
+    ("technique", "command"),
+    [
+        ("spade", "paretone train spade --model lm-mini --folder {} --depth 6 --minutes 60 --work runs/student"),
+        ("spade:recovery=none;depth=2", "paretone measure-layers --model lm-mini --folder {}"),
+        ("speculative", "paretone train draft --model lm-mini --folder {} --minutes 60 --work runs/draft"),
+    ],
+)
+def test_what_is_not_prepared_names_its_command(
+    paretone: Callable[..., Outcome], tmp_path: Path, technique: str, command: str
+) -> None:
+    root = write_model(tmp_path / "model")
+    speak = ["speak", "--model", "lm-mini", "--folder", root, "--text", "Rice.", "--out", tmp_path / "o.wav"]
+    if technique == "spade":
+        technique = "spade:depth=2"
+        command = command.replace("--depth 6", "--depth 2")
+    said = paretone(*speak, "--technique", technique)
+    assert said.code == 2
+    assert said.err.splitlines()[-1].endswith(f" Type: {command.format(root)}")
+
+
+def test_a_missing_file_names_the_command_that_writes_it(paretone: Callable[..., Outcome], tmp_path: Path) -> None:
+    speak = ["speak", "--model", "f5-mini", "--text", "Rice.", "--out", tmp_path / "o.wav", "--technique", "ditreducio"]
+    said = paretone(*speak)
+    assert said.err.splitlines()[-1].endswith("Type: paretone calibrate --model f5-mini --table table.json")
+    strange = paretone("speak", "--model", "f5-mini", "--text", "Rice.", "--out", tmp_path / "o.wav", "--top-k", 3)
+    assert strange.err.strip().endswith("Type: paretone models f5-mini")

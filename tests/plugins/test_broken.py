@@ -1,0 +1,679 @@
+"""A broken plug-in is named in a sentence that says what to change, and everything else works on."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import fields, replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.features.setup.panel import SetupPanel
+from app.shell.colours import LIGHT
+from engine import bench, cli
+from engine.commands import commands
+from engine.commands.technique_args import from_files
+from engine.errors import PlugInError, SettingError
+from engine.export.targets import targets
+from engine.models import load_model
+from engine.models.base import SpeechModel, Synthesis, run_to_completion
+from engine.models.catalogue import MODELS, entry, voice
+from engine.models.minis.lm_mini.adapter import LmMiniSpeech
+from engine.models.silent_observer import SilentObserver
+from engine.session.commands import Prepare
+from engine.session.executor import Executor
+from engine.setting.knobs import Choice, Number, Switch, Text, Values
+from engine.setting.setting import Setting, UsedTechnique
+from engine.studies.running import FINISHED
+from engine.techniques import conflict, problems, technique, techniques
+from engine.techniques.admission import RESERVED, fault
+from engine.techniques.base import Paper, Technique
+from engine.views import views
+from tests.app.presenters import Presenter
+from tests.engine import small_omni_mini, small_speech, speaking
+from tests.engine.small_language import write_draft, write_model
+from tests.engine.small_speech import VOICE
+from tests.engine.studies.small import finished, study
+from tests.plugins.writing import DECLARED, written
+
+Show = Callable[[Path], None]
+
+KNOB = 'declared(knobs=(Number("share", "Share", "Of all.", {}),))'
+LEFT_OUT = {
+    # How it is imported.
+    "raises": (
+        "raise RuntimeError('no luck')",
+        "it cannot be imported (RuntimeError: no luck, plugin_raises.py line 1)",
+    ),
+    "exits": ("import sys\nsys.exit(3)", "it cannot be imported (SystemExit: 3, plugin_exits.py line 2)"),
+    "syntax": ("TECHNIQUE = (", "it cannot be imported (SyntaxError: '(' was never closed"),
+    "empty": ("", "it cannot be imported (AttributeError: module 'plugin_empty' has no attribute 'TECHNIQUE'"),
+    "needy": (
+        "import no_such_package",
+        "it cannot be imported (ModuleNotFoundError: No module named 'no_such_package'",
+    ),
+    "word": ("TECHNIQUE = 'a word'", "plugin_word:TECHNIQUE is not a Technique with a name of lower-case letters"),
+    "class": (f"{DECLARED}TECHNIQUE = Technique", "is not a Technique with a name"),
+    "called": (f"{DECLARED}TECHNIQUE = declared(name='My own')", "is not a Technique with a name"),
+    "numbered": (f"{DECLARED}TECHNIQUE = declared(name=7)", "is not a Technique with a name"),
+    # Names that are there.
+    "twice": (
+        "from engine.techniques.steps import TECHNIQUE",
+        "brings a technique named 'steps', which is there already",
+    ),
+    "titled": (
+        f"{DECLARED}TECHNIQUE = declared(title='Blockwise streaming')",
+        "a technique named 'Blockwise streaming'",
+    ),
+    "bench": (
+        f"{DECLARED}TECHNIQUE = declared(benches=(('guidance-free', 'json'),))",
+        "a bench named 'guidance-free', which is there already",
+    ),
+    "option": (
+        f"{DECLARED}TECHNIQUE = declared(artefact_file=ArtefactFile('voice', 'file', 'A file.', 'json:loads'))",
+        "artefact_file.option has 'voice', which is an option of commands already; rename it",
+    ),
+    "filed": (
+        f"{DECLARED}FILE = ArtefactFile('seeds', 'file', 'A file.', 'json:loads', knobs=('seed',))\n"
+        f"TECHNIQUE = replace({KNOB.replace('share', 'seed', 1).format('default=1')}, artefact_file=FILE)",
+        "artefact_file.knobs has 'seed', which is an option of commands already; rename it",
+    ),
+    # Texts.
+    "untitled": (f"{DECLARED}TECHNIQUE = declared(title='')", "title must be a text, not ''"),
+    "speechless": (f"{DECLARED}TECHNIQUE = declared(summary=None)", "summary must be a text, not None"),
+    "paperless": (f"{DECLARED}TECHNIQUE = declared(paper='A paper')", "paper must be a Paper(title, reference)"),
+    "families": (
+        f"{DECLARED}TECHNIQUE = declared(families='flow')",
+        "families is the text 'flow', but must be a tuple: ('flow',)",
+    ),
+    "family": (f"{DECLARED}TECHNIQUE = declared(families=('flwo',))", "'flwo', but there are flow, language, masked"),
+    "homeless": (f"{DECLARED}TECHNIQUE = declared(families=())", "families is empty; name one or more of flow"),
+    "slot": (f"{DECLARED}TECHNIQUE = declared(slot='skiping')", "slot is 'skiping' (did you mean 'skipping'?)"),
+    "part": (f"{DECLARED}TECHNIQUE = declared(slot='grid:')", "slot is 'grid:' (did you mean 'grid'?)"),
+    "options": (
+        f"{DECLARED}TECHNIQUE = declared(options=('stepz',))",
+        "'stepz', which no model has (did you mean 'steps'?)",
+    ),
+    "improves": (
+        f"{DECLARED}TECHNIQUE = declared(improves='real_time_facto')",
+        "improves is 'real_time_facto' (did you mean 'real_time_factor'?)",
+    ),
+    "needs": (
+        f"{DECLARED}TECHNIQUE = declared(needs='a GPU')",
+        "needs is 'a GPU', but must be one of recording, compiling",
+    ),
+    "place": (f"{DECLARED}TECHNIQUE = declared(place='first')", "place must be a whole number, not 'first'"),
+    "experiment": (f"{DECLARED}TECHNIQUE = declared(experimental='yes')", "experimental must be True or False"),
+    # Knobs.
+    "knobless": (
+        f"{DECLARED}TECHNIQUE = declared(knobs=None)",
+        "knobs must be a tuple of Number, Switch, Choice and Text",
+    ),
+    "knob": (f"{DECLARED}TECHNIQUE = declared(knobs=('share',))", "knobs must be a tuple of Number, Switch, Choice"),
+    "nameless": (
+        f"{DECLARED}TECHNIQUE = {KNOB.replace('share', '', 1).format('default=1')}",
+        "the name of knob 1 is ''",
+    ),
+    "spaced": (
+        f"{DECLARED}TECHNIQUE = {KNOB.replace('share', 'a share', 1).format('default=1')}",
+        "the name of knob 1 is 'a share'; use letters, digits and underscores, a letter first",
+    ),
+    "same": (
+        f"{DECLARED}TECHNIQUE = declared(knobs=(Switch('a', 'A', '', False), Switch('a', 'B', '', False)))",
+        "two knobs are named 'a'; rename one",
+    ),
+    "default": (
+        f"{DECLARED}TECHNIQUE = {KNOB.format('default=3, maximum=1')}",
+        "knob 'share': its default is not allowed: Share must lie between -inf and 1, not at 3",
+    ),
+    "nan": (
+        f"{DECLARED}TECHNIQUE = {KNOB.format('default=float(chr(110) + chr(97) + chr(110))')}",
+        "Share must be a number",
+    ),
+    "range": (
+        f"{DECLARED}TECHNIQUE = {KNOB.format('default=1, minimum=2, maximum=1')}",
+        "minimum 2 is above its maximum 1",
+    ),
+    "still": (f"{DECLARED}TECHNIQUE = {KNOB.format('default=1, step=0')}", "step must be above 0, not 0"),
+    "choice": (
+        f"{DECLARED}TECHNIQUE = declared(knobs=(Choice('a', 'A', '', 'x', values=('y', 'z')),))",
+        "knob 'a': its default is not allowed: A must be one of y, z, not 'x'",
+    ),
+    "titles": (
+        f"{DECLARED}TECHNIQUE = declared(knobs=(Choice('a', 'A', '', 'x', values=('x', 'y'), titles=('X',)),))",
+        "there are 2 values, so titles must be a tuple of 2, or ()",
+    ),
+    "bare": (
+        f"{DECLARED}TECHNIQUE = declared(knobs=(Knob('a', 'A', '', 1),))",
+        "check fails for its default (NotImplem",
+    ),
+    # Functions.
+    "resolve": (f"{DECLARED}TECHNIQUE = declared(resolve=None)", "resolve must be a function, not None"),
+    "arguments": (f"{DECLARED}TECHNIQUE = declared(resolve=lambda knobs: knobs)", "resolve must take 3 arguments"),
+    "describe": (
+        f"{DECLARED}TECHNIQUE = declared(describe=lambda knobs: knobs['x'])",
+        "describe failed (KeyError: 'x', plugin_describe.py line",
+    ),
+    "describing": (
+        f"{DECLARED}TECHNIQUE = declared(describe=lambda knobs: None)",
+        "describe gave None in place of a text",
+    ),
+    "lacking": (
+        f"{DECLARED}TECHNIQUE = declared(lacking=lambda family: 1 / 0)",
+        "lacking failed (ZeroDivisionError: division by zero, plugin_lacking.py line",
+    ),
+    "lack": (f"{DECLARED}TECHNIQUE = declared(lacking=lambda family: 3)", "lacking gave 3 in place of a text or None"),
+    "little": (f"{DECLARED}TECHNIQUE = declared(little='rarely')", "little must be a function, not 'rarely'"),
+    # What it brings.
+    "benches": (
+        f"{DECLARED}TECHNIQUE = declared(benches='json')",
+        "benches must be a tuple of pairs, ((name, module),)",
+    ),
+    "benched": (
+        f"{DECLARED}TECHNIQUE = declared(benches=(('a', 'no.such'),))",
+        "no.such cannot be read (ModuleNotFound",
+    ),
+    "exports": (f"{DECLARED}TECHNIQUE = declared(exports='no_such')", "exports: no_such cannot be imported (ModuleNot"),
+    "views": (
+        f"{DECLARED}TECHNIQUE = declared(views='json')",
+        "views is the text 'json', but must be a tuple: ('json',)",
+    ),
+    "viewless": (f"{DECLARED}TECHNIQUE = declared(views=('json',))", "json must have a VIEW, a View, not None"),
+    "commands": (f"{DECLARED}TECHNIQUE = declared(commands=('json',))", "commands: json has no NAME, a text"),
+    "declares": (
+        f"{DECLARED}NAME_ = NAME\nSUMMARY = ''\nTECHNIQUE = declared(commands=(__name__,))\n"
+        "def declare(parser):\n    parser.add_argument('--json')\ndef run(options, session): ...",
+        "declare of plugin_declares failed (ArgumentError: argument --json: conflicting option string",
+    ),
+    "study": (f"{DECLARED}def files(): ...\nTECHNIQUE = declared(study=__name__)", "files must take 1 argument"),
+    "jobs": (f"{DECLARED}TECHNIQUE = declared(jobs=(1,))", "jobs must be a tuple of Job, not tuple"),
+    "artefact": (f"{DECLARED}TECHNIQUE = declared(artefact='a table')", "artefact must be of ArtefactType, or None"),
+    "profiled": (
+        f"{DECLARED}KIND = ArtefactType('setting', dict, lambda *given: {{}}, lambda *given: {{}})\n"
+        "TECHNIQUE = declared(artefact=KIND)",
+        "artefact.key is 'setting', which is another field of profiles; rename it",
+    ),
+    "weights": (f"{DECLARED}TECHNIQUE = declared(weights='some')", "weights must be of Weights, or None, not 'some'"),
+}
+"""Plug-ins that are found to be broken, their sources, and what is said."""
+
+OURS = [one.name for one in techniques()]
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_it_is_left_out_with_a_sentence(
+    name: str, tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, said = LEFT_OUT[name]
+    written(tmp_path, name, source)
+    visible(tmp_path)
+    (problem,) = problems()
+    assert problem.startswith(f"The plug-in '{name}' of plugin-{name} 2.0 ") and "left out" in problem
+    assert said in problem
+    assert cli.main(["models", "--techniques", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in listed["techniques"]] == OURS and listed["left_out"] == [problem]
+
+
+ODD = (None, -1, 1.5, float("nan"), True, "", "x", (), (1,), ("x",), (None,), ["x"], {}, object(), lambda: None, Paper)
+"""Values that some field may hold, and others not."""
+
+
+def test_no_field_breaks_the_check() -> None:
+    """Whatever a declaration holds, it is let in or there is a sentence."""
+    known = {"name": "odd", "title": "Odd", "summary": "Is odd.", "paper": Paper("None", "none"), "families": ("flow",)}
+    known |= {"knobs": (), "resolve": lambda context, knobs, plan: plan}
+    let_in, declared = Counter(), Technique(**known)
+    for one in fields(Technique):
+        for value in ODD:
+            let_in[one.name] += not fault(replace(declared, **{one.name: value}), "odd:TECHNIQUE")
+    knobs = (Number("a", "A", "", 1), Switch("a", "A", "", True), Choice("a", "A", "", "x", values=("x",)))
+    for knob in (*knobs, Text("a", "A", "", "")):
+        for one in fields(knob):
+            for value in ODD:
+                odd = replace(declared, knobs=(replace(knob, **{one.name: value}),))
+                let_in[f"{type(knob).__name__}.{one.name}"] += not fault(odd, "odd:TECHNIQUE")
+    assert max(let_in.values()) <= 3, let_in.most_common(3)
+
+
+@pytest.fixture
+def all_broken(tmp_path: Path, visible: Show) -> None:
+    """All of them at once, one whose metadata is damaged, and a good one that talks."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    for name, (source, _) in LEFT_OUT.items():
+        written(folder, name, source)
+    written(folder, "metadata", DECLARED)
+    (folder / "plugin_metadata-2.0.dist-info" / "entry_points.txt").write_bytes(
+        b"[paretone.techniques]\n\xff\xfe = \xff"
+    )
+    written(folder, "good", f"{DECLARED}print('Hello.')\nTECHNIQUE = declared()")
+    visible(folder)
+
+
+def test_with_all_of_them_the_command_line_works(
+    all_broken: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [one.name for one in techniques()] == [*OURS, "good"]
+    assert len(problems()) == len(LEFT_OUT) + 1
+    assert cli.main(["doctor", "--json"]) == 0
+    checks = [one for one in json.loads(capsys.readouterr().out)["checks"] if one["name"] == "Plug-in"]
+    assert {one["found"] for one in checks if one["state"] == "problem"} == set(problems())
+    assert [one["found"] for one in checks if one["state"] == "good"] == ["'good' of plugin-good 2.0: The good"]
+    assert bench.main([]) == 0
+    assert "guidance-free" in capsys.readouterr().out
+    assert commands() and views() and targets()
+    for words in (["--help"], ["export", "--help"], ["view", "--help"], ["train", "--help"]):
+        with pytest.raises(SystemExit, match="0"):
+            cli.main(words)
+    out = tmp_path / "out.wav"
+    words = ["speak", "--model", "f5-mini", "--steps", "2", "--technique", "good", "--text", "Rice.", "--out", str(out)]
+    assert cli.main(words) == 0 and out.stat().st_size > 1000
+    words[words.index("good")] = "families"
+    assert cli.main(words) == SettingError.exit_code
+    assert "The plug-in 'families' of plugin-families 2.0 was left out: families is" in capsys.readouterr().err
+
+
+def test_with_all_of_them_a_study_runs(all_broken: None, tmp_path: Path) -> None:
+    assert finished(tmp_path / "s", study(sentences=["One sentence."])) == FINISHED
+
+
+def test_with_all_of_them_setup_offers_the_rest(all_broken: None, tmp_path: Path, qtbot: QtBot) -> None:
+    presenter = Presenter(tmp_path)
+    panel = SetupPanel(presenter.state, LIGHT)
+    qtbot.addWidget(panel)
+    panel.show()
+    presenter.state.loading.load_model("f5-mini")
+    shown = set(panel.techniques.groups)
+    assert {"steps", "good"} <= shown and not shown & (set(LEFT_OUT) - {"good"})
+
+
+def test_reserved_names_are_those_of_commands_that_take_files() -> None:
+    free = {knob.name for model in MODELS for knob in model.options}
+    free |= {name for _, one in from_files() for name in (one.option, *one.knobs)}
+    for name in ("speak", "roofline"):
+        (choices,) = (one.choices for one in cli.parser(name)._actions if isinstance(one.choices, dict))
+        known = {one.option_strings[0].removeprefix("--").replace("-", "_") for one in choices[name]._actions}
+        missing = {one.removeprefix("_") for one in known - free} - {"h"} - RESERVED
+        assert not missing, "a new option of a command: name it in engine.techniques.admission.RESERVED"
+
+
+# --- At use -----------------------------------------------------------------------------------------------------------
+def resolving(body: str) -> str:
+    return f"{DECLARED}def resolve(context, knobs, plan):\n    {body}\nTECHNIQUE = declared(resolve=resolve)\n"
+
+
+UNRESOLVED = {
+    "raising": (
+        "return plan.options['no such']",
+        "failed when it was resolved (KeyError: 'no such', plugin_raising.py",
+    ),
+    "leaving": ("raise SystemExit(1)", "failed when it was resolved (SystemExit: 1, plugin_leaving.py line"),
+    "none": ("return None", "makes a plan that cannot run: resolve must return the plan, a FlowPlan, not None"),
+    "other": ("return 'a plan'", "resolve must return the plan, a FlowPlan, not 'a plan'"),
+    "backwards": (
+        "return replace(plan, times=(0.0, 0.5, 0.25, 0.75, 1.0))",
+        "times must increase, but 0.25 comes after 0.5",
+    ),
+    "once": ("return replace(plan, times=(0.0,))", "times has 1 values, but 4 steps have 5"),
+    "unknown": (
+        "return replace(plan, times=(0.0, float('nan'), 0.5, 0.75, 1.0))",
+        "times must be a tuple of finite numbers",
+    ),
+    "short": ("return replace(plan, times=(0.0, 0.2, 0.4, 0.6, 0.8))", "times must go from 0 to 1, not from 0 to 0.8"),
+    "listed": (
+        "return replace(plan, times=[0.0, 0.25, 0.5, 0.75, 1.0])",
+        "times must be a tuple of finite numbers, not [0.0",
+    ),
+    "options": (
+        "return replace(plan, options=plan.options.replace(steps=-3))",
+        "cannot run: Steps must lie between 1 and",
+    ),
+    "mapping": ("return replace(plan, options=dict(plan.options))", "options must be Values, not dict"),
+    "function": ("return replace(plan, stepper=resolve)", "stepper must be a Part or None, not function"),
+    "target": ("return replace(plan, stepper=Part.of('steps'))", "must name its function as 'package.module:function'"),
+    "unhashable": ("return replace(plan, stepper=Part.of('a:b', c=[1]))", "arguments of parts must be hashable"),
+    "notes": ("return replace(plan, notes='A note.')", "notes must be a tuple of sentences, not 'A note.'"),
+    "warm": ("return replace(plan, temperature='warm')", "temperature must be a number from 0, not 'warm'"),
+    "float8": ("return replace(plan, precision='float8')", "precision must be one of float32, bfloat16, float16, int8"),
+    "guided": (
+        "return replace(plan, guidance=replace(plan.guidance, steps='all'))",
+        "guidance: steps must be None or a whole number from 1, not 'all'",
+    ),
+    "strengths": (
+        "return replace(plan, guidance=replace(plan.guidance, strengths=(1.0, 2.0)))",
+        "guidance: strengths must be None or a tuple of Strength, not (1.0, 2.0)",
+    ),
+    "guidance": ("return replace(plan, guidance=3)", "guidance must be a GuidanceSchedule, not 3"),
+    "share": (
+        "return replace(plan, evaluated_share=lambda counts: None)",
+        "evaluated_share must give a share from 0, not None",
+    ),
+    "dividing": (
+        "return replace(plan, evaluated_share=lambda counts: 1 / 0)",
+        "failed when it was resolved (ZeroDivision",
+    ),
+}
+"""Bodies of ``resolve``, and what is said."""
+
+
+@pytest.mark.parametrize("name", UNRESOLVED)
+def test_a_plan_that_cannot_run_is_refused(name: str, tmp_path: Path, visible: Show, qtbot: QtBot) -> None:
+    body, said = UNRESOLVED[name]
+    site = tmp_path / "site"
+    site.mkdir()
+    written(site, name, resolving(body))
+    visible(site)
+    of = Setting("f5-mini", Values(steps=4), (UsedTechnique(name),))
+    reason = conflict(of)
+    assert reason is not None and reason.startswith(f"The {name} ") and said in reason
+    assert f"mend the plug-in '{name}' of plugin-{name} 2.0." in reason
+    presenter = Presenter(tmp_path / "data")
+    presenter.state.selection.set_option("steps", 4)
+    panel = SetupPanel(presenter.state, LIGHT)
+    qtbot.addWidget(panel)
+    presenter.state.selection.switch("ditreducio", False)
+    presenter.state.selection.switch(name, True)
+    assert presenter.state.availability.technique_problem(name) == reason
+    assert presenter.state.availability.why_not_accelerate() == reason
+    presenter.state.selection.switch(name, False)
+    presenter.state.selection.switch("guidance_interval", True)
+    assert presenter.state.availability.technique_problem("guidance_interval") == ""
+
+
+CLASS = "class Thing:\n    {}\n\ndef part(*given):\n    return {}\n"
+FLOW = {
+    "missing": ("stepper", "", "plugin_missing:part could not be imported"),
+    "failing": ("stepper", "def part(times, follow):\n    return times['x']", "(IndexError: only integers"),
+    "signature": ("stepper", "def part(times):\n    return None", "TypeError: part() takes 1 positional argument"),
+    "leaving": (
+        "stepper",
+        "def part(times, follow):\n    raise SystemExit(2)",
+        "(SystemExit: 2, plugin_leaving.py line",
+    ),
+    "nothing": (
+        "stepper",
+        "def part(times, follow): ...",
+        "gave None, but must give a function (state, velocity, step)",
+    ),
+    "stepping": (
+        "stepper",
+        "def part(times, follow):\n    return lambda state, velocity, step: 1 / 0",
+        "failed (ZeroDivisionError: division by zero, plugin_stepping.py line",
+    ),
+    "still": (
+        "stepper",
+        "def part(times, follow):\n    return lambda state, velocity, step: None",
+        "gave None, but must give the next state, a Tensor of shape (1, ",
+    ),
+    "narrow": (
+        "stepper",
+        "def part(times, follow):\n    return lambda state, velocity, step: state[:, :1]",
+        "gave a Tensor of shape (1, 1, ",
+    ),
+    "numberless": (
+        "stepper",
+        "def part(times, follow):\n    return lambda *given: follow(*given) * float('nan')",
+        "values that are not numbers, under a part of the plug-in 'numberless' of plugin-numberless 2.0",
+    ),
+    "uncombined": (
+        "combining",
+        "def part(combine):\n    return lambda velocities, evaluation: velocities",
+        "must give the velocity to follow, a Tensor of shape (1, ",
+    ),
+    "evaluator": ("evaluator", "def part(stage):\n    return 3", "gave 3, but must give a function without arguments"),
+    "empty": (
+        "evaluator",
+        "def part(stage):\n    return lambda: None",
+        "an Evaluator, which has velocities and operations",
+    ),
+    "branch": (
+        "evaluator",
+        CLASS.format(
+            "velocities = lambda self, state, evaluation, run: state\n    operations = lambda *given: 1.0", "Thing"
+        ),
+        "gave a Tensor of shape (1, ",
+    ),
+    "costly": (
+        "evaluator",
+        CLASS.format(
+            "velocities = lambda self, state, evaluation, run: state.repeat(run.branches, 1, 1)\n"
+            "    operations = lambda *given: None",
+            "Thing",
+        ),
+        "gave None, but must give a number of operations",
+    ),
+}
+LANGUAGE = {
+    "sampler": (
+        "sampler",
+        "def part(own):\n    return None",
+        "gave None, but must give a TokenSampler, which has prob",
+    ),
+    "flat": (
+        "sampler",
+        CLASS.format("probabilities = lambda self, logits, history: logits[0]", "Thing()"),
+        "probabilities of every id, a Tensor of shape (1, ",
+    ),
+    "generator": ("decoding", "def part(loop):\n    return []", "gave list, but must give a generator of cycles"),
+    "cycles": ("decoding", "def part(loop):\n    yield 'a cycle'", "gave 'a cycle', but must give a generator of"),
+    "breaking": (
+        "decoding",
+        "def part(loop):\n    yield 1 / 0",
+        "failed (ZeroDivisionError: division by zero, plugin_b",
+    ),
+    "products": ("products", "def part(tokens):\n    return 'a model'", "gave 'a model', but must give a TokenModel"),
+}
+MASKED = {
+    "runless": ("run", "def part(network, request, guidance): ...", "gave None, but must give a CanvasRun, which has"),
+    "scoring": (
+        "run",
+        "def part(network, request, guidance):\n    run = network.begin(request, guidance)\n"
+        "    run.scores = lambda codes, first, last, guide: None\n    return run",
+        "gave None, but must give scores of all codes, a Tensor of shape (",
+    ),
+    "none": (
+        "schedule",
+        "def part(cells, steps):\n    return lambda there: None",
+        "gave None, but must give a whole num",
+    ),
+    "zero": (
+        "schedule",
+        "def part(cells, steps):\n    return lambda there: 0",
+        "gave 0, but must give a whole number from 1",
+    ),
+    "many": (
+        "schedule",
+        "def part(cells, steps):\n    return lambda there: there.cells + 1",
+        "must give a whole number",
+    ),
+    "uncounted": (
+        "schedule",
+        "def part(cells, steps):\n    return lambda: 1",
+        "takes 0 positional arguments but 1 was",
+    ),
+}
+"""Parts: the field that they take, the code, and what is said."""
+
+
+def broken_part(folder: Path, family: str, name: str, field: str, source: str) -> None:
+    declared = f"TECHNIQUE = declared(families=({family!r},), resolve=putting({field!r}))"
+    written(folder, name, f"{DECLARED}{source}\n\n{declared}\n")
+
+
+def said_by(speak: Callable[[], Synthesis]) -> str:
+    with pytest.raises((PlugInError, SettingError)) as caught:
+        speak()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", FLOW)
+def test_a_broken_part_of_a_flow_model_is_named(name: str, tmp_path: Path, visible: Show) -> None:
+    field, source, said = FLOW[name]
+    broken_part(tmp_path, "flow", name, field, source)
+    visible(tmp_path)
+    speech = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+    plain = small_speech.setting(2)
+
+    def spoken(of: Setting) -> Synthesis:
+        return run_to_completion(speech.synthesise("One.", VOICE, of, (), SilentObserver()))
+
+    found = said_by(lambda: spoken(plain.with_technique(UsedTechnique(name))))
+    assert said in found and f"plugin-{name} 2.0" in found
+    assert len(spoken(plain).samples), "the model goes on"
+
+
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
+    return speaking.load(write_model(tmp_path_factory.mktemp("language") / "model"))
+
+
+@pytest.mark.parametrize("name", LANGUAGE)
+def test_a_broken_part_of_a_language_model_is_named(
+    name: str, tmp_path: Path, visible: Show, language_model: LmMiniSpeech
+) -> None:
+    field, source, said = LANGUAGE[name]
+    broken_part(tmp_path, "language", name, field, source)
+    visible(tmp_path)
+    found = said_by(lambda: speaking.spoken(language_model, speaking.setting(UsedTechnique(name))))
+    assert said in found and f"mend the plug-in '{name}' of plugin-{name} 2.0." in found
+    assert len(speaking.spoken(language_model, speaking.setting()).samples)
+
+
+def test_a_broken_rule_for_drafts_is_named(tmp_path: Path, visible: Show) -> None:
+    source = "def part(codes, rows, device):\n    return lambda drafted, proposals, checks, uniforms: None"
+    broken_part(tmp_path, "language", "ruling", "acceptance", source)
+    visible(tmp_path)
+    write_model(tmp_path / "model")
+    write_draft(tmp_path / "model", lambda weight: weight * 1.1)
+    speech = speaking.load(tmp_path / "model")
+    found = said_by(lambda: speaking.spoken(speech, speaking.setting(speaking.drafted(), UsedTechnique("ruling"))))
+    assert "gave None, but must give an engine.sampling.verification.Verification" in found
+    assert "mend the plug-in 'ruling' of plugin-ruling 2.0." in found
+
+
+def test_a_broken_job_is_named(tmp_path: Path, visible: Show) -> None:
+    source = """
+@dataclass(frozen=True)
+class Request:
+    setting: object
+
+def work(task):
+    sys.exit("enough")
+
+JOB = Job("find", "Find", f"{__name__}:Request", f"{__name__}:work", on_loaded_model=False)
+TECHNIQUE = declared(jobs=(JOB,))
+"""
+    written(tmp_path, "working", f"import sys\n{DECLARED}{source}")
+    visible(tmp_path)
+    assert not problems()
+    request = import_module("plugin_working").Request(None)
+    with pytest.raises(PlugInError, match=r"plugin_working:work failed \(SystemExit: enough, plugin_working.py line"):
+        Executor(small_speech.load).carry_out(Prepare(1, "working", request), lambda event: None, threading.Event())
+
+
+@pytest.fixture(scope="module")
+def masked_model(tmp_path_factory: pytest.TempPathFactory) -> SpeechModel:
+    folder = small_omni_mini.write_model(tmp_path_factory.mktemp("masked") / "model")
+    return load_model("omni-mini", folder=str(folder), device="cpu")
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_a_broken_part_of_a_masked_model_is_named(
+    name: str, tmp_path: Path, visible: Show, masked_model: SpeechModel
+) -> None:
+    field, source, said = MASKED[name]
+    broken_part(tmp_path, "masked", name, field, source)
+    visible(tmp_path)
+    plain = Setting("omni-mini", entry("omni-mini").options_with(steps=4))
+
+    def spoken(of: Setting) -> Synthesis:
+        return run_to_completion(masked_model.synthesise("Rice.", voice("", "omni-mini"), of, (), SilentObserver()))
+
+    found = said_by(lambda: spoken(plain.with_technique(UsedTechnique(name))))
+    assert said in found and f"mend the plug-in '{name}' of plugin-{name} 2.0." in found
+    assert len(spoken(plain).samples)
+
+
+def test_the_command_line_shows_where_a_part_failed(
+    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken_part(tmp_path, "flow", "stepping", *FLOW["stepping"][:2])
+    visible(tmp_path)
+    words = ["speak", "--model", "f5-mini", "--steps", "2", "--technique", "stepping", "--text", "Rice."]
+    assert cli.main([*words, "--out", str(tmp_path / "out.wav")]) == PlugInError.exit_code
+    said = capsys.readouterr().err
+    assert "plugin_stepping.py" in said and "Traceback" in said
+    assert said.rstrip().splitlines()[-1].startswith("plugin_stepping:part failed (ZeroDivisionError")
+
+
+def test_what_fails_elsewhere_is_said_to_be_the_plug_ins(
+    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wherever its code runs: here, in a bench, whose errors nobody expects."""
+    source = f"""{DECLARED}
+TECHNIQUE = declared(benches=(("slow", __name__),))
+
+def run(arguments):
+    raise LookupError("no rows")
+"""
+    written(tmp_path, "benching", source)
+    visible(tmp_path)
+    assert cli.main(["bench", "slow"]) != 0
+    last = capsys.readouterr().err.rstrip().splitlines()[-1]
+    assert (
+        "LookupError: no rows" in last and "That is in the plug-in 'benching' of plugin-benching 2.0; mend it" in last
+    )
+
+
+FAILING_LATER = f"""{DECLARED}
+def little(info):
+    raise LookupError("no such device")
+
+def describe(knobs):
+    return None if knobs["share"] > 1 else "a share"
+
+def settings(fields, model, options):
+    raise LookupError("no such field")
+
+def files(store):
+    return {{1: 2}}
+
+def finished(study, store):
+    return "all is well"
+
+TARGETS = "all"
+TECHNIQUE = replace({KNOB.format("default=1.0")}, little=little, describe=describe, study=__name__, exports=__name__)
+"""
+
+
+def test_what_fails_at_use_says_so_in_its_place(
+    tmp_path: Path, visible: Show, qtbot: QtBot, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    written(site, "later", FAILING_LATER)
+    visible(site)
+    assert not problems()
+    presenter = Presenter(tmp_path / "data")
+    panel = SetupPanel(presenter.state, LIGHT)
+    qtbot.addWidget(panel)
+    panel.techniques.show_techniques()
+    said = "The later: little failed (LookupError: no such device, plugin_later.py line"
+    assert technique("later").little(presenter.state.selection.info).startswith(said)
+    presenter.state.selection.switch("later", True)
+    presenter.state.selection.set_knob("later", "share", 2.0)
+    panel.techniques.show_selection()
+    assert panel.techniques.groups["later"].meaning.text().startswith("The later: describe failed (it gave None in")
+    assert finished(tmp_path / "s", study(sentences=["One sentence."])) == FINISHED
+    assert len(targets()) > 3
+    found = " ".join(problems())
+    assert "TARGETS of plugin_later must be a tuple of Target" in found
+    assert "settings of its studies failed (LookupError: no such field" in found
+    assert cli.main(["doctor", "--json"]) == 0
+    assert "little failed" in capsys.readouterr().out

@@ -1,0 +1,46 @@
+"""Tiny plug-ins, installed by hand: a module and its metadata."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+DECLARED = """
+from dataclasses import dataclass, replace
+
+from engine.errors import SettingError
+from engine.setting.knobs import Choice, Effect, Knob, Number, Switch, Text
+from engine.setting.plan import Part
+from engine.techniques.base import *
+
+NAME = __name__.removeprefix("plugin_")
+PAPER = Paper("None", "none")
+
+
+def as_it_was(context, knobs, plan):
+    return plan
+
+
+def declared(**more):
+    known = dict(name=NAME, title=f"The {NAME}", summary="Is a test.", paper=PAPER, families=("flow",), knobs=())
+    return Technique(**{**known, "resolve": as_it_was, **more})
+
+
+def putting(field, function="part", **arguments):
+    def resolve(context, knobs, plan):
+        return replace(plan, **{field: Part.of(f"{__name__}:{function}", **arguments)})
+
+    return resolve
+
+"""
+"""What every such module begins with."""
+
+
+def written(folder: Path, name: str, source: str) -> None:
+    """Install the plug-in ``name``, whose module is ``source``, into ``folder``."""
+    (folder / f"plugin_{name}.py").write_text(source, encoding="utf-8")
+    metadata = folder / f"plugin_{name}-2.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: plugin-{name}\nVersion: 2.0\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text(
+        f"[paretone.techniques]\n{name} = plugin_{name}:TECHNIQUE\n", encoding="utf-8"
+    )
