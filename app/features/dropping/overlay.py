@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.shell.colours import Colours
-from app.shell.metrics import GAP
+from app.shell.metrics import GAP, HEADING, text_font
 
 _VEIL = 150
 """Opacity of what is laid over the rest of the window, of 255."""
@@ -40,14 +40,12 @@ class DropOverlay(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         veil = QColor(self.colours.base)
         veil.setAlpha(_VEIL)
-        font = QFont(self.font())
-        font.setPointSizeF(font.pointSizeF() * 1.4)
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.fillRect(self.rect(), veil)
             painter.setPen(QPen(QColor(self.colours.accent), _LINE, Qt.PenStyle.DashLine))
             painter.drawRoundedRect(self.part.adjusted(_LINE, _LINE, -_LINE, -_LINE), _ROUND, _ROUND)
-            painter.setFont(font)
+            painter.setFont(text_font(self.font(), HEADING))
             wrapped = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
             widest = min(self.width() - 4 * GAP, _CHARACTERS * painter.fontMetrics().averageCharWidth())
             box = painter.boundingRect(QRect(0, 0, widest, self.height()), wrapped, self.sentence)
