@@ -118,7 +118,7 @@ def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_pa
     assert bar[5:8] == ["&Strategy", "St&udies", "Coun&ting"]
     found = {one.title(): [entry.text() for entry in one.actions()] for one in window.menuBar().findChildren(QMenu)}
     assert found["Coun&ting"] == ["C&ount", "", "&Undo", "&Redo"]
-    assert found["&Run"][-4:] == ["Synthesise &accelerated", "C&ount", "", "Cance&l"]
+    assert found["&Run"][-5:] == ["Synthesise &accelerated", "C&ount", "&Repeat ×5", "", "Cance&l"]
     guide = window.features["guide"].guide
     assert [guide.button(index).text()[3:] for index in range(4)] == ["Baseline", "Count", "Calibrate", "Accelerated"]
     close(window, qtbot)
