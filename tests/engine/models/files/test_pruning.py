@@ -46,7 +46,7 @@ def test_layers_by_hand_are_put_in_order() -> None:
         knobs_of(UsedTechnique(spade.NAME, Values(layers="0,5,11", recovery=spade.NONE)))
     )
     alone = knobs_of(UsedTechnique(spade.NAME, Values(depth=1)))
-    assert technique(spade.NAME).describe(alone) == "1 layer, the most important one, recovered"
+    assert technique(spade.NAME).describe(alone) == "1 layer, the most important one, fully retrained"
 
 
 @pytest.mark.parametrize("layers", ["zero", "1.5", "-1", "0;1"])
