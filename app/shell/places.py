@@ -25,7 +25,7 @@ class Workspace:
 
 LISTEN = Workspace("listen", "Listen", "Speak, hear and compare", "headphones", below=0.45)
 INSPECT = Workspace("inspect", "Inspect", "See what happens inside the model", "magnifier", gallery=True)
-EXPLORE = Workspace("explore", "Explore", "Weigh speed against quality", "scatter", below=0.28)
+EXPLORE = Workspace("explore", "Explore", "Weigh speed against quality", "scatter", below=0.285)
 TEST = Workspace("test", "Test", "Find out blindly what can be heard", "ear", figures=False)
 TRAIN = Workspace("train", "Train", "Train drafts, students and faster weights", "curve")
 WORKSPACES = (LISTEN, INSPECT, EXPLORE, TEST, TRAIN)

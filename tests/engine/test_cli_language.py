@@ -49,7 +49,7 @@ def test_techniques_by_name(paretone: Callable[..., tuple[int, str, str]], tmp_p
     assert json.loads(said)["ops_ratio"] < 0.9
     code, _, said = paretone(*speak, "spade:depth=1")
     assert code == 2
-    assert "No recovered student" in said
+    assert "No fully retrained student" in said
 
 
 def test_comparing(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

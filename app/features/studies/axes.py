@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.studies.forms import Varied, example
+from app.shell.metrics import GAP
 from app.shell.tab_order import insert_after, insert_before
 from app.widgets import build
 from app.widgets.boxes import ComboBox
@@ -42,7 +43,7 @@ class _Line(QWidget):
         self.owner = build.named(ComboBox(), "Technique or model")
         self.knob = build.named(ComboBox(), "Parameter")
         self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
-        self.choices = Flow()
+        self.choices = Flow(GAP)
         self._boxes: dict[str, tuple[tuple[str, QCheckBox], ...]] = {}
         """For each knob with named values, by its owner and name: what is put into a study, and its box."""
         self.without = build.named(QCheckBox("Include “off”"), tip="Also compare without the technique")
@@ -51,7 +52,7 @@ class _Line(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         for column, one in enumerate((self.owner, self.knob, self.values, self.without, self.remove)):
             grid.addWidget(one, 0, column)
-        grid.addWidget(self.choices, 0, 2)
+        grid.addWidget(self.choices, 1, 0, 1, grid.columnCount())
         for column, stretch in ((0, 3), (1, 3), (2, 4)):
             grid.setColumnStretch(column, stretch)
         for combo in (self.owner, self.knob):

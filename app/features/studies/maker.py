@@ -222,7 +222,7 @@ class StudyMaker(QDialog):
         column.addWidget(self.no_search)
         column.addWidget(self.install_search)
         column.addWidget(self.goals)
-        varied = QLabel("Varied")
+        varied = QLabel("Parameters")
         self._varying = varied, area, hint, self.selected
         column.addWidget(varied)
         column.addWidget(area, 1)

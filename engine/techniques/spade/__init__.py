@@ -52,7 +52,7 @@ def describe(knobs: Values) -> str:
     kept = parsed_layers(str(knobs["layers"]))
     count = len(kept) or knobs["depth"]
     chosen = "selected by hand" if kept else f"the most important one{'s' * (count != 1)}"
-    state = {RECOVERED: "recovered", PARTLY: "partly recovered", NONE: "pruned only"}[str(knobs["recovery"])]
+    state = {RECOVERED: "fully retrained", PARTLY: "briefly retrained", NONE: "pruned"}[str(knobs["recovery"])]
     return f"{count} layer{'s' * (count != 1)}, {chosen}, {state}"
 
 
@@ -123,12 +123,12 @@ def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
 
 def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], partly: bool) -> str:
     which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else _layers(depth)
-    state = "partly recovered" if partly else "recovered"
+    state = "briefly retrained" if partly else "fully retrained"
     there = ", ".join(f"{one.depth} ({one.stage})" for one in info.students)
     has = f"; there are some with {there}" if there else ""
     return (
         f"No {state} student of {info.title} with {which} has been trained yet{has}; train one, or hear it "
-        f"pruned only.{other_checkpoint(info, 'students')}"
+        f"pruned.{other_checkpoint(info, 'students')}"
     )
 
 
@@ -184,7 +184,7 @@ TECHNIQUE = Technique(
         Number(
             "depth",
             "Layers kept",
-            "Number of layers to keep. A recovered student must be trained for each number; pruned only takes any.",
+            "Number of layers to keep. A retrained student must be trained for each number; pruned takes any.",
             default=6,
             minimum=1,
             maximum=64,

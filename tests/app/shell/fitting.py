@@ -55,7 +55,7 @@ def faults(window: MainWindow) -> list[str]:
             window.workspaces.go_to(place.name)
             for _ in range(10):
                 QApplication.processEvents()
-            found += [f"{workspace.title}: {one}" for one in _of_window(window)]
+            found += [f"{workspace.title}: {one}" for one in cut_off(window)]
     return list(dict.fromkeys(found))
 
 
@@ -78,7 +78,8 @@ def unreadable(window: MainWindow) -> list[str]:
     return found
 
 
-def _of_window(window: QWidget) -> Iterator[str]:
+def cut_off(window: QWidget) -> Iterator[str]:
+    """What of ``window`` has no room now."""
     for one in window.findChildren(QWidget):
         if not one.isVisible() or (one.visibleRegion().isEmpty() and not isinstance(one, QAbstractButton)):
             continue

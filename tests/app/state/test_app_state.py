@@ -89,7 +89,7 @@ def test_accelerating_needs_a_table_that_fits(presenter: Presenter) -> None:
     state.selection.set_option("solver", "midpoint")
     assert "Euler" in state.availability.why_not_accelerate()
     state.selection.switch("ditreducio", False)
-    assert "at least one technique" in state.availability.why_not_accelerate()
+    assert "Enable a technique" in state.availability.why_not_accelerate()
 
 
 def test_a_calibration_is_taken_up_again_when_its_grid_comes_back(presenter: Presenter) -> None:

@@ -90,7 +90,7 @@ def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> N
         for stage in ("none", "partly", "recovered")
     ]
     kept = "SPADE (fewer layers): 6 layers kept"
-    assert heard == [f"{kept}, pruned only", f"{kept}, after some minutes", kept]
+    assert heard == [f"{kept}, pruned", f"{kept}, briefly retrained", kept]
     assert technique_text(plain.with_technique(UsedTechnique("speculative", ssd.replace(draft="student")))).endswith(
         "β 0, shallower student"
     )

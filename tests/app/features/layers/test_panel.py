@@ -157,9 +157,9 @@ def test_layers_by_hand_have_no_cut_and_can_be_given_up(panel: LayersPanel) -> N
 
 def test_stages_that_cannot_be_heard_say_why(panel: LayersPanel) -> None:
     heard = QSignalSpy(panel.hear_wanted)
-    panel.set_reasons("", "", {spade.RECOVERED: "No recovered student has been trained yet."})
+    panel.set_reasons("", "", {spade.RECOVERED: "No fully retrained student has been trained yet."})
     assert not panel.stage_buttons[spade.RECOVERED].isEnabled()
-    assert "No recovered student" in panel.stage_buttons[spade.RECOVERED].toolTip()
+    assert "No fully retrained student" in panel.stage_buttons[spade.RECOVERED].toolTip()
     QTest.keyClick(panel.stage_buttons[spade.NONE], KEY.Key_Space)
     assert heard.at(0) == [spade.NONE]
     panel.set_layers(4, RECORD, range(4), 4, by_hand=False)

@@ -25,6 +25,7 @@ from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
 from engine.studies.store import DATABASE, Store
 from engine.studies.tasks import MeasureReference, ReferenceMeasured
+from tests.app.shell.fitting import cut_off
 from tests.engine.studies import small
 
 FILE = 'title = "Small"\nsentences = ["One sentence.", "Another one.", "And a third."]\n[grid]\nsteps.steps = [2, 3]\n'
@@ -249,6 +250,17 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
         qtbot.keyClick(maker.focusWidget(), Qt.Key.Key_Tab)
         reached.append(maker.focusWidget())
     assert reached == expected
+
+
+def test_named_values_have_room_in_the_dialog(qtbot: QtBot, tmp_path: Path) -> None:
+    maker = StudyMaker(Setting("f5-mini", catalogue.entry("f5-mini").options_with()), (), tmp_path)
+    qtbot.addWidget(maker)
+    maker.show()
+    for knob in (("multistep", "method"), ("ditreducio", "branch_skip"), ("searched_grid", "objective")):
+        line = maker.axes.add(Varied(*knob))
+        qtbot.waitUntil(line.choices.isVisible)
+    qtbot.wait(50)
+    assert not list(cut_off(maker))
 
 
 def test_named_values_are_ticked_by_their_titles(qtbot: QtBot) -> None:

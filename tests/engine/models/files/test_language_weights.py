@@ -208,11 +208,11 @@ def test_a_draft_may_propose_to_a_student(model: LmMiniSpeech) -> None:
 @pytest.mark.parametrize(
     ("knobs", "reason"),
     [
-        ({"depth": 1}, "No recovered student of LM mini with 1 layer has been trained yet"),
+        ({"depth": 1}, "No fully retrained student of LM mini with 1 layer has been trained yet"),
         ({"depth": 5}, "LM mini has 3 layers, so it cannot keep 5"),
         ({"layers": "0,7"}, "has no layer 7"),
         ({"depth": 3}, "there is nothing to prune"),
-        ({"layers": "0,1", "recovery": "partly"}, "No partly recovered student of LM mini with the layers 0, 1"),
+        ({"layers": "0,1", "recovery": "partly"}, "No briefly retrained student of LM mini with the layers 0, 1"),
     ],
 )
 def test_students_that_are_not_there(model: LmMiniSpeech, knobs: dict, reason: str) -> None:

@@ -42,11 +42,11 @@ def test_layers_that_cannot_be_kept_are_refused(retained: tuple[int, ...]) -> No
 def test_layers_by_hand_are_put_in_order() -> None:
     assert knobs_of(UsedTechnique(spade.NAME, Values(layers=" 5, 0,11,5")))["layers"] == "0,5,11"
     assert knobs_of(UsedTechnique(spade.NAME))["layers"] == ""
-    assert "3 layers, selected by hand, pruned only" in technique(spade.NAME).describe(
+    assert "3 layers, selected by hand, pruned" in technique(spade.NAME).describe(
         knobs_of(UsedTechnique(spade.NAME, Values(layers="0,5,11", recovery=spade.NONE)))
     )
     alone = knobs_of(UsedTechnique(spade.NAME, Values(depth=1)))
-    assert technique(spade.NAME).describe(alone) == "1 layer, the most important one, recovered"
+    assert technique(spade.NAME).describe(alone) == "1 layer, the most important one, fully retrained"
 
 
 @pytest.mark.parametrize("layers", ["zero", "1.5", "-1", "0;1"])
