@@ -63,7 +63,8 @@ def test_ssd_is_timed_against_plain_decoding(root: Path, capsys: pytest.CaptureF
         assert 0 <= row["acceptance"] <= 1
         assert row["low"] <= row["speed-up"] <= row["high"]
         assert row["predicted"] > 0 and row["c"] > 0
-    assert rows["autoregressive"]["tokens per pass"] == 1
+    # The last pass gives the end.
+    assert 0.95 < rows["autoregressive"]["tokens per pass"] < 1
     assert report["headline"] == rows["SSD, β = 0.3"]["speed-up"]
     assert "autoregressive, again (A/A)" in rows
     (greedy,) = (name for name in rows if name.startswith("greedy"))
