@@ -78,7 +78,7 @@ def test_pausing_finishes_the_take_and_resuming_redoes_nothing(
     opened(window, file, qtbot)
     stop_after(window, posts, 2, lambda: qtbot.mouseClick(panel.pause_button, Qt.MouseButton.LeftButton))
     outcome, _ = ended(window, panel.run_button.click, qtbot)
-    assert outcome is Outcome.FINISHED
+    assert outcome is Outcome.PAUSED
     assert "Paused" in panel.state
     before = created(file.with_suffix(".study"))
     assert 2 <= len(before) < 3 * MANY
