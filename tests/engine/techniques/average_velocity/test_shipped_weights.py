@@ -13,7 +13,7 @@ from engine.models.files.interval_weights import find_interval_weights
 from engine.paths import resource
 
 SHIPPED = {
-    "f5-mini": (resource("models", "f5-mini", "model.safetensors"), {"guidance": 0.7}, 1.0),
+    "f5-mini": (resource("models", "f5-mini", "model.safetensors"), {"guidance": 0.7}, 1.1),
     "megatts3-mini": (
         resource("models", "megatts3-mini", "diffusion_transformer", "model.safetensors"),
         {"intelligibility": 1.4, "similarity": 1.2},
