@@ -253,7 +253,7 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
 
 
 def test_named_values_have_room_in_the_dialog(qtbot: QtBot, tmp_path: Path) -> None:
-    maker = StudyMaker(Setting("f5-mini", catalogue.entry("f5-mini").options_with()), (), tmp_path)
+    maker = StudyMaker(Selection(Artefacts()), tmp_path)
     qtbot.addWidget(maker)
     maker.show()
     for knob in (("multistep", "method"), ("ditreducio", "branch_skip"), ("searched_grid", "objective")):
