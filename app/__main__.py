@@ -243,24 +243,25 @@ def close_on_sigterm(window: MainWindow) -> Callable[[], bool]:
     if threading.current_thread() is not threading.main_thread():
         return lambda: False
 
-    def close(number: int, frame: object) -> None:
-        came.append(number)
-        window.close()
-
-    signal.signal(signal.SIGTERM, close)
+    earlier = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
     # Python looks for signals between its own instructions only, of which a window that waits has none.
     reading, writing = socket.socketpair()
     for one in (reading, writing):
         one.setblocking(False)
-    signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    waked = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
     notifier = QSocketNotifier(reading.fileno(), QSocketNotifier.Type.Read, window)
 
     def wake() -> None:
         with contextlib.suppress(BlockingIOError):
             reading.recv(4096)
+        if came:
+            window.close()
 
     def let_go() -> None:
-        signal.set_wakeup_fd(-1)
+        notifier.setEnabled(False)
+        signal.set_wakeup_fd(waked)
+        signal.signal(signal.SIGTERM, earlier)
+        reading.close()
         writing.close()
 
     notifier.activated.connect(wake)

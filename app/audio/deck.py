@@ -71,8 +71,10 @@ class Deck(Transport):
         """Put ``take`` on side ``"A"`` or ``"B"``. It is analysed in a worker thread; ``analysed`` tells when."""
         if side not in SIDES:
             raise ValueError(f"a side is A or B, not {side!r}")
-        self._later_take |= take is not self.takes[side]
-        self.takes[side] = take
+        before, self.takes[side] = self.takes[side], take
+        if _sounds_the_same(before, take):
+            return  # Other figures of the same sound: timed again, for one.
+        self._later_take |= take is not before
         self._analyse()
 
     def set_aligned(self, aligned: bool) -> None:
@@ -138,7 +140,7 @@ class Deck(Transport):
             self._looping.recall(*(self._loop_left if same else (None, None)))
         self._left, self._loop_left = (), (None, None)
         # A take keeps playing when the other one changes; so does the stream when the finished take replaces it.
-        kept = self.player.streaming or (before is not None and dict(loaded).get(self._heard) is before)
+        kept = self.player.streaming or _sounds_the_same(before, dict(loaded).get(self._heard))
         self.player.load(
             [(take.samples, take.sample_rate) for _, take in loaded],
             self._player_gains(),
@@ -436,3 +438,7 @@ class Deck(Transport):
         """Close the device and end the worker thread; ``wait`` for what it does."""
         self.player.close()
         self.analyser.shut_down(wait)
+
+
+def _sounds_the_same(one: Take | None, other: Take | None) -> bool:
+    return one is not None and other is not None and one.samples is other.samples

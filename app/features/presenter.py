@@ -58,6 +58,9 @@ class Presenter(QObject):
     def engine_starts(self) -> None:
         """The window was painted and the engine starts: report what went wrong before."""
 
+    def panels_built(self) -> None:
+        """All panels are there."""
+
     def follow(self, event: Event) -> None:
         """Take in an event of the engine. The state has it already; a job that it ends still counts as running."""
 

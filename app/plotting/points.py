@@ -67,6 +67,8 @@ class Points(Layer):
             picture, half = known[key]
             painter.drawPixmap(QPointF(left - half, top - half), picture)
         painter.setOpacity(1.0)
+        if not self.doubtful:
+            return
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(colours.warning), 1.3, Qt.PenStyle.DashLine))
         for index, left, top, radius in places:

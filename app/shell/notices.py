@@ -57,7 +57,8 @@ class Notices(QObject):
         """All messages, the newest last."""
         self.missed = 0
         """How many messages went by themselves since the history was looked at."""
-        self._cautioned: set[str] = set()
+        self.cautioned: set[str] = set()
+        """What was said of voices before anything was spoken."""
         self.banner.chosen.connect(self._answer)
         self.banner.expired.connect(self._miss)
         window.centralWidget().installEventFilter(self)
@@ -171,10 +172,10 @@ class Notices(QObject):
 
     def _caution(self, sentence: str) -> None:
         """Show what is to be known of a voice, once: every take in that voice says it."""
-        if sentence in self._cautioned:
+        if sentence in self.cautioned:
             self.note(sentence, Level.WARNING)
             return
-        self._cautioned.add(sentence)
+        self.cautioned.add(sentence)
         self.warn(sentence)
 
     @Slot(object)

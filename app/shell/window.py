@@ -35,7 +35,7 @@ from app.state.app_state import AppState
 from app.state.jobs import Jobs, Kind
 from app.widgets.screen_readers import announce, tell_roles
 from engine.session.commands import Command, ShutDown
-from engine.session.events import Event, JobFailed, ModelLoaded
+from engine.session.events import Event, JobCancelled, JobFailed, ModelLoaded
 
 _JOIN_POLL_MILLISECONDS = 20
 _LOADING = "loading"
@@ -280,6 +280,8 @@ class MainWindow(QMainWindow):
             self.workspaces.keep_sides()
             tab_order.follow([self.rail, self.header, *self.workspaces.reading_order, *self._feet])
             self.is_built = True
+            for presenter in self.features:
+                presenter.panels_built()
             self.built.emit()
 
     # --- What happens -----------------------------------------------------------------------------------------------
@@ -290,7 +292,7 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _handle(self, event: Event) -> None:
         """First the state, then who shows it, then its end."""
-        if isinstance(event, ModelLoaded | JobFailed):
+        if isinstance(event, ModelLoaded | JobFailed | JobCancelled):
             self.settings.remove(_LOADING)
         self.notices.record(event)
         self.status.follow(event)

@@ -120,7 +120,7 @@ class Synthesis(QObject):
 
     def _is_current(self, take: Take | None, setting: Setting) -> bool:
         chosen = self._selection
-        if take is None or chosen.voice is None or chosen.candidate:
+        if take is None or take.unfinished or chosen.voice is None or chosen.candidate:
             return False
         if chosen.info is not None and take.checkpoint not in ("", chosen.info.fingerprint):
             return False

@@ -105,7 +105,7 @@ def _kept(recording: Recording) -> tuple[Track, bool, tuple[str, ...]]:
         raise AudioError("The reference recording is silent throughout; choose a recording of speech.")
     kept, clipped = _officially(whole)
     notes, gain = recording.notes, USUAL_LEVEL - level
-    if len(kept) < 1000 * SHORTEST_SECONDS:
+    if level < QUIET_LEVEL and len(kept) < 1000 * SHORTEST_SECONDS:
         kept, clipped = _officially(_raised(whole, gain))
         notes = (*notes, f"The reference recording is very quiet; it was raised by {gain:.0f} dB.")
     elif level < QUIET_LEVEL:

@@ -93,9 +93,10 @@ class Terminal:
         if not self._screen:
             if left is not None and left >= LONG_SECONDS and not self._estimated:
                 # Whoever reads a file would wait for a quarter of it to learn how long it takes.
-                self._write(f"  {share:.0%}{_left(left)}\n")
+                self._write(f"  {percent(share)}{_left(left)}\n")
                 self._estimated = True
-            if share >= self._share + LINES_SHARE or self._share < share == 1:
+                self._share = share
+            elif share >= self._share + LINES_SHARE or self._share < share == 1:
                 self._share = share
                 self._write(f"  {percent(share)}{_left(left)}\n")
             return

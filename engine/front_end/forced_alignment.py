@@ -77,6 +77,8 @@ def _found_elsewhere(raw: bytes, words: Sequence[str]) -> Any:
     try:
         child = subprocess.run(command(__name__), input=given, capture_output=True, timeout=SLOWEST, check=True)
         return json.loads(child.stdout)
+    except subprocess.TimeoutExpired:
+        return []
     except (OSError, subprocess.SubprocessError, ValueError):
         return _found(raw, words)
 

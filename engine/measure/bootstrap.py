@@ -6,7 +6,7 @@ Bootstrap", 1993, chapter 13.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -35,6 +35,11 @@ def bootstrap(
     chosen = picks(len(columns[0]), draws, seed)
     low, high = ends(statistic(*(one[chosen] for one in columns)))
     return float(statistic(*(one[None] for one in columns))[0]), float(low), float(high)
+
+
+def median_interval(values: Sequence[float], draws: int = 4000, seed: int = 0) -> tuple[float, float, float]:
+    """The median of ``values`` with the ends of its 95 % interval; equal values give equal intervals."""
+    return bootstrap(lambda drawn: np.median(drawn, axis=1), np.asarray(values, dtype=float), draws=draws, seed=seed)
 
 
 def mean_ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from engine.by_name import by_name
+from engine.measure.bootstrap import median_interval
 from engine.measure.estimates import Estimate, Statistic, estimates
 from engine.measure.melody import diversity
 from engine.setting.take import BUSY_SHARE, Measurements, Metrics, Timed
@@ -357,6 +358,6 @@ def figure_of(one: Metric, take: HeardTake) -> Estimate | None:
         values = [one.of(run, take.metrics, take.log_mel_distance) for run in take.repeats]
         found = [value for value in values if value is not None]
         if found:
-            return estimate(one.name, found)
+            return Estimate(*median_interval(found), len(found), len(found))
     value = one.of(take.measurements, take.metrics, take.log_mel_distance)
     return None if value is None else Estimate(value, value, value, 1, 1)

@@ -15,13 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import numpy as np
-
-from engine.measure.bootstrap import bootstrap
+from engine.measure.bootstrap import median_interval
 from engine.measure.clocks import clock_name, device_kind
 from engine.setting.take import Timed
 
-DRAWS = 4000
 _BASELINE_AGAIN = "\0baseline again"
 _One = TypeVar("_One")
 
@@ -158,8 +155,7 @@ def running_order(names: Sequence[_One], number: int) -> tuple[_One, ...]:
 
 def interval(values: Sequence[float], seed: int = 0) -> Interval:
     """Median of ``values`` with its 95 % percentile-bootstrap interval (Efron); equal values give equal intervals."""
-    sample = np.asarray(values, dtype=float)
-    return Interval(*bootstrap(lambda drawn: np.median(drawn, axis=1), sample, draws=DRAWS, seed=seed))
+    return Interval(*median_interval(values, seed=seed))
 
 
 def spread(take: Timed, name: str) -> Interval | None:

@@ -11,7 +11,8 @@ import hashlib
 import json
 import re
 import subprocess
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +21,7 @@ from engine.audio.recording import read_recording
 from engine.errors import AudioError
 from engine.models.base import Voice
 from engine.own_process import command
-from engine.reading import first_line, require_regular
+from engine.reading import require_regular
 
 _titles: dict[str, str] = {}
 """Titles of one's own recordings, by their ids."""
@@ -29,6 +30,8 @@ _DIGITS = 16
 _EXAMINER = "engine.front_end.examining"
 LONGEST_EXAMINATION = 300.0
 """Seconds after which it is given up."""
+_PATIENCE = 0.1
+"""Seconds between looks at whether it still is wanted."""
 _FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
 
 
@@ -51,9 +54,9 @@ class Examined:
     """Remarks on the recording, and what could not be checked, as sentences."""
 
 
-def examine(recording: str | Path, transcript: str = "") -> Examined:
-    """Read a recording and hold its transcript, if it is given, against it. That is done in a process of its own, for
-    the text front end needs torch, and listening holds the interpreter's lock."""
+def examine(recording: str | Path, transcript: str = "", given_up: Callable[[], bool] = lambda: False) -> Examined:
+    """Read a recording and hold its transcript, if it is given, against it. That is done in a separate process, because
+    the text front end needs torch, and listening holds the interpreter's lock; it ends once ``given_up`` says so."""
     try:
         read = read_recording(recording)
     except AudioError as error:
@@ -61,17 +64,29 @@ def examine(recording: str | Path, transcript: str = "") -> Examined:
     if not transcript.strip():
         return Examined(read.seconds, notes=read.notes)
     try:
-        child = subprocess.run(
-            command(_EXAMINER, str(recording), transcript),
-            capture_output=True,
-            timeout=LONGEST_EXAMINATION,
-            check=True,
-        )
-        found = json.loads(child.stdout.splitlines()[-1])
+        found = json.loads(_output(command(_EXAMINER, str(recording), transcript), given_up).splitlines()[-1])
         return Examined(found["seconds"], found["problem"], tuple(found["doubts"]), tuple(found["notes"]))
     except (OSError, subprocess.SubprocessError, ValueError, LookupError) as error:
-        unknown = f"Whether {Path(recording).name} says its transcript could not be checked ({first_line(error)})."
+        why = "it took too long" if isinstance(error, subprocess.TimeoutExpired) else "the check failed"
+        unknown = f"Whether {Path(recording).name} says its transcript could not be checked: {why}."
         return Examined(read.seconds, notes=(*read.notes, unknown))
+
+
+def _output(arguments: Sequence[str], given_up: Callable[[], bool]) -> bytes:
+    """What a process writes, which ends with :data:`LONGEST_EXAMINATION` or once it is ``given_up``."""
+    until = time.monotonic() + LONGEST_EXAMINATION
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        while True:
+            try:
+                output, _ = child.communicate(timeout=_PATIENCE)
+            except subprocess.TimeoutExpired:
+                if given_up() or time.monotonic() > until:
+                    child.kill()
+                    raise
+            else:
+                if child.returncode:
+                    raise subprocess.CalledProcessError(child.returncode, arguments)
+                return output
 
 
 def is_own(voice: str) -> bool:
@@ -81,14 +96,14 @@ def is_own(voice: str) -> bool:
 
 def known_as(voices: Iterable[Voice]) -> None:
     """Call one's own recordings by the titles of ``voices`` from now on, in place of earlier ones."""
-    _titles.clear()
-    _titles.update((one.id, one.title) for one in voices)
+    global _titles
+    _titles = {one.id: one.title for one in voices}  # In place of the earlier ones at once: the engine's thread reads.
 
 
 def shown_name(voice: str) -> str:
     """A voice's name for people, by its id: of one's own recording the title, if it is known, or the file's name."""
-    if voice in _titles:
-        return _titles[voice]
+    if title := _titles.get(voice):
+        return title
     return _FINGERPRINT.sub("", without_folder(voice).removeprefix(_PREFIX)) if is_own(voice) else voice
 
 

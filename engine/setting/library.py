@@ -306,7 +306,7 @@ def _summary(row: tuple) -> TakeSummary:
         record(Metrics, parsed_json(metrics)),
         checkpoint,
         unfinished,
-        tuple(Measurements(**one) for one in parsed_json(repeats)),
+        tuple(record(Measurements, one) for one in parsed_json(repeats)),
     )
 
 

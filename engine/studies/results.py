@@ -228,9 +228,12 @@ def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> lis
     """How far a setting keeps each of ``constraints``, with intervals over its sentences, which are paired with those
     of its baseline."""
     setting = next(one for one in store.settings() if one.key == key)
+    if not constraints:
+        return []
     by_setting: dict[str, list[StoredTake]] = defaultdict(list)
     for take in store.takes():
-        by_setting[take.cell.setting].append(take)
+        if take.cell.setting in (key, setting.baseline):
+            by_setting[take.cell.setting].append(take)
     clusters = _Clusters([key, setting.baseline], by_setting)
     ratios = _speed_ups([setting], by_setting)
     found = []

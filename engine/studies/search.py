@@ -242,10 +242,10 @@ class Searcher:
             self._memory.tell(trial, state=self._optuna.trial.TrialState.FAIL)
             self._store.put_trial(replace(stored, state=FAILED, outcome={"problem": problem}))
             return
+        margins = margins_of(self._store, stored.setting, self._search.constraints)
         for name, excess in kept.items():
             trial.set_constraint(name, excess)
         self._memory.tell(trial, values)
-        margins = margins_of(self._store, stored.setting, self._search.constraints)
         found = Judgement({one.words: margin for one, margin in zip(self._search.constraints, margins, strict=True)})
         outcome = {"values": values, "constraints": kept, "verdict": found.verdict, "more": found.more}
         self._store.put_trial(replace(stored, state=COMPLETE, outcome=outcome))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from engine.errors import TextError
+from engine.errors import PlainError, TextError
 from engine.front_end.speakable import MOST_CHARACTERS, require_text
 from engine.models import catalogue
-from engine.reading import read_text
+from engine.reading import read_json, read_text
 from engine.studies.store import DATABASE
 
 AUDIO = frozenset(".wav .flac .ogg .oga .opus .mp3 .aif .aiff .au .caf .w64 .m4a .mp4 .aac .wma .webm .amr".split())
@@ -120,9 +119,9 @@ def _model_in(folder: Path) -> str:
     if (folder / "llm.pt").is_file() and (folder / "flow.pt").is_file():
         return "CosyVoice2-0.5B"
     try:
-        described = json.loads((folder / "config.json").read_text(encoding="utf-8")[:100_000])
+        described = read_json(folder / "config.json")
         kind = f"{described.get('model_type', '')} {described.get('architectures', '')}".lower()
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, PlainError):
         kind = ""
     if "omnivoice" in kind:
         return "OmniVoice"

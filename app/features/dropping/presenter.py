@@ -27,7 +27,7 @@ class DroppingPresenter(Presenter):
         services.window.setAcceptDrops(True)
         services.window.installEventFilter(self)
 
-    def engine_starts(self) -> None:
+    def panels_built(self) -> None:
         """Watch lines and texts too, which take what is dropped on them themselves: of files, the address."""
         lines = self._window.findChildren(QLineEdit)
         for one in (*lines, *(text.viewport() for text in self._window.findChildren(QPlainTextEdit))):

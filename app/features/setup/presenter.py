@@ -18,6 +18,7 @@ from app.features.training.presenter import TrainingPresenter
 from app.numbers import fixed
 from app.shell import file_dialogs
 from app.shell.background import Background
+from app.shell.notices import Level
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import PlainError
 from engine.models import catalogue
@@ -179,6 +180,8 @@ class SetupPresenter(Presenter):
             self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
         elif kept is not None:
             self._notices.say(f"{sentence} {kept.title} stays loaded.", "error")
+        elif chosen.loading:
+            self._notices.note(sentence, Level.WARNING)
         if kept is not None or chosen.loading:
             return
         if command.device not in ("auto", "", *self._state.machine.devices):

@@ -85,6 +85,7 @@ class VoiceChoice(QWidget):
 
     def shut_down(self) -> None:
         """End the checks under way."""
+        self._asked += 1
         for worker in self.findChildren(Background):
             worker.shut_down(wait=False)
 
@@ -222,7 +223,7 @@ class VoiceChoice(QWidget):
             self._conclude(found, path, transcript, use)
 
         worker = Background("recordings", self)
-        worker.run(lambda: examine(path, transcript), done)
+        worker.run(lambda: examine(path, transcript, lambda: number != self._asked), done)
 
     def _conclude(self, found: Examined, path: str, transcript: str, use: bool) -> None:
         if found.problem:

@@ -108,7 +108,8 @@ class TakesPresenter(Presenter):
     @Slot(object)
     def _keep_take(self, take: Take) -> None:
         for note in take.notes:
-            self._notices.warn(note)
+            if note not in self._notices.cautioned:
+                self._notices.warn(note)
         try:
             self.takes.add(self.library.add(take))
         except PlainError as error:
@@ -122,7 +123,11 @@ class TakesPresenter(Presenter):
         if take.setting.techniques:
             asked = take.text, take.voice, take.checkpoint, take.setting.baseline
             takes = self.takes.all_takes
-            known = (one.id for one in takes if (one.text, one.voice, one.checkpoint, one.setting) == asked)
+            known = (
+                one.id
+                for one in takes
+                if (one.text, one.voice, one.checkpoint, one.setting) == asked and not one.unfinished
+            )
             with suppress(PlainError):  # Unreadable takes are told of where they are.
                 take = measured_against(take, next((self.library.load(one) for one in known), None))
         self._keep_take(take)

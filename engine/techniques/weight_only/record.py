@@ -110,7 +110,7 @@ class Record:
         changed = replace(self, measured=(*(one for one in self.measured if one.key != new.key), new))
         data = {"schema": SCHEMA, "measured": [asdict(one) for one in changed.measured]}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(self.path, json.dumps(data, indent=1).encode())
+        files.write_atomically(self.path, json.dumps(data, indent=1).encode())
         return changed
 
 

@@ -39,7 +39,7 @@ def test_a_pipe_is_told_at_once_that_something_takes_long() -> None:
     terminal = Terminal(threading.Event(), stream=stream)
     for step in range(3):
         terminal.hear(Progress(1, step + 1, 1000, 1800.0, ""))
-    assert stream.getvalue() == "  0%, about 30 min left\n"
+    assert stream.getvalue() == "  0 %, about 30 min left\n"
 
 
 def test_a_screen_gets_one_bar() -> None:
