@@ -441,4 +441,4 @@ class Deck(Transport):
 
 
 def _sounds_the_same(one: Take | None, other: Take | None) -> bool:
-    return one is not None and other is not None and one.samples is other.samples
+    return one is not None and other is not None and one.id == other.id and one.samples is other.samples

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtGui import QColor
-
 
 @dataclass(frozen=True)
 class Colours:
@@ -71,10 +69,9 @@ _GROUND = 0.16
 
 def ground(colour: str) -> str:
     """The shade of ``colour`` that fills a pressed or leading button."""
-    there = QColor(colour)
-    channels = [_linear(value) for value in (there.redF(), there.greenF(), there.blueF())]
+    channels = [_linear(int(colour[place : place + 2], 16) / 255) for place in (1, 3, 5)]
     factor = _GROUND / sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
-    return QColor.fromRgbF(*(_encoded(min(1.0, factor * one)) for one in channels)).name()
+    return "#" + "".join(f"{round(255 * _encoded(min(1.0, factor * one))):02x}" for one in channels)
 
 
 def _linear(value: float) -> float:

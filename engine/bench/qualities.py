@@ -8,6 +8,7 @@ sentences (:mod:`engine.measure.limits`): of what too few were heard, a bench sa
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -180,9 +181,10 @@ def compared(one: Spoken, baseline: Spoken) -> dict[str, object]:
     both = one.heard.keys() & baseline.heard.keys()
     pairs = [log_mel_distance(baseline.mels[take], one.mels[take]) for take in sorted(both)]
     whole, kept = np.nanmean(baseline.by_sentence(both)[SPREAD]), found.margins[SPREAD]
+    shares = [float(MUST_KEEP[SPREAD] + part / whole) for part in (kept.value, kept.low, kept.high)]
     return {
         "distance": float(np.mean(pairs)),
-        "spread kept": [float(MUST_KEEP[SPREAD] + part / whole) for part in (kept.value, kept.low, kept.high)],
+        "spread kept": [one if math.isfinite(one) else None for one in shares],
         "verdict": found.verdict,
         "by": ", ".join(found.by(found.verdict)) if found.verdict != PASSES else "",
         "more sentences": found.more,

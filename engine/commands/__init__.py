@@ -48,4 +48,5 @@ OURS = (
 def commands() -> tuple[ModuleType, ...]:
     """All commands, in the order in which the help lists them. Those of two words, such as ``train draft``, are
     commands of the first."""
-    return (*OURS, *(one for one in technique_commands() if " " not in one.NAME))
+    names = ("bench", *(one.NAME for one in OURS))
+    return (*OURS, *(one for one in technique_commands(names) if " " not in one.NAME))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import ModuleType
 
 from engine.techniques.registry import brought, registry
 
 
-def technique_commands() -> tuple[ModuleType, ...]:
-    """Their modules. One that cannot be imported, or has the name of another command, is left out."""
-    from engine.commands import OURS
-    from engine.commands.train import BUNDLED
-
-    taken = {"bench", *(one.NAME for one in OURS), *(f"train {one.name}" for one in BUNDLED)}
+def technique_commands(names: Iterable[str]) -> tuple[ModuleType, ...]:
+    """Their modules. One that cannot be imported, or has one of the ``names`` of other commands, is left out."""
+    taken = set(names)
     found = []
     for technique, module in brought("commands"):
         if module.NAME in taken:

@@ -42,7 +42,7 @@ def recipes() -> tuple[Recipe, ...]:
     """Trainings of techniques, then of the bundled models."""
     found = [
         Recipe(one.NAME.removeprefix(f"{NAME} "), one.SUMMARY, one.declare, one.run)
-        for one in technique_commands()
+        for one in technique_commands(f"{NAME} {one.name}" for one in BUNDLED)
         if one.NAME.startswith(f"{NAME} ")
     ]
     return (*found, *BUNDLED)

@@ -16,7 +16,8 @@ class Reached(Exception):
 @pytest.mark.parametrize("started", ["app.__main__", "app.endurance.__main__"])
 def test_the_window_shares_one_heap_first_of_all(started: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = importlib.import_module(started)
-    monkeypatch.setenv(KERNELS, "64")
+    for name in KERNELS:
+        monkeypatch.setenv(name, "64")
 
     def stop() -> None:
         raise Reached

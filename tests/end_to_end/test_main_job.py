@@ -64,8 +64,8 @@ def test_pick_calibrate_synthesise_switch_export(
         assert blocker.args[1].value == "finished", blocker.args[2]
 
     # Pick: a voice from the list, a sentence by typing, some steps.
-    window.panels["setup"].voice.setFocus()
-    qtbot.keyClick(window.panels["setup"].voice, Qt.Key.Key_Down)
+    window.panels["setup"].voice_choice.voice.setFocus()
+    qtbot.keyClick(window.panels["setup"].voice_choice.voice, Qt.Key.Key_Down)
     assert window.state.selection.voice.id == SECOND
     window.panels["setup"].text.setFocus()
     window.panels["setup"].text.selectAll()

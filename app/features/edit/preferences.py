@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QW
 
 from app.shell.theme import Scheme
 from app.widgets import build
-from app.widgets.layouts import VBoxLayout
+from app.widgets.layouts import FormLayout, VBoxLayout
 
 _SCHEMES = (("As the system", Scheme.SYSTEM), ("Light", Scheme.LIGHT), ("Dark", Scheme.DARK))
 BEST = "auto"
@@ -32,7 +32,7 @@ class PreferencesDialog(QDialog):
         self.folder = build.label(name="Data folder", selectable=True, wrapped=True)
         self.scheme.activated.connect(lambda _: self.scheme_chosen.emit(self.scheme.currentData()))
         self.device.activated.connect(lambda _: self.device_chosen.emit(self.device.currentData()))
-        form = QFormLayout()
+        form = FormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, field in (("&Theme", self.scheme), ("&Device", self.device), ("Data folder", self.folder)):
             label = QLabel(title)

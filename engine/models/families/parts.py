@@ -27,7 +27,6 @@ from engine.sampling.verification import Rule, Verification
 from engine.setting.plan import Part
 
 if TYPE_CHECKING:
-    from engine.models.families.decoding import DecodingLoop
     from engine.models.families.evaluations import Stage
     from engine.models.kernels.fused_masked import FusedMasked
     from engine.models.kernels.masked_rows import MaskedRequest
@@ -90,7 +89,7 @@ def rule(part: Part, codes: int, rows: int, device: torch.device) -> Rule:
     return _function(part, part.make(codes, rows, device), "a rule for drafted tokens, a function", check)
 
 
-def decoding(part: Part, loop: DecodingLoop) -> Decoding:
+def decoding(part: Part, loop: Any) -> Decoding:
     """See :attr:`engine.setting.plan.LanguagePlan.decoding`."""
     found = part.make(loop)
     if not part.owner:

@@ -88,7 +88,7 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     qtbot.waitUntil(lambda: panel.side == "B", timeout=PATIENCE)
     trace = state.comparison.take_b.trace.decoding
     assert panel.headline.text().startswith(f"{state.comparison.take_b.label}: {len(trace.tokens)} tokens")
-    assert "×" in panel.figure("predicted")
+    assert "×" in panel.figure("most")
     assert "×" in panel.figure("measured")
 
     listen = window.features["player"]

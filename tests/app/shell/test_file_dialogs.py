@@ -169,9 +169,9 @@ def test_every_caller_begins_where_the_user_was(
 
 def test_kinds_have_folders_of_their_own(make: Callable[[], Window], documents: Path, tmp_path: Path) -> None:
     window = make()
-    asked(window, WRITE, "Save the take", file_dialogs.WAV).fileSelected.emit(str(tmp_path / "take.wav"))
+    asked(window, WRITE, "Save the take", file_dialogs.SOUND).fileSelected.emit(str(tmp_path / "take.wav"))
     assert folder_of(asked(window, FILE, "Open", file_dialogs.JSON)) == documents
-    assert folder_of(asked(window, WRITE, "Sound of the group", file_dialogs.WAV)) == tmp_path
+    assert folder_of(asked(window, WRITE, "Sound of the group", file_dialogs.SOUND)) == tmp_path
     asked(window, WRITE, "Save the plot", file_dialogs.PLOTS["svg"]).fileSelected.emit(str(tmp_path / "a.svg"))
     assert folder_of(asked(window, WRITE, "Save the figure", file_dialogs.PLOTS["png"])) == tmp_path
 

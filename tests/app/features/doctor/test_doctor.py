@@ -39,7 +39,7 @@ def test_the_status_bar_says_what_computes(borrowed_window: MainWindow, qtbot: Q
     window = borrowed_window
     button = window.features["doctor"].button
     assert button.isVisible() and button.line == window.state.machine.computing.line
-    assert f"torch {torch.__version__} · CPU, " in button.text()
+    assert f"torch {torch.__version__} · CPU: " in button.text()
     assert button.line in button.toolTip() and button.line in button.accessibleName()
     # Where there is no room it is cut off, and the window becomes no wider.
     window.resize(1024, 700)

@@ -87,8 +87,8 @@ def test_a_text_undoes_typing_and_then_the_window_its_last_entry(borrowed_window
 def test_ctrl_z_in_a_choice_is_the_windows(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     panel, state = setup_of(borrowed_window), borrowed_window.state
     state.editing.set_seed(5)
-    focus(panel.voice, qtbot)
-    QTest.keyClick(panel.voice, KEY.Key_Z, CONTROL)
+    focus(panel.voice_choice.voice, qtbot)
+    QTest.keyClick(panel.voice_choice.voice, KEY.Key_Z, CONTROL)
     assert state.selection.seed != 5
 
 

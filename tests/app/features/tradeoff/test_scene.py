@@ -273,14 +273,14 @@ def test_points_whose_times_other_processes_changed_have_a_ring_on_axes_of_time(
     takes = [summary("plain", PLAIN, 4.0), replace(summary("busy", FAST, 1.0, 0.2), measurements=measured)]
     points = [*take_points(takes, Scores()), point("study", 2.0, 0.1, busy=3)]
     found = shown(points)
-    ringed = [found.points[place].key for place in described(found, PointStyles(("ditreducio",), LIGHT)).doubtful]
+    ringed = [found.points[place].key for place in described(found, PointStyles(LIGHT)).doubtful]
     assert sorted(ringed) == ["busy", "study"]
     place = next(place for place, one in enumerate(found.points) if one.key == "study")
     assert "During 3 of 4 takes other processes took more than 10 %" in tip(found.points[place], found)
     rows = list(csv.DictReader(io.StringIO(table(found))))
     assert {one["title"]: one["busy_takes"] for one in rows}["study"] == "3"
     operations = shown(points, x="cpu_time_factor")
-    assert described(operations, PointStyles(("ditreducio",), LIGHT)).doubtful == ()
+    assert described(operations, PointStyles(LIGHT)).doubtful == ()
 
 
 # --- What is shown ----------------------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ def test_filters() -> None:
     assert filtered.filtered == 1 and "1 filtered out" in counts(filtered)
     pool = Pool(points, published_points(published()))
     assert pool.counts == {"": 1, "ditreducio": 1, "steps": 2}
-    assert pool.techniques[:2] == ("ditreducio", "steps"), "those of papers alone take no colour away"
+    assert {"ditreducio", "steps"} < set(pool.techniques), "those of papers alone, too"
     assert (pool.sources, pool.voices) == (("One", "Two"), ("bella",))
 
 
