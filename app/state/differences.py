@@ -89,8 +89,8 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
     """Everything in which two takes differ by intent: text, voice and setting; and weights, where both are known and
     the model is the same."""
     spoken = (
-        Difference(what, getattr(left, what), getattr(right, what), False)
-        for what in ("text", "voice")
+        Difference(what, shown(getattr(left, what)), shown(getattr(right, what)), False)
+        for what, shown in (("text", str), ("voice", shown_name))
         if getattr(left, what) != getattr(right, what)
     )
     weights: tuple[Difference, ...] = ()

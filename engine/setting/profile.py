@@ -229,7 +229,8 @@ class Profile:
         """Write the profile, as :func:`engine.files.write_through` does. Raises :class:`ProfileError` when it cannot be
         written."""
         try:
-            files.write_through(Path(path), self.encoded())
+            # A path stays the one it is: that of standard output is known by being the same.
+            files.write_through(path if isinstance(path, Path) else Path(path), self.encoded())
         except OSError as error:
             raise ProfileError(f"The profile {path} could not be written: {files.reason(error)}.") from error
 

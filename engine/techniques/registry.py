@@ -225,7 +225,9 @@ def _loaded(point: EntryPoint) -> Technique | str:
         with contextlib.redirect_stdout(sys.stderr):
             found = point.load()
             reason = admission.fault(found, point.value)
-    except (Exception, SystemExit) as error:  # Whatever a plug-in raises must not take the others down.
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Whatever a plug-in raises must not take the others down.
         reason = described(error, point.value)
         return f"{left_out}: it cannot be imported ({reason}). Mend it, or uninstall its package."
     return f"{left_out}: {reason}." if reason else found

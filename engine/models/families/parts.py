@@ -40,7 +40,7 @@ def stepper(part: Part, times: np.ndarray, own: Follow) -> Follow:
     """See :attr:`engine.setting.plan.FlowPlan.stepper`."""
 
     def check(found: object, state: Tensor, velocity: Tensor, step: int) -> None:
-        _require_shape(part, found, state.shape, "the next state")
+        _require_shape(part, found, state.shape, "the next state", state.dtype)
 
     return _function(part, part.make(times, own), "a function (state, velocity, step) for the next state", check)
 
@@ -49,7 +49,7 @@ def combining(part: Part, own: Combine) -> Combine:
     """See :attr:`engine.setting.plan.FlowPlan.combining`."""
 
     def check(found: object, velocities: Tensor, evaluation: int) -> None:
-        _require_shape(part, found, (1, *velocities.shape[1:]), "the velocity to follow")
+        _require_shape(part, found, (1, *velocities.shape[1:]), "the velocity to follow", velocities.dtype)
 
     return _function(part, part.make(own), "a function (velocities, evaluation) for the velocity", check)
 
@@ -164,9 +164,14 @@ def masked_run(part: Part, network: FusedMasked, request: MaskedRequest, guidanc
 
 
 # --- Holding a plug-in's to it ----------------------------------------------------------------------------------------
-def _require_shape(part: Part, found: object, shape: Sequence[int], what: str) -> None:
-    if not isinstance(found, Tensor) or found.shape != torch.Size(shape) or not found.is_floating_point():
-        raise part.wrong(found, f"{what}, a Tensor of shape {tuple(shape)} with floating point")
+def _require_shape(
+    part: Part, found: object, shape: Sequence[int], what: str, numbers: torch.dtype | None = None
+) -> None:
+    """``numbers``: the kind that has to come, if not any with floating point will do."""
+    is_right = isinstance(found, Tensor) and found.shape == torch.Size(shape) and found.is_floating_point()
+    if not is_right or (numbers is not None and isinstance(found, Tensor) and found.dtype != numbers):
+        of = f"of {str(numbers).removeprefix('torch.')}" if numbers is not None else "with floating point"
+        raise part.wrong(found, f"{what}, a Tensor of shape {tuple(shape)} {of}")
 
 
 def _function(part: Part, found: Any, wanted: str, check: Check | None = None) -> Any:
