@@ -18,7 +18,7 @@ class StatusLine(QObject):
         super().__init__(window)
         self._jobs = jobs
         self._status = build.label("Opening…", name="Status")
-        self._progress = QProgressBar(minimum=0, maximum=100)
+        self._progress = QProgressBar(minimum=0, maximum=100, format="%p %")
         self._progress.hide()
         self._progress.setAccessibleName("Progress of the running job")
         self._progress.setFixedWidth(window.fontMetrics().height() * 14)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QRect
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
@@ -40,7 +40,8 @@ class DroppingPresenter(Presenter):
         elif isinstance(event, QDropEvent) and (watched is self._window or event.mimeData().hasUrls()):
             if isinstance(event, QDragEnterEvent):
                 self._show(_dropped(event.mimeData()))
-            event.acceptProposedAction()
+            event.setDropAction(Qt.DropAction.CopyAction)  # A program that moves would delete the user's file.
+            event.accept()
             if event.type() == QEvent.Type.Drop:
                 found = _dropped(event.mimeData())
                 self.overlay.hide()

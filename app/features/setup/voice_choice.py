@@ -122,6 +122,8 @@ class VoiceChoice(QWidget):
         """Fill in the recording at ``path``; what is missing is for the user to type."""
         self.own.setChecked(True)
         self.recording.setText(str(path))
+        self.transcript.clear()
+        self._forget_findings()
         self._look_at_recording()
         (self.use_recording if self._state.selection.entry.released_voices else self.transcript).setFocus()
 

@@ -88,14 +88,17 @@ class Hand:
             self.data.setUrls([QUrl(one) for one in urls])
         if text:
             self.data.setText(text)
-        rest = Qt.DropAction.CopyAction, self.data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+        actions = Qt.DropAction.CopyAction | Qt.DropAction.MoveAction
+        rest = actions, self.data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
         self._rest = rest
         self._event(QDragEnterEvent(QPoint(9, 9), *rest))
 
     def _event(self, event: QDropEvent) -> None:
+        event.setDropAction(Qt.DropAction.MoveAction)  # As with Shift.
         event.ignore()
         QApplication.sendEvent(self._widget, event)
         assert event.isAccepted()
+        assert event.dropAction() is Qt.DropAction.CopyAction, "the file stays where it is"
 
     def drop(self) -> None:
         self._event(QDropEvent(QPointF(9, 9), *self._rest))

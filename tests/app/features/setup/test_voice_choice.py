@@ -123,6 +123,10 @@ def test_another_transcript_is_doubted_and_used_only_if_the_user_insists(
     type_into(qtbot, choice.transcript, "The juice of lemons makes fine punch.")
     assert "anyway" not in choice.use_recording.text() and not choice.findings.isVisibleTo(choice)
     assert "does not seem to say its transcript" in use(choice, qtbot)
+    choice.propose(recording)
+    assert "anyway" not in choice.use_recording.text() and choice.transcript.text() == "", "another recording"
+    type_into(qtbot, choice.transcript, "The juice of lemons makes fine punch.")
+    use(choice, qtbot)
     use(choice, qtbot)
     assert presenter.state.selection.voice.transcript == "The juice of lemons makes fine punch."
 
