@@ -36,6 +36,8 @@ def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp
     assert found[2:]
     assert all(each.technique for each in found[2:])
     assert differences(one, one) == ()
+    (own,) = (each for each in differences(one, replace(one, voice="own:me.wav:0123456789abcdef")))
+    assert own.right == "me.wav", "the id is for machines"
 
 
 def test_weights_are_a_difference_where_both_are_known(tmp_path: Path, qapp) -> None:
