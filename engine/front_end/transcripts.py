@@ -78,6 +78,8 @@ class Hearing:
     """Where each word fits best; none without pocketsphinx, or where they cannot be fitted at all."""
     covered: float = 0.0
     """Share of the audible frames that they cover."""
+    foreign: bool = False
+    """Whether the transcript is in another language than English."""
 
     @property
     def fit(self) -> float:
@@ -88,14 +90,17 @@ class Hearing:
 
 def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
     """What is heard of ``transcript`` in mono ``samples`` (n,)."""
+    if len(samples):
+        samples = samples - samples.mean()  # A constant offset is no sound.
     levels, slower = _levels(samples, rate, FRAME), _levels(samples, rate, SYLLABLE)
     if not len(slower):
         return Hearing(0.0, False, None)
     audible = levels > max(levels.max() - AUDIBLE, np.quantile(levels, 0.1) + NOISE)
     low, high = np.quantile(slower, (0.1, 0.9))
-    heard = Hearing(FRAME * float(audible.sum()), bool(high - low > LIVELY), None)
+    foreign = bool(transcript.strip()) and not _is_english(transcript)
+    heard = Hearing(FRAME * float(audible.sum()), bool(high - low > LIVELY), None, foreign=foreign)
     try:
-        phones = _phones(transcript) if language_of(transcript, "") == ENGLISH else []
+        phones = [] if foreign else _phones(transcript)
     except TextError:
         return heard
     if not phones:
@@ -108,11 +113,21 @@ def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
     return replace(heard, words=words, covered=float((spoken & audible).sum() / max(1, audible.sum())))
 
 
+def _is_english(text: str) -> bool:
+    try:
+        return language_of(text, "") == ENGLISH
+    except TextError:  # It looks like another one.
+        return False
+
+
 def doubts(heard: Hearing, name: str) -> tuple[str, ...]:
-    """Why the recording called ``name`` may not say its transcript, in sentences; none if it does."""
+    """Why the recording called ``name`` may not say its transcript, in sentences; none if it does. Of another language
+    nothing is known, which is said."""
     check = "check that the transcript has exactly the words of the recording"
     if not heard.lively:
         return (f"There seems to be no speech in {name}, only a steady sound; choose a recording of speech.",)
+    if heard.foreign:
+        return (f"Whether {name} says its transcript could not be checked: only English words are looked for.",)
     if heard.expected is None:
         return ()
     if installed():
@@ -165,7 +180,7 @@ def fitted(recording: Recording, transcript: str, name: str) -> tuple[Recording,
     if not is_cut(recording):
         return prepared, transcript
     part = hear(prepared.samples, prepared.sample_rate, transcript)
-    if part.expected is None or part.expected <= LONGER * prepared.seconds or not doubts(part, name):
+    if part.foreign or part.expected is None or part.expected <= LONGER * prepared.seconds or not doubts(part, name):
         # Of another language, or of the beginning already.
         return prepared, transcript
     last = _last_that_fits(recording, _timed_words(recording, transcript))

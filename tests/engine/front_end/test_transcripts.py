@@ -101,9 +101,20 @@ def test_without_the_aligner_the_pace_tells_and_it_is_said_that_nothing_else_doe
     assert "paretone[judge]" in transcripts.unchecked()
 
 
-def test_other_languages_are_not_judged_by_their_words() -> None:
+@pytest.mark.parametrize(
+    "transcript", ["今天天气很好，我们去海边。", "Guten Tag, wie geht es Ihnen heute Morgen, mein Herr?"]
+)
+def test_of_other_languages_it_is_said_that_their_words_are_not_looked_for(transcript: str) -> None:
     samples, rate = spoken()
-    assert heard(samples, rate, "今天天气很好，我们去海边。") == heard(samples, rate, "") == ()
+    (one,) = heard(samples, rate, transcript)
+    assert "could not be checked: only English words are looked for" in one
+    assert heard(samples, rate, "") == ()
+
+
+@pytest.mark.usefixtures("aligner")
+def test_a_constant_offset_is_no_steady_sound() -> None:
+    samples, rate = spoken()
+    assert heard(0.3 * samples + 0.1, rate, TEXT) == ()
 
 
 # --- Both cut together ------------------------------------------------------------------------------------------------
