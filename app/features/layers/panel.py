@@ -33,7 +33,7 @@ from engine.techniques import spade
 
 STAGES = {
     spade.NONE: ("&Pruned", "Hear the model with layers removed, before training"),
-    spade.PARTLY: ("Briefl&y retrained", "Hear a student after some minutes of training"),
+    spade.PARTLY: ("Br&iefly retrained", "Hear a student after some minutes of training"),
     spade.RECOVERED: ("Fully retr&ained", "Hear the fully trained student"),
 }
 _SPREAD = 12.0
