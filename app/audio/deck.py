@@ -72,7 +72,7 @@ class Deck(Transport):
         if side not in SIDES:
             raise ValueError(f"a side is A or B, not {side!r}")
         before, self.takes[side] = self.takes[side], take
-        if _sounds_the_same(before, take):
+        if take is not before and _sounds_the_same(before, take):
             return  # Other figures of the same sound: timed again, for one.
         self._later_take |= take is not before
         self._analyse()
