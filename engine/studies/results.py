@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -217,11 +217,16 @@ def figures_of(store: Store, keys: Iterable[str]) -> dict[str, dict[str, Estimat
     """The figures of some settings only, and of their baselines: what a search asks for after every trial."""
     settings = {one.key: one for one in store.settings()}
     wanted = set(keys) | {settings[key].baseline for key in keys}
-    by_setting: dict[str, list[StoredTake]] = defaultdict(list)
+    return _figures([settings[key] for key in wanted], _takes_of(store, wanted))
+
+
+def _takes_of(store: Store, settings: Collection[str]) -> dict[str, list[StoredTake]]:
+    """The takes of some settings, by the setting's key."""
+    found: dict[str, list[StoredTake]] = defaultdict(list)
     for take in store.takes():
-        if take.cell.setting in wanted:
-            by_setting[take.cell.setting].append(take)
-    return _figures([settings[key] for key in wanted], by_setting)
+        if take.cell.setting in settings:
+            found[take.cell.setting].append(take)
+    return found
 
 
 def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> list[Margin]:
@@ -230,10 +235,7 @@ def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> lis
     setting = next(one for one in store.settings() if one.key == key)
     if not constraints:
         return []
-    by_setting: dict[str, list[StoredTake]] = defaultdict(list)
-    for take in store.takes():
-        if take.cell.setting in (key, setting.baseline):
-            by_setting[take.cell.setting].append(take)
+    by_setting = _takes_of(store, (key, setting.baseline))
     clusters = _Clusters([key, setting.baseline], by_setting)
     ratios = _speed_ups([setting], by_setting)
     found = []
@@ -278,14 +280,11 @@ class _Clusters:
 
     def estimated(self, values: np.ndarray, one: Metric) -> dict[str, Estimate]:
         """By setting, from the values of all takes (n,), NaN for those that have none."""
-        there = ~np.isnan(values)
-        place, values = self._place[there], values[there]
-        if not len(values):
-            return {}
-        takes = np.bincount(place, minlength=len(self._owner))
-        together = self._together(place, values, takes, one)
+        takes, together = self._combined(values, one)
         found: dict[str, Estimate] = {}
         present = np.flatnonzero(takes)
+        if not len(present):
+            return found
         starts = np.flatnonzero(np.r_[True, self._owner[present][1:] != self._owner[present][:-1]])
         lengths = np.diff(np.r_[starts, len(present)])
         for length in np.unique(lengths):
@@ -297,16 +296,18 @@ class _Clusters:
 
     def of(self, values: np.ndarray, one: Metric) -> dict[str, dict[str, complex]]:
         """By setting and cluster, the value of its takes, from those of all takes (n,), NaN for takes without one."""
-        there = ~np.isnan(values)
-        place, values = self._place[there], values[there]
-        if not len(values):
-            return {}
-        takes = np.bincount(place, minlength=len(self._owner))
-        together = self._together(place, values, takes, one)
+        takes, together = self._combined(values, one)
         found: dict[str, dict[str, complex]] = defaultdict(dict)
         for at in np.flatnonzero(takes):
             found[self._owner[at]][self._names[at]] = together[at]
         return found
+
+    def _combined(self, values: np.ndarray, one: Metric) -> tuple[np.ndarray, np.ndarray]:
+        """Number of takes of each cluster that have a value, and these combined, (clusters,) each."""
+        there = ~np.isnan(values)
+        place, values = self._place[there], values[there]
+        takes = np.bincount(place, minlength=len(self._owner))
+        return takes, self._together(place, values, takes, one) if len(values) else np.zeros(len(takes))
 
     @staticmethod
     def _together(place: np.ndarray, values: np.ndarray, takes: np.ndarray, one: Metric) -> np.ndarray:

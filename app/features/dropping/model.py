@@ -17,7 +17,6 @@ AUDIO = frozenset(".wav .flac .ogg .oga .opus .mp3 .aif .aiff .au .caf .w64 .m4a
 """Endings of sound, also such as cannot be read: which is said of a recording in Setup."""
 TEXT = frozenset((".txt", ".text", ".md"))
 PROFILE = frozenset((".json", ".paretone"))
-WEIGHTS = (".safetensors", ".pt", ".pth", ".ckpt")
 LARGEST_TEXT = 4 * MOST_CHARACTERS
 """Bytes of a text."""
 MOST_LOOKED_AT = 2_000
@@ -85,7 +84,7 @@ def _of_file(path: Path) -> Dropped:
         return Dropped(Target.STUDY, Target.STUDY.value, path if ending == ".toml" else path.parent)
     if ending in PROFILE:
         return Dropped(Target.PROFILE, Target.PROFILE.value, path)
-    if ending in WEIGHTS:
+    if ending in catalogue.WEIGHT_ENDINGS:
         return _model(path.parent)
     return _refused(f"{path.name} cannot be used here: drop {KNOWN}.")
 
@@ -97,7 +96,7 @@ def _of_folder(path: Path) -> Dropped:
         looked_at = [one for one, _ in zip(path.rglob("*"), range(MOST_LOOKED_AT), strict=False)]
     except OSError as error:
         return _refused(f"The folder {path.name} cannot be read: {error.strerror or error}.")
-    if any(one.suffix.lower() in WEIGHTS for one in looked_at):
+    if any(one.suffix.lower() in catalogue.WEIGHT_ENDINGS for one in looked_at):
         return _model(path)
     return _refused(f"There are neither weights nor a study in the folder {path.name}: drop {KNOWN}.")
 
