@@ -42,7 +42,7 @@ def _fill_closed() -> None:
 
 
 class Errors(io.TextIOWrapper):
-    """Standard error: whoever writes to it, logging and tracebacks included, writes no control characters."""
+    """Standard error without control characters, in logging and tracebacks too."""
 
     def write(self, text: str) -> int:
         return super().write(printable(text))

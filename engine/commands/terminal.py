@@ -92,7 +92,7 @@ class Terminal:
         share = done / total
         if not self._screen:
             if left is not None and left >= LONG_SECONDS and not self._estimated:
-                # Whoever reads a file would wait for a quarter of it to learn how long it takes.
+                # In a file the estimate would otherwise come only after a quarter of the work.
                 self._write(f"  {percent(share)}{_left(left)}\n")
                 self._estimated = True
                 self._share = share
@@ -120,7 +120,7 @@ class Terminal:
         self._stream.flush()
 
     def caution(self, sentence: str) -> None:
-        """Write ``sentence`` once, however often it is said."""
+        """Write ``sentence`` the first time only."""
         if sentence not in self.cautioned:
             self.cautioned.add(sentence)
             self.say(sentence)
@@ -182,7 +182,7 @@ _last_signal: int = signal.SIGINT
 
 @contextmanager
 def _handling(numbers: Sequence[int], handle: Callable[[], None]) -> Iterator[None]:
-    """Call ``handle`` at these signals, which only the main thread is told of."""
+    """Call ``handle`` at these signals; Python delivers them to the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

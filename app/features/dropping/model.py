@@ -14,7 +14,7 @@ from engine.reading import read_json, read_text
 from engine.studies.store import DATABASE
 
 AUDIO = frozenset(".wav .flac .ogg .oga .opus .mp3 .aif .aiff .au .caf .w64 .m4a .mp4 .aac .wma .webm .amr".split())
-"""Endings of sound, also such as cannot be read: which is said of a recording in Setup."""
+"""Endings of sound, unreadable formats included: Setup refuses these with a reason."""
 TEXT = frozenset((".txt", ".text", ".md"))
 PROFILE = frozenset((".json", ".paretone"))
 LARGEST_TEXT = 4 * MOST_CHARACTERS
@@ -25,7 +25,7 @@ KNOWN = "a recording, a text, a profile, a study, or a folder with a model or a 
 
 
 class Target(Enum):
-    """Where something goes, by what is said of it."""
+    """Where something goes, with the words shown for it."""
 
     VOICE = "Use as voice"
     TEXT = "Use as text"

@@ -52,7 +52,7 @@ class UndoKeys(QObject):
 
 
 def keeps(field: QWidget, redoes: bool = False) -> bool:
-    """Whether ``field`` has typing of its own to undo, or to redo."""
+    """Whether ``field`` itself has typing to undo, or to redo."""
     if isinstance(field, SpinBox | DoubleSpinBox):
         edit = field.lineEdit()
         return edit.text() != _taken_over(field) and keeps(edit, redoes)

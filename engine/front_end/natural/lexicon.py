@@ -175,7 +175,7 @@ def function_word(word: str, tag: str, context: Context) -> str | None:
     """Small words that are said by what comes next; ``None`` for other words."""
     match word:
         case "a" | "A":
-            # Nothing is said after an article that ends a phrase: it is the letter.
+            # An article needs a word after it: at the end of a phrase it is the letter.
             return "ɐ" if tag == "DT" and context.vowel is not None else "ˈA"
         case "an" | "An":
             return "ɐn"
