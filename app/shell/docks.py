@@ -39,6 +39,8 @@ class Docks(QObject):
         """Family of the model that was chosen while one panel alone is shown."""
         self._front = ""
         """The panel of the centre that was in front last."""
+        self._wanted: dict[Region, QDockWidget] = {}
+        """The docks to be in front of their regions, until they were seen there."""
         host.setDockNestingEnabled(True)
         host.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         host.installEventFilter(self)
@@ -71,6 +73,7 @@ class Docks(QObject):
             for dock in self._docks.values():
                 if dock.isFloating() and dock.toggleViewAction().isChecked():
                     dock.setVisible(kind is QEvent.Type.Show)
+            self._look_soon()
         elif kind is QEvent.Type.ChildPolished:
             self._leave_out_tab_bars()
         return False
@@ -87,7 +90,15 @@ class Docks(QObject):
 
     @Slot()
     def _look(self) -> None:
-        if self.host.isVisible():
+        if not self.host.isVisible():
+            return
+        behind = [one for one in self._wanted.values() if not one.isHidden() and one.visibleRegion().isEmpty()]
+        self._wanted.clear()
+        for dock in behind:
+            _raise(dock)
+        if behind:
+            self._look_soon()
+        else:
             seen = next((one for one in self._in(Region.CENTRE) if not one.visibleRegion().isEmpty()), None)
             self._front = seen.objectName() if seen is not None else self._front
             self.front_changed.emit()
@@ -117,8 +128,9 @@ class Docks(QObject):
 
     def _give_room(self, dock: QDockWidget) -> None:
         """Let ``dock``, which was hidden, have the room of its region: Qt gives none to one that was never shown."""
-        dock.raise_()
-        region = next(place.region for place in self.places if place.name == dock.objectName())
+        region = self._region(dock.objectName())
+        self._wanted[region] = dock
+        _raise(dock)
         shares = self._shares
         if region in shares and not dock.isFloating():
             self._kept[dock] = shares[region]
@@ -166,14 +178,18 @@ class Docks(QObject):
 
     def framed(self, name: str, panel: QWidget) -> QWidget:
         """``panel`` in what scrolls where there is too little room; the sides scroll by themselves."""
-        region = next(place.region for place in self.places if place.name == name)
-        return panel if region in SIDES else Shrinkable(panel)
+        return panel if self._region(name) in SIDES else Shrinkable(panel)
+
+    def _region(self, name: str) -> Region:
+        return next(place.region for place in self.places if place.name == name)
 
     def bring_forward(self, name: str) -> None:
         """Show the panel in front of the tabs next to it, unless it is closed."""
-        if next(place.region for place in self.places if place.name == name) is Region.CENTRE:
+        region, dock = self._region(name), self._docks[name]
+        if region is Region.CENTRE:
             self._front = name
-        self._docks[name].raise_()
+        self._wanted[region] = dock
+        _raise(dock)
         self._look_soon()
 
     def show(self, name: str) -> None:
@@ -285,8 +301,9 @@ class Docks(QObject):
                 host.tabifyDockWidget(before, dock)
         for name, dock in self._docks.items():
             dock.setVisible(name not in self._guests)
+        self._wanted = dict(fronts)
         for dock in fronts.values():
-            dock.raise_()
+            _raise(dock)
         family, self.family, self._next_family = self._next_family or self.family, "", ""
         if family:
             self.suit(family)
@@ -319,3 +336,11 @@ class Docks(QObject):
             self.host.resizeDocks(
                 [fronts[Region.CENTRE], fronts[Region.BELOW]], [1000 - below, below], Qt.Orientation.Vertical
             )
+
+
+def _raise(dock: QDockWidget) -> None:
+    """Put ``dock`` in front of the tabs next to it. Qt passes over a dock that was raised last, though its tab may have
+    come only since then: tabs of a window that is not shown do."""
+    if not dock.isFloating():
+        dock.lower()
+    dock.raise_()

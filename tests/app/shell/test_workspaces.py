@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from app.shell.places import EXPLORE, INSPECT, LISTEN, TEST, TRAIN, WORKSPACES, 
 from app.shell.regions import Regions
 from app.shell.window import MainWindow
 from app.shell.workspaces import Workspaces
+from engine.models import catalogue
 
+FAMILIES = sorted({one.family for one in catalogue.MODELS})
 PLACES = (
     Place("words", "Words", Region.LEFT, workspaces=(LISTEN, INSPECT)),
     Place("sound", "Sound", Region.CENTRE, workspaces=(LISTEN,)),
@@ -201,6 +204,52 @@ def test_every_panel_lives_where_its_activity_is() -> None:
     inside = {"strategy", "threshold", "attention", "transfer", "decoding", "layers", "demasking", "roofline", "views"}
     inside |= {"grids", "groups"}
     assert homes[INSPECT.name] == inside
+
+
+@pytest.mark.parametrize("turns", [0, 20])
+@pytest.mark.parametrize("before, after", list(itertools.permutations(FAMILIES, 2)))
+def test_whatever_is_gone_to_is_shown_after_models_of_another_family(
+    qtbot: QtBot, settings: QSettings, before: str, after: str, turns: int
+) -> None:
+    # Those that the menu offers to go to.
+    places = tuple(one for feature in FEATURES for one in feature.places if one.region is not Region.HEAD)
+    shell = Shell(qtbot, places)
+    shell.show(qtbot, settings)
+    missed = []
+
+    def go_on(turns: int) -> None:
+        for _ in range(turns):
+            QApplication.processEvents()
+
+    for away in (LISTEN, INSPECT):
+        for place in places:
+            shell.workspaces.suit(before)
+            shell.workspaces.switch(INSPECT)
+            go_on(20)
+            # From Listen: the panels of another family come while their workspace is not shown.
+            shell.workspaces.switch(away)
+            shell.workspaces.suit(after)
+            go_on(turns)
+            shell.workspaces.go_to(place.name)
+            go_on(20)
+            if place.name not in shell.seen() or not shell.fields[place.name].hasFocus():
+                missed.append(f"{place.title} from {away.title}: {shell.seen()}")
+    assert not missed
+
+
+def test_each_go_to_of_the_menu_shows_the_panel_that_it_names(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    titles = {place.title: place.name for place, _ in window.workspaces}
+    actions = {one.text().removeprefix("Go to "): one for one in window.actions() if one.text().startswith("Go to ")}
+    assert set(titles) <= set(actions)
+    for family in ("language", "flow", "masked", "flow"):
+        window.workspaces.switch(LISTEN)
+        window.workspaces.suit(family)
+        QApplication.processEvents()
+        for title, name in titles.items():
+            actions[title].trigger()
+            shown = window.workspaces.panels[name]
+            qtbot.waitUntil(lambda panel=shown: not panel.visibleRegion().isEmpty(), timeout=5000)
 
 
 def test_the_real_window_goes_by_its_keys_and_its_rail(borrowed_window: MainWindow, qtbot: QtBot) -> None:
