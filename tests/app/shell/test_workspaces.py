@@ -207,7 +207,7 @@ def test_every_panel_lives_where_its_activity_is() -> None:
 
 
 @pytest.mark.parametrize("turns", [0, 20])
-@pytest.mark.parametrize("before, after", list(itertools.permutations(FAMILIES, 2)))
+@pytest.mark.parametrize(("before", "after"), list(itertools.permutations(FAMILIES, 2)))
 def test_whatever_is_gone_to_is_shown_after_models_of_another_family(
     qtbot: QtBot, settings: QSettings, before: str, after: str, turns: int
 ) -> None:
