@@ -23,7 +23,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 import qasync
-from PySide6.QtCore import QLocale, QMessageLogContext, QSettings, QSocketNotifier, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import (
+    QLocale,
+    QMessageLogContext,
+    QSettings,
+    QSocketNotifier,
+    Qt,
+    QtMsgType,
+    qInstallMessageHandler,
+)
 from PySide6.QtGui import QIcon, QPixmapCache
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
@@ -85,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from app.shell.only_window import first_on
 
             try:
-                calls = first.enter_context(first_on(_data(options.data), options.profile))
+                calls = first.enter_context(first_on(_data(options.data), options.path))
             except PlainError as error:
                 print(error, file=sys.stderr if error.exit_code else sys.stdout, flush=True)
                 return error.exit_code
@@ -153,7 +161,7 @@ async def _run_window(
         window.painted.connect(lambda: _print_milestone("window painted"))
         window.built.connect(lambda: _print_milestone("all panels built"))
         window.bridge.happened.connect(_print_engine_milestone)
-    if not options.headless_tour and not options.profile:
+    if not options.headless_tour and not options.path:
         from app.shell.greeting import Greeting
 
         Greeting(window, window.settings)
@@ -161,8 +169,8 @@ async def _run_window(
         from app.shell.theme import Scheme
 
         window.theme.apply(Scheme(options.theme))
-    if options.profile:
-        _open_profile(window, options.profile)
+    if options.path:
+        _open(window, options.path)
     window.show()
     if calls is not None:
         _answer(window, calls)
@@ -181,11 +189,18 @@ async def _run_window(
     return TERMINATED if terminated() else code
 
 
-def _open_profile(window: MainWindow, path: str) -> None:
-    from app.features.profiles.presenter import ProfilesPresenter
+def _open(window: MainWindow, path: str) -> None:
+    """Use a file or folder as if it were dropped on ``window``, once its panels are there."""
+    from app.features.dropping.presenter import DroppingPresenter
 
-    profiles = window.features.find(ProfilesPresenter)
-    window.action.attempt(lambda: profiles.open(Path(path)))
+    def use() -> None:
+        if not window.closing:
+            window.action.attempt(lambda: window.features.find(DroppingPresenter).open(Path(path).absolute()))
+
+    if window.is_built:
+        use()
+    else:
+        window.built.connect(use, Qt.ConnectionType.SingleShotConnection)
 
 
 def _answer(window: MainWindow, calls: Calls) -> None:
@@ -193,12 +208,12 @@ def _answer(window: MainWindow, calls: Calls) -> None:
     from app.features.takes.presenter import TakesPresenter
     from app.shell.only_window import come_to_front
 
-    def answer(profile: str) -> bool:
+    def answer(path: str) -> bool:
         if window.closing:
             return False
         come_to_front(window)
-        if profile:
-            _open_profile(window, profile)
+        if path:
+            _open(window, path)
         return True
 
     def move(folder: Path) -> None:
@@ -332,7 +347,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="paretone-gui", description="Accelerate text-to-speech and hear what it costs."
     )
-    parser.add_argument("profile", nargs="?", default="", metavar="PROFILE", help="open this exported profile")
+    parser.add_argument(
+        "path",
+        nargs="?",
+        default="",
+        metavar="FILE",
+        help="use this as if it were dropped on the window: a recording as voice, a text, an exported profile, a "
+        "study, or a folder with a model",
+    )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.add_argument("--data", default="", metavar="FOLDER", help="keep takes, calibrations and settings here")
     parser.add_argument("--settings", default="", metavar="FILE", help="remember the window's layout in this file")

@@ -45,8 +45,8 @@ class Calls(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self.answer: Callable[[str], bool] = lambda profile: False
-        """Come to the front, and open the profile, if one is named; whether that is done."""
+        self.answer: Callable[[str], bool] = lambda path: False
+        """Come to the front, and open the file or folder, if one is named; whether that is done."""
         self._servers: list[QLocalServer] = []
         self._locks = contextlib.ExitStack()
 
@@ -80,21 +80,21 @@ class Calls(QObject):
         elif socket.canReadLine():
             try:
                 asked = json.loads(bytes(socket.readLine().data()))
-                profile, token = str(asked["profile"]), str(asked["token"])
+                path, token = str(asked["path"]), str(asked["token"])
             except (ValueError, KeyError, TypeError):
                 socket.abort()
                 return
             if token:
                 os.environ["XDG_ACTIVATION_TOKEN"] = token  # What Wayland asks of a window that wants the focus.
-            socket.write(_YES if self.answer(profile) else _NO)
+            socket.write(_YES if self.answer(path) else _NO)
             socket.flush()
             socket.disconnectFromServer()
 
 
 @contextlib.contextmanager
-def first_on(folder: Path, profile: str) -> Iterator[Calls | None]:
+def first_on(folder: Path, path: str) -> Iterator[Calls | None]:
     """Be the first window on ``folder``; ``None`` where nothing can be written, so that nobody can tell. Where there is
-    one already, have it come to the front and open ``profile``, if any. Raises :class:`OpenAlready` then, and
+    one already, have it come to the front and open ``path``, if any. Raises :class:`OpenAlready` then, and
     :class:`PlainError` if it does not answer."""
     folder, calls = folder.absolute(), Calls()
     until = time.monotonic() + _PATIENCE_SECONDS
@@ -105,8 +105,8 @@ def first_on(folder: Path, profile: str) -> Iterator[Calls | None]:
             yield None
             return
         except LockedError:
-            if _called(folder, profile):
-                opens = f" and opens {Path(profile).name}" if profile else ""
+            if _called(folder, path):
+                opens = f" and opens {Path(path).name}" if path else ""
                 raise OpenAlready(
                     f"Paretone is open already on the data in {folder}: its window comes to the front{opens}. "
                     "--data FOLDER opens one on other data."
@@ -134,14 +134,14 @@ def come_to_front(window: QWidget) -> None:
     window.activateWindow()
 
 
-def _called(folder: Path, profile: str) -> bool:
+def _called(folder: Path, path: str) -> bool:
     """Whether the window on ``folder`` has done what it was asked for."""
     socket = QLocalSocket()
     socket.connectToServer(_name(folder))
     if not socket.waitForConnected(_ANSWER_MILLISECONDS):
         return False
     asked = {
-        "profile": str(Path(profile).absolute()) if profile else "",
+        "path": str(Path(path).absolute()) if path else "",
         "token": os.environ.get("XDG_ACTIVATION_TOKEN", ""),
     }
     socket.write(json.dumps(asked).encode() + b"\n")

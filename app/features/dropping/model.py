@@ -1,4 +1,4 @@
-"""What is dropped, by what it is: a voice, a text, a model, a study or a profile. Without Qt."""
+"""What is dropped or given on the command line, by what it is: a voice, a text, a model, a study or a profile. No Qt."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _of_file(path: Path) -> Dropped:
         return Dropped(Target.PROFILE, Target.PROFILE.value, path)
     if ending in catalogue.WEIGHT_ENDINGS:
         return _model(path.parent)
-    return _refused(f"{path.name} cannot be used here: drop {KNOWN}.")
+    return _refused(f"{path.name} cannot be used here: Paretone opens {KNOWN}.")
 
 
 def _of_folder(path: Path) -> Dropped:
@@ -98,7 +98,7 @@ def _of_folder(path: Path) -> Dropped:
         return _refused(f"The folder {path.name} cannot be read: {error.strerror or error}.")
     if any(one.suffix.lower() in catalogue.WEIGHT_ENDINGS for one in looked_at):
         return _model(path)
-    return _refused(f"There are neither weights nor a study in the folder {path.name}: drop {KNOWN}.")
+    return _refused(f"There are neither weights nor a study in the folder {path.name}: Paretone opens {KNOWN}.")
 
 
 def _model(folder: Path) -> Dropped:

@@ -1,4 +1,5 @@
-"""The presenter of drops: finds out what is held over the window, shows where it will go, and takes it there."""
+"""The presenter of drops, and of what the command line names: finds out what it is, shows where it will go, and takes
+it there."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from app.features.profiles.presenter import ProfilesPresenter
 from app.features.setup.presenter import SetupPresenter
 from app.features.studies.presenter import StudiesPresenter
 from app.shell.metrics import GAP
+from engine.errors import PlainError
+from engine.reading import printable
 
 
 class DroppingPresenter(Presenter):
@@ -48,6 +51,12 @@ class DroppingPresenter(Presenter):
                 self._actions.attempt(lambda: self.use(found))
             return True
         return super().eventFilter(watched, event)
+
+    def open(self, path: Path) -> None:
+        """Use a file or folder as if it were dropped. Raises :class:`PlainError` if it cannot be used."""
+        if not path.exists():
+            raise PlainError(f"There is no file or folder {printable(str(path))}.")
+        self.use(dropped([path], ""))
 
     def use(self, found: Dropped) -> None:
         """Take ``found`` where it belongs. Raises :class:`PlainError` if it cannot be used there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,14 +17,20 @@ import pytest
 from PySide6.QtNetwork import QLocalServer
 from pytestqt.qtbot import QtBot
 
-from app.__main__ import _answer
+from app.__main__ import _answer, _open
+from app.features.setup.presenter import SetupPresenter
+from app.features.studies.presenter import StudiesPresenter
 from app.shell import only_window
 from app.shell.only_window import LOCK, Calls, OpenAlready, first_on
 from app.shell.window import MainWindow
 from engine.errors import PlainError
 from engine.locks import LockedError, held
+from engine.models import catalogue
+from engine.studies.store import DATABASE
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.features.dropping.test_dropping import made
 from tests.app.features.profiles.test_opening import exported
+from tests.voices import FIRST as FIRST_VOICE
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 300
@@ -135,7 +142,7 @@ def test_rubbish_on_the_socket_is_ignored(tmp_path: Path, qapp, qtbot: QtBot) ->
     with first_on(tmp_path, "") as calls:
         assert isinstance(calls._servers[0], QLocalServer)
         calls.answer = lambda profile: asked.append(profile) is None
-        for rubbish in (b"\n", b"[]\n", b'{"profile": 1}\n', b"\xff\xfe\n", b"x" * 70_000):
+        for rubbish in (b"\n", b"[]\n", b'{"path": 1}\n', b"\xff\xfe\n", b"x" * 70_000):
             socket = QLocalSocket()
             socket.connectToServer(only_window._name(tmp_path))
             assert socket.waitForConnected(5000)
@@ -144,7 +151,7 @@ def test_rubbish_on_the_socket_is_ignored(tmp_path: Path, qapp, qtbot: QtBot) ->
         assert asked == []
         socket = QLocalSocket()
         socket.connectToServer(only_window._name(tmp_path))
-        socket.write(b'{"profile": "a", "token": ""}\n')
+        socket.write(b'{"path": "a", "token": ""}\n')
         qtbot.waitUntil(lambda: asked == ["a"])
 
 
@@ -174,6 +181,38 @@ def test_the_window_comes_to_the_front_and_opens_what_it_is_given(
         Calls().take(tmp_path / "new")
     close(window, qtbot)
     assert not calls.answer(""), "it is on its way out"
+    calls.close()
+
+
+def test_whatever_can_be_dropped_can_be_given(
+    make_window: Callable[..., MainWindow], tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recording at the start, before there is a panel, and everything else by later windows."""
+    window, calls = make_window(), Calls()
+    recording = Path(shutil.copyfile(catalogue.voice(FIRST_VOICE).audio, tmp_path / "me.wav"))
+    _open(window, str(recording))
+    window.show()
+    qtbot.waitUntil(
+        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    choice = window.features.find(SetupPresenter).setup.voice_choice
+    assert choice.recording.text() == str(recording) and choice.name.text() == "me"
+    qtbot.waitUntil(choice.checking.isHidden, timeout=PATIENCE_MILLISECONDS)
+    assert window.notices.banner.text == ""
+    _answer(window, calls)
+    (tmp_path / "words.txt").write_text("Given on the command line.\n", encoding="utf-8")
+    assert calls.answer(str(tmp_path / "words.txt"))
+    assert window.state.selection.text == "Given on the command line."
+    opened: list[object] = []
+    monkeypatch.setattr(window.features.find(StudiesPresenter), "open", opened.append)
+    monkeypatch.setattr(window.features.find(SetupPresenter), "load", lambda *which: opened.append(which))
+    study, model = made(tmp_path / "a.study", DATABASE), made(tmp_path / "F5TTS_Base", "model_1200000.pt")
+    assert calls.answer(str(study)) and calls.answer(str(model))
+    assert opened == [study, ("F5TTS_Base", str(model))]
+    for name, said in (("gone.flac", "There is no file or folder"), ("a.png", "a.png cannot be used here")):
+        made(tmp_path, "a.png")
+        assert calls.answer(str(tmp_path / name)) and said in window.notices.banner.text
+        assert "profile: " not in window.notices.banner.text
     calls.close()
 
 

@@ -54,7 +54,8 @@ def test_everything_goes_where_it_belongs(tmp_path: Path) -> None:
     assert "one thing at a time, not 2" in dropped([tmp_path / "me.wav", tmp_path / "words.txt"], "").sentence
     assert "this computer" in dropped([], "", remote=True).sentence
     assert (
-        "picture.png cannot be used here: drop a recording, a text" in dropped([tmp_path / "picture.png"], "").sentence
+        "picture.png cannot be used here: Paretone opens a recording, a text"
+        in dropped([tmp_path / "picture.png"], "").sentence
     )
 
 
