@@ -1,4 +1,4 @@
-"""What is dropped or given on the command line, by what it is: a voice, a text, a model, a study or a profile. No Qt."""
+"""What is dropped or given on the command line, by what it is: voice, text, model, study or profile. No Qt."""
 
 from __future__ import annotations
 
