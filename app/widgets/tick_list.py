@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt
@@ -22,15 +22,19 @@ class TickList(QListWidget):
         self.setResizeMode(QListWidget.ResizeMode.Adjust)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
-    def offer(self, entries: Iterable[tuple[str, object, bool]]) -> None:
-        """Have these in the list: title, value, and whether it is ticked. Emits nothing."""
+    def offer(self, entries: Iterable[tuple[str, object, bool]], why_not: Mapping[object, str] | None = None) -> None:
+        """Have these in the list: title, value, and whether it is ticked; values of ``why_not`` cannot be ticked, for
+        the reason there. Emits nothing."""
+        reasons = why_not or {}
         with QSignalBlocker(self):
             self.clear()
             for title, value, ticked in entries:
                 item = QListWidgetItem(title, self)
                 item.setData(Qt.ItemDataRole.UserRole, value)
-                item.setFlags(_FLAGS)
-                item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
+                item.setToolTip(reasons.get(value, ""))
+                item.setFlags(Qt.ItemFlag.NoItemFlags if value in reasons else _FLAGS)
+                on = ticked and value not in reasons
+                item.setCheckState(Qt.CheckState.Checked if on else Qt.CheckState.Unchecked)
 
     @property
     def ticked(self) -> tuple[Any, ...]:

@@ -44,6 +44,7 @@ from engine.errors import PlainError
 from engine.extras import why_no_search
 from engine.measure.evaluation.judges import JUDGES
 from engine.models import catalogue
+from engine.models.base import Voice
 from engine.techniques import applying_to
 
 EVERY, SEARCH = "every", "search"
@@ -76,6 +77,10 @@ class StudyMaker(QDialog):
         super().__init__(parent)
         self._selection, self._setting, self._folder = selection, selection.setting, folder
         self._own = tuple(selection.own_voices)
+        self._offered: tuple[Voice, ...] = ()
+        """The voices in the list."""
+        self._ticked = {selection.voice} if selection.voice is not None else set()
+        """The voices that are wanted, those that the chosen model does not have included."""
         self._kinds = {one.kind.name: one for one in kinds}
         self.definition: dict[str, object] | None = None
         """The definition of what is filled in; ``None`` until that is checked."""
@@ -182,7 +187,7 @@ class StudyMaker(QDialog):
             edit.textChanged.connect(self._changed)
         for spin in (self.count, self.rounds):
             spin.valueChanged.connect(self._changed)
-        self.voices.itemChanged.connect(self._changed)
+        self.voices.itemChanged.connect(self._note_voices)
         return form
 
     def _build_comparison(self) -> QVBoxLayout:
@@ -349,9 +354,7 @@ class StudyMaker(QDialog):
         place = self._selection.place(model)[0]
         self.checkpoint.setText(f"The checkpoint in {place}")
         self._form.setRowVisible(self.checkpoint, bool(place))
-        own = [one for one in self._own if not catalogue.voice_problem(Path(one.audio), model, place)]
-        voices = *catalogue.voices(model, place), *own
-        self.voices.offer((one.title, one, not index) for index, one in enumerate(voices))
+        self._offer_voices(model, place)
         self.axes.offer(model)
         same = model == self._setting.model
         self.selected.setEnabled(same and bool(self._setting.techniques))
@@ -362,6 +365,23 @@ class StudyMaker(QDialog):
         self.options.setChecked(same and bool(changed))
         self.options.setToolTip(changed or "All options have their defaults.")
         self._show_sentences()
+
+    def _offer_voices(self, model: str, place: str) -> None:
+        """Offer the voices that Setup has for ``model``. Those that were ticked stay so where they are possible, and
+        come back with the next model with which they are."""
+        problems = {one: catalogue.voice_problem(Path(one.audio), model, place) for one in self._own}
+        impossible = {one: problem for one, problem in problems.items() if problem}
+        self._offered = (*catalogue.voices(model, place), *self._own)
+        possible = [one for one in self._offered if one not in impossible]
+        ticked = [one for one in possible if one in self._ticked] or possible[:1]
+        self.voices.offer(((one.title, one, one in ticked) for one in self._offered), impossible)
+
+    @Slot()
+    def _note_voices(self) -> None:
+        """What the user ticks and unticks is remembered for other models, too."""
+        kept = {one for one in self._ticked if one not in self._offered}
+        self._ticked = kept | set(self.voices.ticked)
+        self._changed()
 
     def _show_possible_kinds(self, same: bool) -> None:
         """Offer the further kinds that are possible; ``same``: whether the model is that of Setup."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.features.studies.forms import Varied
@@ -16,13 +18,15 @@ from app.features.studies.maker import StudyMaker
 from app.features.studies.within import Span, Within
 from app.shell.window import MainWindow
 from app.state.jobs import Outcome
-from engine.models import load_model
+from engine.models import catalogue, load_model
 from engine.models.base import SpeechModel
+from engine.models.own_voices import own_voice
 from engine.studies.store import Store
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.studies.studying import ended
 from tests.engine import small_speech
 from tests.engine.training.toy_model import toy_model
+from tests.voices import FIRST
 
 MODEL = "f5-mini"
 """The model that the user has another checkpoint of."""
@@ -132,3 +136,34 @@ def test_models_in_folders_of_the_users_are_offered(borrowed_window: MainWindow,
     setup = window.panels["setup"].model_choice
     setup.show_models()
     assert setup.box.itemText(index).endswith("(weights not installed)")
+
+
+def test_the_voices_are_those_of_setup_and_stay_ticked(
+    borrowed_window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    window, state = borrowed_window, borrowed_window.state
+    for name in ("one", "two"):
+        audio = Path(shutil.copyfile(catalogue.voice(FIRST).audio, tmp_path / f"{name}.wav"))
+        state.own_voices.add(own_voice(str(audio), "Some words."))
+    own = state.selection.own_voices[1]
+    assert state.selection.voice == own
+    maker = made(window, "Voices")
+    listed = [maker.voices.item(row).text() for row in range(maker.voices.count())]
+    assert listed == [one.title for one in state.selection.voices], "in the order of Setup"
+    assert maker.voices.ticked == (own,), "the one that is chosen in Setup"
+    maker.voices.item(0).setCheckState(Qt.CheckState.Checked)
+    first = state.selection.voices[0]
+    assert maker.voices.ticked == (first, own)
+    maker.model.setCurrentIndex(maker.model.findData("lm-mini"))
+    assert maker.voices.ticked == (first, own), "both are possible with this one"
+    # One that speaks only with latents, which the recordings have not.
+    maker.model.setCurrentIndex(maker.model.findData("MegaTTS3"))
+    entry = maker.voices.item(maker.voices.count() - 1)
+    assert entry.text() == own.title and not entry.flags() & Qt.ItemFlag.ItemIsEnabled and entry.toolTip()
+    assert maker.voices.ticked == ()
+    maker.model.setCurrentIndex(maker.model.findData("f5-mini"))
+    assert maker.voices.ticked == (first, own)
+    maker.voices.item(maker.voices.count() - 1).setCheckState(Qt.CheckState.Unchecked)
+    maker.model.setCurrentIndex(maker.model.findData("lm-mini"))
+    assert maker.voices.ticked == (first,), "what was unticked stays so"
+    maker.reject()
