@@ -22,7 +22,7 @@ class TickList(QListWidget):
         self.setResizeMode(QListWidget.ResizeMode.Adjust)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
-    def offer(self, entries: Iterable[tuple[str, object, bool]], why_not: Mapping[object, str] | None = None) -> None:
+    def offer(self, entries: Iterable[tuple[str, object, bool]], why_not: Mapping[Any, str] | None = None) -> None:
         """Have these in the list: title, value, and whether it is ticked; values of ``why_not`` cannot be ticked, for
         the reason there. Emits nothing."""
         reasons = why_not or {}

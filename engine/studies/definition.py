@@ -41,6 +41,11 @@ def read(path: str | Path) -> Study:
     """The study that ``path`` describes: TOML, or JSON where the name ends so. Raises :class:`StudyError` that names
     the file and what is wrong in it."""
     path = Path(path)
+    return parse(values(path), str(path), path.parent)
+
+
+def values(path: Path) -> object:
+    """The values of a study's file, unchecked. Raises :class:`StudyError` if it cannot be read."""
     try:
         content = read_bytes(path)
     except FileNotFoundError:
@@ -53,13 +58,12 @@ def read(path: str | Path) -> Study:
         )
     try:
         text = content.decode("utf-8-sig")
-        data = parsed_json(text, object_pairs_hook=_once) if path.suffix == ".json" else parsed_toml(text)
+        return parsed_json(text, object_pairs_hook=_once) if path.suffix == ".json" else parsed_toml(text)
     except ValueError as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         # What tomllib says of a name that is there twice, in its several words.
         hint = f" {_ONE_NAME}" if str(error).startswith("Cannot ") else ""
         raise StudyError(f"{path} is not a study: it is not valid {kind} ({error}).{hint}") from error
-    return parse(data, str(path), path.parent)
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -10,7 +10,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from engine.reading import parsed_json, parsed_toml
+
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_FOLDER = re.compile(r"""^([ \t]*folder[ \t]*=[ \t]*)(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*')""", re.MULTILINE)
 
 
 def written(definition: Mapping[str, object], file: str) -> str:
@@ -18,6 +21,20 @@ def written(definition: Mapping[str, object], file: str) -> str:
     if file.endswith(".json"):
         return json.dumps(dict(definition), indent=1, ensure_ascii=False)
     return to_toml(definition)
+
+
+def with_folder(text: str, file: str, folder: str) -> str:
+    """The study's file ``text`` with the model's checkpoint in another ``folder``; comments stay."""
+    if file.endswith(".json"):
+        return written({**parsed_json(text), "folder": folder}, file)
+    wanted = {**parsed_toml(text), "folder": folder}
+    changed = _FOLDER.sub(lambda found: f"{found[1]}{_text(folder)}", text, count=1)
+    try:
+        if parsed_toml(changed) == wanted:
+            return changed
+    except ValueError:
+        pass
+    return to_toml(wanted)
 
 
 def to_toml(definition: Mapping[str, object]) -> str:

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.studies.failures import FailuresTable
-from app.features.studies.study_summary import StudySummary, progress_words
+from app.features.studies.study_summary import StudySummary, lost_words, progress_words
 from app.features.studies.table import StudyTable
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR
@@ -59,6 +59,8 @@ class StudiesPanel(QWidget):
     cancel_wanted = Signal()
     aside_wanted = Signal()
     """The user wants damaged results set aside."""
+    folder_lost = Signal()
+    """The user wants to say where the model's folder is now."""
     use_wanted = Signal(str)
     """The user wants this setting in Setup."""
     export_wanted = Signal(str)
@@ -125,10 +127,16 @@ class StudiesPanel(QWidget):
         self.aside_button = build.button(
             "Set &aside…", self.aside_wanted, "Move the damaged results away and start over"
         )
+        self.folder_button = build.button(
+            "Choose &folder…",
+            self.folder_lost,
+            "Say where the model's folder is now, in the study's file",
+        )
         run = HBoxLayout()
         for one in (self.run_button, self.pause_button, self.cancel_button, self.where, self.address, self.workers):
             run.addWidget(one)
         run.addWidget(self.aside_button)
+        run.addWidget(self.folder_button)
         run.addWidget(self.progress, 1)
         self._state = build.words(name="State of the study", selectable=True)
         run.addWidget(self._state, 1)
@@ -322,6 +330,7 @@ class StudiesPanel(QWidget):
         self.address.setVisible(clustered and not here)
         self.workers.setVisible(clustered and not here)
         self.aside_button.setVisible(summary.damaged and not here)
+        self.folder_button.setVisible(bool(summary.lost_folder) and not summary.damaged and not here)
         row = self.table.study.row(self.table.current)
         reason = self._no_use or ("" if row is not None else "Select a setting in the table first.")
         for button, tip in (
@@ -345,6 +354,8 @@ class StudiesPanel(QWidget):
             text, tone = self._now or "Getting ready…", "muted"
             if self._pausing:
                 text = f"Pausing after this. {text}"
+        elif summary.lost_folder and summary.left and not problem:
+            text, tone = f"{progress_words(summary)} {lost_words(summary)}", "warning"
         elif self._said:
             text, tone = self._said, self._tone
         elif problem:

@@ -14,6 +14,8 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter, Services, built
+from app.features.setup.model_choice import CHECKPOINT_FOLDER
+from app.features.setup.presenter import CHOOSE_FOLDER
 from app.features.studies.making import StudyMaking
 from app.features.studies.opened import OpenedStudies
 from app.features.studies.reporting import StudyReporting
@@ -27,6 +29,7 @@ from engine import files
 from engine.errors import PlainError, StudyError
 from engine.extras import why_no_cluster, why_no_search
 from engine.listening import trials
+from engine.reading import read_text
 from engine.session.commands import RunStudy
 from engine.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone
 
@@ -184,6 +187,11 @@ class StudiesPresenter(Presenter):
         seen, reason = self.summary, self.why_not_run()
         if seen is None or reason:
             raise StudyError(reason)
+        if seen.lost_folder and not ray:  # On a cluster, it is the workers' that counts.
+            from app.features.studies.study_summary import lost_words
+
+            self._notices.ask(lost_words(seen), (CHOOSE_FOLDER,), lambda _: self.ask_for_model_folder())
+            return
         if not seen.file.exists():
             self._write_again(seen)
         folder, file = seen.folder, seen.file
@@ -204,6 +212,35 @@ class StudiesPresenter(Presenter):
                 f"The study file is gone, and {seen.file} could not be restored: {files.reason(error)}."
             ) from error
         self._notices.note(f"{seen.file} was gone; restored it from the study's copy")
+
+    def ask_for_model_folder(self) -> None:
+        """Ask where the checkpoint of the study that is shown is now."""
+        file_dialogs.ask_for_folder(
+            self._window,
+            CHECKPOINT_FOLDER,
+            lambda folder: self._actions.attempt(lambda: self.set_model_folder(folder)),
+        )
+
+    def set_model_folder(self, folder: Path) -> None:
+        """Write into the file of the study that is shown that its model's checkpoint is in ``folder``. Takes are tied
+        to weights, not to folders: other weights are refused when it runs. Raises :class:`PlainError`."""
+        from engine.studies.writing import with_folder
+
+        seen = self.summary
+        if seen is None:
+            raise StudyError("Open or create a study first.")
+        if self._is_running_here:
+            raise StudyError("The study is running; wait for it to finish, or cancel it.")
+        if not seen.file.exists():
+            self._write_again(seen)
+        try:
+            text = read_text(seen.file, "utf-8-sig")
+            files.write_through(seen.file, with_folder(text, seen.file.name, str(folder.absolute())).encode())
+        except (OSError, ValueError) as error:
+            reason = files.reason(error) if isinstance(error, OSError) else str(error)
+            raise StudyError(f"The folder could not be written into {seen.file}: {reason}.") from error
+        self._notices.note(f"{seen.file}: the model is in {folder}, no longer in {seen.lost_folder or 'its folder'}")
+        self.opened.look_again(seen.folder)
 
     def pause(self) -> None:
         """End the running study once the takes under way are finished."""
@@ -354,6 +391,7 @@ class StudiesPresenter(Presenter):
         panel.pause_wanted.connect(lambda: attempt(self.pause))
         panel.cancel_wanted.connect(actions.cancel.trigger)
         panel.aside_wanted.connect(lambda: attempt(self.set_aside))
+        panel.folder_lost.connect(lambda: attempt(self.ask_for_model_folder))
         panel.use_wanted.connect(lambda key: attempt(lambda: self.use(key)))
         panel.export_wanted.connect(lambda key: attempt(lambda: self.export(key)))
         panel.new_wanted.connect(actions["new_study"].trigger)

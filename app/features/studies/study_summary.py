@@ -91,6 +91,8 @@ class StudySummary:
     """Takes to be made, those of a search included."""
     seconds: float | None = None
     """Estimated time of the remaining takes; ``None`` if unknown."""
+    lost_folder: str = ""
+    """The model's folder that the study names, if it is gone."""
 
     @property
     def title(self) -> str:
@@ -144,6 +146,7 @@ def summary(folder: Path, file: Path, pace: Callable[[str], float | None] = lamb
         _findings(results) if results is not None else (),
         left,
         _seconds(study, results, rows, left, pace),
+        _lost_folder(file, results),
     )
 
 
@@ -175,6 +178,11 @@ def plan_words(study: Study, seconds: float | None) -> str:
         f"{words} About {duration(seconds)}, judging by takes without techniques; calibrating and judging take "
         "longer, techniques less."
     )
+
+
+def lost_words(summary: StudySummary) -> str:
+    """That the model's folder is gone, as a sentence, or ``""``."""
+    return f"The model's folder {summary.lost_folder} is gone: choose where it is now." if summary.lost_folder else ""
 
 
 def progress_words(summary: StudySummary) -> str:
@@ -228,6 +236,15 @@ def _planned(file: Path) -> tuple[Study | None, str]:
         return definition.read(file), ""
     except PlainError as error:
         return None, str(error)
+
+
+def _lost_folder(file: Path, results: Results | None) -> str:
+    try:
+        values = definition.values(file)
+    except PlainError:
+        values = results.definition if results is not None else {}
+    folder = values.get("folder") if isinstance(values, Mapping) else ""
+    return folder if isinstance(folder, str) and folder and not Path(folder).exists() else ""
 
 
 def _found(folder: Path) -> tuple[Results | None, str, bool]:

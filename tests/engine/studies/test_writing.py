@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 
 import pytest
 
 from engine.paths import resource
-from engine.studies.writing import to_toml
+from engine.studies.writing import to_toml, with_folder
 from tests.voices import FIRST
 
 WHOLE = {
@@ -70,3 +71,16 @@ def test_it_reads_as_a_person_would_write_it() -> None:
 def test_what_toml_has_no_form_of_is_not_written_as_something_else() -> None:
     with pytest.raises(TypeError, match="no form of None"):
         to_toml({"title": None})
+
+
+def test_another_folder_is_written_and_the_rest_stays() -> None:
+    text = '# Mine.\ntitle = "A"\nfolder = "/old \\"one\\"" # here\n\n[search]\nspace.folder = "not this"\n'
+    moved = with_folder(text, "a.toml", "/new/ä \\ one")
+    assert moved.startswith("# Mine.") and "# here" in moved
+    assert tomllib.loads(moved) == {**tomllib.loads(text), "folder": "/new/ä \\ one"}
+    for odd in ('title = "A"\n"folder" = "/old"\n', 'title = "A"\n[search]\nfolder = "no"\n'):
+        assert tomllib.loads(with_folder(odd, "a.toml", "/new")) == {**tomllib.loads(odd), "folder": "/new"}
+    assert json.loads(with_folder('{"title": "A", "folder": "/old"}', "a.json", "/new")) == {
+        "title": "A",
+        "folder": "/new",
+    }

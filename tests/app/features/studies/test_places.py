@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.features.studies.forms import Varied
@@ -23,7 +24,7 @@ from engine.models.base import SpeechModel
 from engine.models.own_voices import own_voice
 from engine.studies.store import Store
 from tests.app.conftest import PATIENCE_MILLISECONDS
-from tests.app.features.studies.studying import ended
+from tests.app.features.studies.studying import ended, opened, shown, write
 from tests.engine import small_speech
 from tests.engine.training.toy_model import toy_model
 from tests.voices import FIRST
@@ -167,3 +168,41 @@ def test_the_voices_are_those_of_setup_and_stay_ticked(
     maker.model.setCurrentIndex(maker.model.findData("lm-mini"))
     assert maker.voices.ticked == (first,), "what was unticked stays so"
     maker.reject()
+
+
+def test_a_study_whose_model_moved_is_told_where_it_is(
+    borrowed_window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    window, studies = borrowed_window, borrowed_window.features["studies"]
+    folder, moved = toy_model(tmp_path / "mine"), tmp_path / "moved"
+    path = write(tmp_path, "moving", 1, f'# By hand.\nmodel = "{MODEL}"\nfolder = "{folder}"\ndevice = "cpu"')
+    panel = opened(window, path, qtbot)
+    assert not panel.folder_button.isVisibleTo(panel)
+    assert ended(window, panel.run_button.click, qtbot)[0] is Outcome.FINISHED
+    made_first = studies.summary.made
+    path.write_text(path.read_text(encoding="utf-8").replace("[2, 3]", "[1, 2, 3]"), encoding="utf-8")
+    folder.rename(moved)
+    studies.opened.look_again(path.with_suffix(".study"))
+    shown(window, qtbot)
+    assert panel.folder_button.isVisibleTo(panel) and panel.folder_button.text() == "Choose &folder…"
+    assert f"The model's folder {folder} is gone" in panel._state.text()
+    panel.run_button.click()
+    assert not window.jobs.busy and "is gone" in window.notices.banner.text
+    window.notices.banner.answers[0].click()
+    dialog = window.findChild(QFileDialog)
+    assert dialog is not None
+    dialog.reject()
+    # Other weights are told from those that the takes are of.
+    studies.set_model_folder(catalogue.entry(MODEL).folder)
+    shown(window, qtbot)
+    outcome, sentence = ended(window, panel.run_button.click, qtbot)
+    assert outcome is Outcome.FAILED and "with other weights" in sentence
+    studies.set_model_folder(moved)
+    shown(window, qtbot)
+    assert not panel.folder_button.isVisibleTo(panel)
+    text = path.read_text(encoding="utf-8")
+    assert "# By hand." in text and tomllib.loads(text)["folder"] == str(moved)
+    outcome, sentence = ended(window, panel.run_button.click, qtbot)
+    assert outcome is Outcome.FINISHED, sentence
+    assert studies.summary.made > made_first > 0
+    window.action["close_study"].trigger()
