@@ -46,6 +46,11 @@ class Docks(QObject):
         host.installEventFilter(self)
         self._looking = QTimer(self, singleShot=True, interval=0)
         self._looking.timeout.connect(self._look)
+        # Plots that come or go within an event that resizes others crash pyqtgraph.
+        self._fitting = QTimer(self, singleShot=True, interval=0)
+        self._fitting.timeout.connect(self._fit)
+        self._wide: tuple[QByteArray, dict[QDockWidget, int]] | None = None
+        """The layout and the widths of the sides before the workspace became narrow."""
         for place in self.places:
             dock = QDockWidget(place.title, host)
             dock.setObjectName(place.name)
@@ -69,6 +74,7 @@ class Docks(QObject):
             QTimer.singleShot(0, self, self._note_widths)
         elif kind is QEvent.Type.Resize:
             self.keep_sides()
+            self._fitting.start()
         elif kind in (QEvent.Type.Show, QEvent.Type.Hide):
             for dock in self._docks.values():
                 if dock.isFloating() and dock.toggleViewAction().isChecked():
@@ -106,7 +112,7 @@ class Docks(QObject):
     # --- Widths -----------------------------------------------------------------------------------------------------
     @Slot()
     def _note_widths(self) -> None:
-        sides = (dock for region in SIDES for dock in self._in(region))
+        sides = (dock for region in SIDES for dock in self._in(region) if not self._folded or region is Region.LEFT)
         self._kept = {dock: dock.width() for dock in sides if dock.isVisible() and not dock.isFloating()}
 
     def keep_sides(self) -> None:
@@ -125,6 +131,54 @@ class Docks(QObject):
             rest = centre.width() + sum(dock.width() - width for dock, width in sides.items())
             docks, widths = [*sides, centre], [*sides.values(), max(rest, 1)]
             self.host.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
+
+    @property
+    def _is_narrow(self) -> bool:
+        return self.host.width() < _NARROW * self.host.fontMetrics().height()
+
+    @property
+    def _folded(self) -> bool:
+        """Whether what belongs to the right of the centre is tabs below it."""
+        right, below = next(self._in(Region.RIGHT), None), next(self._in(Region.BELOW), None)
+        return right is not None and below is not None and right in self.host.tabifiedDockWidgets(below)
+
+    @Slot()
+    def _fit(self) -> None:
+        """Follow a workspace that became narrow, or wide again: what is to the right of the centre becomes tabs below
+        it, and goes back. What is shown, and what the user moved elsewhere, stays so."""
+        right, below = list(self._in(Region.RIGHT)), list(self._in(Region.BELOW))
+        moved = any(dock.isFloating() for dock in (*right, *below[:1]))
+        if not right or not below or moved or self.alone or self._folded is self._is_narrow:
+            return
+        folded = not self._folded
+        shown = {dock: not dock.isHidden() for dock in self._docks.values()}
+        seen = [dock for dock in self._docks.values() if not dock.visibleRegion().isEmpty()]
+        if folded:
+            self._wide = self.host.saveState(self.version), dict(self._kept)
+            # To one that is shown: Qt forgets the place of a group whose first tab is hidden.
+            there = next((dock for dock in below if shown[dock]), below[0])
+            for dock in right:
+                self.host.tabifyDockWidget(there, dock)
+            # Narrower, but never wider than the user wants it.
+            share = self._shares[Region.LEFT]
+            self._kept = {dock: min(self._kept[dock], share) for dock in self._in(Region.LEFT) if dock in self._kept}
+            self._share_height()
+        elif self._wide is not None:
+            layout, self._kept = self._wide
+            self.host.restoreState(layout, self.version)
+        else:
+            self._arrange()
+        for dock, on in shown.items():
+            dock.setVisible(on)
+        if not folded and self._wide is None:
+            self._share_out(self._fronts)
+        for dock in sorted(seen, key=lambda one: one not in right):
+            self.bring_forward(dock.objectName())
+        # Widths are those before otherwise.
+        layout_now = self.host.layout()
+        if layout_now is not None:
+            layout_now.activate()
+        self.keep_sides()
 
     def _give_room(self, dock: QDockWidget) -> None:
         """Let ``dock``, which was hidden, have the room of its region: Qt gives none to one that was never shown."""
@@ -178,10 +232,13 @@ class Docks(QObject):
 
     def framed(self, name: str, panel: QWidget) -> QWidget:
         """``panel`` in what scrolls where there is too little room; the sides scroll by themselves."""
-        return panel if self._region(name) in SIDES else Shrinkable(panel)
+        region = next(place.region for place in self.places if place.name == name)
+        return panel if region in SIDES else Shrinkable(panel)
 
     def _region(self, name: str) -> Region:
-        return next(place.region for place in self.places if place.name == name)
+        """Where the panel is now."""
+        region = next(place.region for place in self.places if place.name == name)
+        return Region.BELOW if region is Region.RIGHT and self._folded else region
 
     def bring_forward(self, name: str) -> None:
         """Show the panel in front of the tabs next to it, unless it is closed."""
@@ -256,6 +313,7 @@ class Docks(QObject):
             self._before = None
             family, self._next_family = self._next_family or self.family, ""
             self.suit(family)
+            self._fitting.start()
             self._look_soon()
 
     # --- Between sessions -------------------------------------------------------------------------------------------
@@ -276,13 +334,27 @@ class Docks(QObject):
 
     def default_layout(self) -> None:
         """Put the docks as they are at first start."""
-        host, self._before, self._front = self.host, None, ""
+        self._before, self._front, self._wide = None, "", None
+        fronts = self._arrange()
+        for name, dock in self._docks.items():
+            dock.setVisible(name not in self._guests)
+        self._wanted = dict(fronts)
+        for dock in fronts.values():
+            _raise(dock)
+        family, self.family, self._next_family = self._next_family or self.family, "", ""
+        if family:
+            self.suit(family)
+        self._share_out(fronts)
+        self._look_soon()
+
+    def _arrange(self) -> dict[Region, QDockWidget]:
+        """Put the docks where they are at first, hidden; those in front of their regions."""
+        host = self.host
         for dock in self._docks.values():
             dock.setFloating(False)
             host.removeDockWidget(dock)
         fronts = self._fronts
-        narrow = host.width() < _NARROW * host.fontMetrics().height()
-        if narrow and {Region.RIGHT, Region.BELOW} <= set(fronts):
+        if self._is_narrow and {Region.RIGHT, Region.BELOW} <= set(fronts):
             del fronts[Region.RIGHT]
         # All in one area: between two areas, Qt shares out extra room as it likes.
         row = [fronts[region] for region in (Region.LEFT, Region.CENTRE, Region.RIGHT) if region in fronts]
@@ -299,16 +371,7 @@ class Docks(QObject):
                 docks += self._in(Region.RIGHT)
             for before, dock in itertools.pairwise(docks):
                 host.tabifyDockWidget(before, dock)
-        for name, dock in self._docks.items():
-            dock.setVisible(name not in self._guests)
-        self._wanted = dict(fronts)
-        for dock in fronts.values():
-            _raise(dock)
-        family, self.family, self._next_family = self._next_family or self.family, "", ""
-        if family:
-            self.suit(family)
-        self._share_out(fronts)
-        self._look_soon()
+        return fronts
 
     def _in(self, region: Region) -> Iterator[QDockWidget]:
         return (self._docks[place.name] for place in self.places if place.region is region)
@@ -331,6 +394,10 @@ class Docks(QObject):
         self.host.resizeDocks(
             [*self._kept, fronts[Region.CENTRE]], [*self._kept.values(), rest], Qt.Orientation.Horizontal
         )
+        self._share_height()
+
+    def _share_height(self) -> None:
+        fronts = self._fronts
         if Region.BELOW in fronts and not fronts[Region.BELOW].isHidden():
             below = round(1000 * self.workspace.below)
             self.host.resizeDocks(
