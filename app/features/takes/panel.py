@@ -12,6 +12,7 @@ from PySide6.QtCore import (
     QItemSelectionModel,
     QItemSelectionRange,
     Qt,
+    QTimer,
     QUrl,
     Signal,
     Slot,
@@ -107,10 +108,20 @@ class TakesPanel(QWidget):
         self.table.sortByColumn(len(COLUMNS) - 1, Qt.SortOrder.DescendingOrder)
         self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.table.selectionModel().selectionChanged.connect(self._enable)
-        unit = self.fontMetrics().horizontalAdvance("0")
+        unit, header = self.fontMetrics().horizontalAdvance("0"), self.table.horizontalHeader()
         for number, column in enumerate(COLUMNS):
             self.table.setColumnWidth(number, column.width * unit)
-        self.table.horizontalHeader().setMinimumSectionSize(3 * unit)
+        header.setMinimumSectionSize(3 * unit)
+        header.setResizeContentsPrecision(0)  # Rows that are seen: of thousands, reading all takes too long.
+        self._by_hand: set[int] = set()
+        """Columns whose width the user chose."""
+        self._fits = False
+        self._fitting = QTimer(self, singleShot=True, interval=0)
+        self._fitting.timeout.connect(self._fit)
+        header.sectionResized.connect(lambda number, *_: None if self._fits else self._by_hand.add(number))
+        seen = self._model.modelReset, self._model.rowsInserted, self._model.dataChanged
+        for signal in (*seen, self.table.verticalScrollBar().valueChanged):
+            signal.connect(lambda *_: self._fitting.start())
 
         buttons = Flow()
         self._actions: list[tuple[QAction, bool, bool]] = []
@@ -157,6 +168,16 @@ class TakesPanel(QWidget):
         self._model.modelAboutToBeReset.connect(self._remember_selection)
         self._model.modelReset.connect(self._restore_selection)
         self.reload()
+
+    @Slot()
+    def _fit(self) -> None:
+        """Widen columns to what they show now, icons included; texts of any length are shortened instead."""
+        header, self._fits = self.table.horizontalHeader(), True
+        for number, column in enumerate(COLUMNS):
+            if not column.shortened and number not in self._by_hand:
+                needed = max(self.table.sizeHintForColumn(number), header.sectionSizeHint(number))
+                self.table.setColumnWidth(number, max(needed, self.table.columnWidth(number)))
+        self._fits = False
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:

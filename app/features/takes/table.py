@@ -61,6 +61,8 @@ class Column:
     """In digits."""
     wall_time: bool = False
     """Whether other processes make it doubtful."""
+    shortened: bool = False
+    """Whether its texts have any length, so that a long one is shortened rather than shown whole."""
     spread: Callable[[TakeSummary], str] = lambda take: ""
     """Its interval over repeats, as a sentence, or ``""``."""
 
@@ -129,7 +131,7 @@ def _figure(name: str, form: str | Callable[[float], str], title: str = "", widt
         return float("inf") if found is None else found
 
     meaning = f"{one.label}. {one.definition}{absent}"
-    return Column(title or one.title, meaning, text, key, True, width, one.wall_time, spread)
+    return Column(title or one.title, meaning, text, key, True, width, one.wall_time, spread=spread)
 
 
 def _streaming_level(take: TakeSummary) -> float:
@@ -142,7 +144,7 @@ def _streaming(take: TakeSummary) -> str:
 
 
 def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int) -> Column:
-    return Column(title, meaning, of, lambda take: of(take).casefold(), width=width)
+    return Column(title, meaning, of, lambda take: of(take).casefold(), width=width, shortened=True)
 
 
 def _setting(take: TakeSummary) -> str:

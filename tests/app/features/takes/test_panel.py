@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtWidgets import QMessageBox, QStyle
 from pytestqt.qtbot import QtBot
 
 from app.features.takes.panel import TakesPanel
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.shell.colours import LIGHT
+from app.shell.theme import Scheme, Theme
 from app.state.differences import technique_text
 from engine.measure.metrics import metric
 from engine.models.base import Voice
@@ -72,6 +73,43 @@ def column(title: str) -> int:
 def shown(panel: TakesPanel, title: str) -> list[str]:
     model = panel.table.model()
     return [model.index(row, column(title)).data() for row in range(model.rowCount())]
+
+
+def test_every_column_is_as_wide_as_its_figures(
+    panel: TakesPanel, library: Library, theme: Theme, qtbot: QtBot
+) -> None:
+    """With the sign of a busy machine in front of them, too, and as wide as the user made it."""
+    theme.apply(Scheme.LIGHT)
+    panel.resize(794, 400)
+    table, header, style = panel.table, panel.table.horizontalHeader(), panel.table.style()
+    margin = style.pixelMetric(QStyle.PixelMetric.PM_FocusFrameHMargin, None, table) + 1
+    busy = Measurements(
+        2345.678, 1.234, 0.5, device="cpu", ops_ratio=0.5, text_seconds=12.345, cpu_seconds=23456.0, cores=2
+    )
+    busy = replace(busy, other_seconds=0.5 * busy.seconds * busy.cores)
+    panel.add(library.add(take(7, measurements=busy)))
+
+    def too_narrow() -> list[str]:
+        found = []
+        for number, one in enumerate(COLUMNS):
+            for row in range(table.model().rowCount()) if not one.shortened else ():
+                index = table.model().index(row, number)
+                marked = index.data(Qt.ItemDataRole.DecorationRole) is not None
+                icon = style.pixelMetric(QStyle.PixelMetric.PM_SmallIconSize) + 2 * margin if marked else 0
+                needed = table.fontMetrics().horizontalAdvance(index.data()) + 2 * margin + icon
+                if header.sectionSize(number) < needed:
+                    found.append(f"{one.title}: {index.data()} needs {needed} of {header.sectionSize(number)}")
+            if header.sectionSize(number) < header.sectionSizeHint(number) and not one.shortened:
+                found.append(one.title)
+        return found
+
+    index = table.model().index(0, column("RTF"))
+    assert index.data(Qt.ItemDataRole.DecorationRole) is not None, "the machine was busy"
+    qtbot.waitUntil(lambda: not too_narrow(), timeout=5000)
+    header.resizeSection(column("RTF"), 20)
+    panel.add(library.add(take(8, measurements=busy)))
+    qtbot.wait(50)
+    assert header.sectionSize(column("RTF")) < 60, "the user wants it so"
 
 
 def test_takes_of_replaced_weights_say_so(panel: TakesPanel, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
