@@ -70,10 +70,12 @@ def busy_lines(results: Results) -> list[str]:
     busy, takes = (sum(getattr(one, name) for one in results.settings) for name in ("busy", "finished"))
     if not busy:
         return []
-    return [
-        f"During {busy:,} of {takes:,} takes other processes took more than {100 * BUSY_SHARE:.0f} % of the cores: "
-        "their RTF, TTFA and waits are doubtful; go by speed-up and RTF in CPU time."
-    ]
+    return [f"{busy_text(busy, takes)}: their RTF, TTFA and waits are doubtful; go by speed-up and RTF in CPU time."]
+
+
+def busy_text(busy: int, takes: int) -> str:
+    """During how many of ``takes`` the machine was busy with other things, as the beginning of a sentence."""
+    return f"During {busy:,} of {takes:,} takes other processes took more than {100 * BUSY_SHARE:.0f} % of the cores"
 
 
 def idle_lines(results: Results) -> list[str]:

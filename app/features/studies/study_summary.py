@@ -51,6 +51,8 @@ class Row:
     """Why it cannot be run, or ``""``."""
     answer: bool = False
     """Whether the search chose it."""
+    busy: int = 0
+    """Finished takes during which the machine was busy with other things."""
 
 
 @dataclass(frozen=True)
@@ -283,6 +285,7 @@ def _rows(study: Study | None, results: Results | None) -> tuple[Row, ...]:
             one.figures,
             one.problem,
             one.key in chosen,
+            one.busy,
         )
         for one in (results.settings if results else ())
     ]

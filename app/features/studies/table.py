@@ -9,10 +9,11 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 from app.features.studies.study_summary import Row, StudySummary
 from app.numbers import counted, general, localised
 from app.shell.colours import Colours
+from app.shell.icons import icon
 from app.shell.metrics import text_font
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import LOWER, Metric
-from engine.studies.wording import figure_text, shown
+from engine.studies.wording import busy_text, figure_text, shown
 
 Index = QModelIndex | QPersistentModelIndex
 SORT_ROLE = Qt.ItemDataRole.UserRole
@@ -86,6 +87,10 @@ class StudyModel(QAbstractTableModel):
                 return self._text(row, column)
             case Qt.ItemDataRole.ToolTipRole:
                 return self._explanation(row, column)
+            case Qt.ItemDataRole.DecorationRole if self._doubtful(row, column):
+                return icon("warning")
+            case Qt.ItemDataRole.AccessibleTextRole if self._doubtful(row, column):
+                return f"{self._text(row, column)}, doubtful: the machine was busy"
             case Qt.ItemDataRole.TextAlignmentRole:
                 return _alignment(column)
             case Qt.ItemDataRole.FontRole if row.answer:
@@ -118,6 +123,12 @@ class StudyModel(QAbstractTableModel):
     def _figure(self, row: Row, column: int) -> Estimate | None:
         return row.figures.get(self._metrics[column - len(_FIXED)].name)
 
+    def _doubtful(self, row: Row, column: int) -> bool:
+        """Whether other processes took too much of the machine for this figure."""
+        if column < len(_FIXED) or not row.busy or self._figure(row, column) is None:
+            return False
+        return self._metrics[column - len(_FIXED)].wall_time
+
     def _text(self, row: Row, column: int) -> str:
         if column == _MARK:
             return "★" if row.answer else "!" if row.problem else ""
@@ -140,7 +151,8 @@ class StudyModel(QAbstractTableModel):
             one_of, many_of = ("take", "takes") if row.setting is not None else ("recording", "recordings")
             from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
             from_what += f", {figure.over}" if figure.over else ""
-            return f"{one.title} {value}, {interval}{from_what}.\n{one.definition}"
+            doubt = f"{busy_text(row.busy, row.finished)}.\n" if self._doubtful(row, column) else ""
+            return f"{one.title} {value}, {interval}{from_what}.\n{doubt}{one.definition}"
         if row.setting is None:
             return _REFERENCE
         if row.problem:

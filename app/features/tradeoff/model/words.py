@@ -16,6 +16,7 @@ from engine.measure.metrics import HIGHER, LOWER
 from engine.models.own_voices import shown_name
 from engine.setting.setting import Setting
 from engine.setting.take import BUSY_SHARE
+from engine.studies.wording import busy_text
 
 if TYPE_CHECKING:
     from app.shell.colours import Colours
@@ -55,11 +56,10 @@ def doubt(point: Point) -> str:
     """Why its times are doubtful, as a sentence, or ``""``."""
     if not point.busy:
         return ""
-    during = "the take" if point.kind == TAKE else f"{point.busy} of {counted(point.finished, 'take', 'takes')}"
-    return (
-        f"During {during} other processes took more than {100 * BUSY_SHARE:.0f} % of the cores: RTF, TTFA and waits "
-        "are doubtful; RTF in CPU time is less so."
-    )
+    during = busy_text(point.busy, point.finished)
+    if point.kind == TAKE:
+        during = f"During the take other processes took more than {100 * BUSY_SHARE:.0f} % of the cores"
+    return f"{during}: RTF, TTFA and waits are doubtful; RTF in CPU time is less so."
 
 
 def on_axes(point: Point, options: PlotOptions) -> list[str]:

@@ -312,3 +312,22 @@ def test_lines_of_what_is_varied_are_filled_in_by_keys_alone(qtbot: QtBot) -> No
     qtbot.keyClick(line.remove, Qt.Key.Key_Space)
     assert editor.varied == ()
     assert editor.add_button.hasFocus()
+
+
+def test_times_of_a_busy_machine_are_marked_as_in_the_list_of_takes(panel: StudiesPanel, seen: StudySummary) -> None:
+    idle = replace(seen, rows=tuple(replace(one, busy=0) for one in seen.rows))
+    show(panel, idle)
+    model, names = panel.table.study, [one.name for one in panel.table.study.metrics]
+    first = model.columnCount() - len(names)
+    rtf, ratio = (first + names.index(one) for one in ("real_time_factor", "ops_ratio"))
+
+    def marked(row: int, column: int) -> bool:
+        return model.index(row, column).data(Qt.ItemDataRole.DecorationRole) is not None
+
+    lines = range(model.rowCount())
+    assert not any(marked(row, column) for row in lines for column in range(model.columnCount()))
+    show(panel, replace(seen, rows=(replace(idle.rows[0], busy=1), *idle.rows[1:])))
+    assert [row for row in lines if marked(row, rtf)] == [0] and not marked(0, ratio)
+    figure = model.index(0, rtf)
+    assert f"During 1 of {seen.rows[0].finished} takes other processes took" in figure.data(Qt.ItemDataRole.ToolTipRole)
+    assert figure.data(Qt.ItemDataRole.AccessibleTextRole).endswith("doubtful: the machine was busy")
