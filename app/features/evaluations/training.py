@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from app.features.training.model import (
     OWN_SENTENCES,
+    TEACHER,
     Found,
     Place,
     Training,
@@ -63,7 +64,7 @@ def _why_not(info: ModelInfo) -> str:
 
 
 def _estimate(info: ModelInfo, spoken: bool) -> str:
-    before = " Without speech of your own, hibari-tts first speaks 6,500 sentences." if spoken else ""
+    before = f" Without speech of your own, {TEACHER} first speaks 6,500 sentences." if spoken else ""
     return estimate_by_share(info, _minutes(info), "the bundled F5") + before
 
 

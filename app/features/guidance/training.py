@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from app.features.training.model import (
     OWN_SENTENCES,
+    TEACHER,
     Found,
     Place,
     Training,
@@ -28,7 +29,7 @@ METHODS = (
     ("model-guidance", "Model guidance (papers)", "The target follows the trained model's own guided velocity."),
     ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
 )
-SPEAKERS = {"natural phones": "hibari-tts first speaks 6,500 sentences, for seven minutes on an idle machine"}
+SPEAKERS = {"natural phones": f"{TEACHER} first speaks 6,500 sentences, for seven minutes on an idle machine"}
 """Who speaks what bundled models learn from, by their text front ends."""
 MINUTES = minutes_by_share(20.0, 8_200_000)
 """Training of the shipped weights (bundled model, w = 0.5) on one processor core with bfloat16."""

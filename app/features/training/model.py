@@ -21,6 +21,8 @@ from engine.training.requests import TrainingRequest, usual_own_sentences
 
 LM_MINI_PARAMETERS = 10_100_000
 """Parameters of the bundled language model, by which times are estimated."""
+TEACHER = "hibari-tts, the speech synthesiser that the bundled models learned from,"
+"""Subject of a sentence on speech that is made to learn from."""
 LONG_MINUTES = 240
 """Proposed times above this get an explanation."""
 

@@ -259,7 +259,8 @@ class TrainingPanel(QWidget):
         """What comes before the first step is done so far."""
         if self._running and not self.curves.has_any:
             self.progress.show_progress(done, total, seconds_left)
-            self.pages.invite(f"{_PREPARING} {text}", filling=True)
+            sentence = text if text.endswith((".", "…")) or not text else f"{text}."
+            self.pages.invite(f"{_PREPARING} {sentence}".strip(), filling=True)
 
     def show_progress(self, progress: TrainingProgress) -> None:
         """A step or a validation is done."""

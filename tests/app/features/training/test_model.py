@@ -85,3 +85,12 @@ def test_every_training_is_found_by_its_name_and_says_how_it_goes() -> None:
         assert training(one.name) is one
         first = one.found[0]
         assert first.wording(0.25) in one.progress.format(step=3, found=first.wording(0.25))
+
+
+def test_who_speaks_what_is_learnt_from_is_explained() -> None:
+    info = replace(INFO, id="f5-mini", text_front_end="natural phones", parameters=8_200_000)
+    said = [one.estimate(info, True) for one in trainings() if info.family in one.families]
+    naming = [one for one in said if "hibari" in one]
+    assert len(naming) >= 2
+    assert all("the speech synthesiser that the bundled models learned from" in one for one in naming)
+    assert all(one.endswith(".") for one in said if one)

@@ -121,7 +121,9 @@ def test_while_it_prepares_nothing_invites_to_start_and_no_control_moves(panel: 
     panel.show_preparing(3, 12, 60.0, "Speaking sentence 4 of 12")
     assert panel.pages.is_empty and panel.pages.empty.filling
     assert "No training yet" not in panel.pages.invitation.text()
-    assert "sentence 4 of 12" in panel.pages.invitation.text()
+    assert panel.pages.invitation.text().endswith("Speaking sentence 4 of 12.")
+    panel.show_preparing(3, 12, 60.0, "Loading…")
+    assert panel.pages.invitation.text().endswith("Loading…")
     assert not panel.pages.empty.buttons[0].isVisible()
     assert panel.estimate.text() == "", "the progress says what is left"
     assert "60 s left" in panel.progress.text() or "minute" in panel.progress.text()
