@@ -11,7 +11,7 @@ from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.models import catalogue
 from engine.models.base import FLOW, MASKED, Voice
 from engine.models.own_voices import shown_name
-from engine.setting.editions import checkpoint_text, is_replaced
+from engine.setting.editions import are_others, checkpoint_text, is_replaced
 from engine.setting.knobs import Choice, Knob, Switch
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Difference, Setting, UsedTechnique
@@ -94,8 +94,7 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
         if getattr(left, what) != getattr(right, what)
     )
     weights: tuple[Difference, ...] = ()
-    known = left.setting.model == right.setting.model and left.checkpoint and right.checkpoint
-    if known and left.checkpoint != right.checkpoint:
+    if left.setting.model == right.setting.model and are_others(left.checkpoint, right.checkpoint):
         shown = checkpoint_text(left.checkpoint), checkpoint_text(right.checkpoint)
         weights = (Difference("weights", *shown, False),)
     return (*spoken, *weights, *setting_differences(left.setting, right.setting))
@@ -103,7 +102,7 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
 
 def other_weights(made_with: str, loaded: str) -> str:
     """That something was made with other weights than those loaded, by their fingerprints, in words, or ``""``."""
-    if not (made_with and loaded) or made_with == loaded:
+    if not are_others(made_with, loaded):
         return ""
     return f"was made with other weights, {checkpoint_text(made_with)}, than those loaded, {checkpoint_text(loaded)}"
 

@@ -219,10 +219,6 @@ class MetersPanel(QScrollArea):
         self._legend = build.words(rich=True)
         layout.addWidget(self._legend)
         self._speed_up = build.words("title")
-        self._speed_up.setToolTip(
-            "Compares the real-time factors of one run of each take. Studies and paretone compare repeat both and "
-            "report how certain the difference is."
-        )
         layout.addWidget(self._speed_up)
         self._below = layout.count()
         layout.addStretch()
@@ -359,15 +355,15 @@ class MetersPanel(QScrollArea):
     def show_factor(self, take: Take) -> None:
         """Show the real-time factor of a take, and what other processes did to it."""
         measured, cpu = take.measurements, take.measurements.cpu_time_factor
-        how = f"median of {len(take.repeats)}" if take.repeats else "measured"
+        how = f"median of {len(take.repeats)}" if len(take.repeats) > 1 else "measured"
         what = f"{how}: {model_title(take.setting.model)}, {take.label or 'last take'}"
         in_cpu_time = "" if cpu is None else f"; in CPU time {fixed(cpu, 2)}"
         self._show_factor(measured.real_time_factor, f"{what}{in_cpu_time}", RTF_MEANING)
         self._figures["others"].show_value(_load(measured))
 
-    def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "") -> None:
+    def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "", basis: str = "") -> None:
         """Show where the seconds of A and B went, and the ``headline``: how many times faster B is, or why that cannot
-        be said."""
+        be said; ``basis``: what it compares."""
         takes = {"A": take_a, "B": take_b}
         scale = max((take.measurements.seconds for take in takes.values() if take is not None), default=0.0)
         for name, take in takes.items():
@@ -386,6 +382,7 @@ class MetersPanel(QScrollArea):
                     f"TTFA {fixed(measured.first_audio_seconds, 2)} s{timbre}"
                 )
         self._speed_up.setText(headline)
+        self._speed_up.setToolTip(basis)
 
 
 def _factor(take: Take) -> str:

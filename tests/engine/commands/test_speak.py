@@ -25,7 +25,7 @@ from engine.commands.session import Session
 from engine.commands.terminal import Terminal
 from engine.errors import Cancelled, DeviceError, SettingError
 from engine.measure.loudness import true_peak
-from engine.session.events import AudioReady, Event
+from engine.session.events import AudioReady, Event, Progress
 from engine.setting.profile import Profile
 from tests.voices import FIRST
 
@@ -203,6 +203,44 @@ def test_a_setting_is_timed_again(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "Medians of 3 repeats, with 95 % intervals." in said
     assert cli.main([*SPEAK, *out, "--repeat", "1"]) == 2
     assert "--repeat" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize(
+    ("reached", "kept", "said"),
+    [
+        ("Repeat 3 of 5", 2, "Cancelled after 2 of 5 repeats: the times are of these repeats, as medians."),
+        ("Repeat 1 of 5", 0, "Cancelled after 0 of 5 repeats: the times are of the first run, without repeats."),
+    ],
+)
+def test_control_c_keeps_the_repeats_that_were_finished(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    reached: str,
+    kept: int,
+    said: str,
+) -> None:
+    hear = Terminal.hear
+
+    def hearing(terminal: Terminal, event: Event) -> None:
+        if isinstance(event, Progress) and event.text == reached and not terminal.cancelled.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+        hear(terminal, event)
+
+    monkeypatch.setattr(Terminal, "hear", hearing)
+    out, profile = tmp_path / "o.wav", tmp_path / "p.json"
+    more = ["--repeat", "5", "--out", str(out), "--keep-profile", str(profile)]
+    assert cli.main([*SPEAK, "--json", *more]) == 130
+    written = capsys.readouterr()
+    data = json.loads(written.out)
+    assert len(data["repeats"]) == kept
+    assert (data["error"], data["kind"], data["exit_code"]) == (said, "Cancelled", 130)
+    assert said in written.err.splitlines()
+    if kept:
+        assert data["real_time_factor"] == pytest.approx(median(one["real_time_factor"] for one in data["repeats"]))
+    assert soundfile.info(out).frames == data["samples"]
+    assert profile.exists(), "the take is whole"
 
 
 def test_the_load_of_other_processes_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
