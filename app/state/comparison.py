@@ -101,10 +101,21 @@ class Comparison(QObject):
         return " and ".join(f"{side} was {one.unfinished}" for side, one in sides if one is not None and one.unfinished)
 
     def warning(self) -> str:
-        """A sentence when A and B differ in more than the technique, or ``""``."""
+        """A sentence when A and B differ in more than the technique, or in no technique, or ``""``."""
         if self.take_a is not None and self.take_b is not None and (cut := self._cut_short()):
             return f"{cut}: their figures cannot be compared."
-        others = [_within_sentence(difference_words(one)[0]) for one in self.differences() if not one.technique]
+        if self.take_a is None or self.take_b is None:
+            return ""
+        found = self.differences()
+        others = [_within_sentence(difference_words(one)[0]) for one in found if not one.technique]
+        if not found:
+            if self.take_a.id == self.take_b.id:
+                return "A and B are the same take."
+            return "A and B have the same setting, seed, text and voice: there is no difference to hear."
+        if [one.what for one in found] == ["seed"]:
+            return "A and B have the same setting with different seeds: only their noise differs."
+        if len(others) == len(found):
+            return f"A and B differ in {_listed(others)}, and not in a technique."
         if not others:
             return ""
         return f"A and B also differ in {_listed(others)}: what you hear is not the technique alone."

@@ -11,7 +11,7 @@ from statistics import median
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
-from engine.commands.comparison_sides import Side, prepare, sides_of
+from engine.commands.comparison_sides import Side, prepare, refuse_equal, same_but_for_seed, sides_of
 from engine.commands.figures import difference_line, figures, heard_line, parts_line
 from engine.commands.output import folder
 from engine.commands.result import Result
@@ -112,6 +112,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         if key not in loaded:
             loaded[key] = arguments.load(options, session.another(), *key)
         prepare(side, loaded[key])
+    refuse_equal(sides)
     terminal.begin()
     terminal.status("Synthesising in turn")
     progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
@@ -173,7 +174,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     lines += [f"{name}: {note}" for name, said in zip(SIDES, notes, strict=True) for note in said]
     lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
-    if others:
+    if same := same_but_for_seed(sides):
+        lines.append(same)
+    elif others and not any(one.technique for one in differences):
+        lines.append(f"A and B differ in {', '.join(others)}, and not in a technique.")
+    elif others:
         lines.append(f"A and B differ in more than the technique: {', '.join(others)}.")
     lines += [f"Wrote {path}" for path in written]
     return Result(data, "\n".join(lines))

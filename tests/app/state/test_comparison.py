@@ -89,3 +89,22 @@ def test_the_tool_tip_says_how_many_runs_are_compared() -> None:
     assert compared.basis().startswith("Compares real-time factors. A: one run, B: median of 5 runs.")
     compared.set_b(take(1.0, text="Another."))
     assert compared.basis() == "", "no speed-up is given"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "A and B are the same take."),
+        ({"id": "two"}, "A and B have the same setting, seed, text and voice: there is no difference to hear."),
+        (
+            {"setting": Setting("f5-mini", Values(steps=8), seed=3)},
+            "A and B have the same setting with different seeds: only their noise differs.",
+        ),
+        ({"setting": Setting("f5-mini", Values(steps=4))}, "A and B differ in steps, and not in a technique."),
+    ],
+)
+def test_sides_that_differ_in_no_technique_say_so(changes: dict, said: str) -> None:
+    compared = Comparison()
+    compared.set_a(take(2.0))
+    compared.set_b(take(2.0, **changes))
+    assert compared.warning() == said

@@ -71,6 +71,18 @@ def test_a_single_run_has_no_interval(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert data["intervals"]["beside"]["log_mel_distance"] is None, "every repeat sounds alike"
 
 
+def test_sides_that_differ_in_their_seeds_only_say_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    arguments = ["compare", "steps=4,cross_fade=0", "steps=4,cross_fade=0,seed=3", "--text", "One word."]
+    assert cli.main([*arguments, "--repeats", "1"]) == 0
+    out = capsys.readouterr().out
+    said = "Both sides are the same setting with different seeds (0 and 3): only their noise differs."
+    assert said in out.splitlines()
+    assert "more than the technique" not in out
+
+
 def test_without_reference_speech_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
