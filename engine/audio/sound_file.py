@@ -10,6 +10,7 @@ import numpy as np
 from engine import files
 from engine.errors import AudioError, PlainError
 from engine.measure.loudness import headroom
+from engine.wording import grouped
 
 KINDS = {".wav": ("WAV", "FLOAT"), ".flac": ("FLAC", "PCM_24"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "")}
 """Format and subtype in libsndfile, by endings of names. A name without an ending is a WAV file's."""
@@ -53,8 +54,8 @@ def ogg(samples: np.ndarray, rate: int, most: int) -> bytes:
         if len(content) <= most:
             return content
     raise AudioError(
-        f"{len(samples) / rate:.1f} s of speech take {len(content):,} bytes as Ogg, and {most:,} are allowed; choose a "
-        "shorter text."
+        f"{len(samples) / rate:.1f} s of speech take {grouped(len(content))} bytes as Ogg, and {grouped(most)} are "
+        "allowed; choose a shorter text."
     )
 
 

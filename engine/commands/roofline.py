@@ -19,7 +19,7 @@ from engine.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from engine.models.base import Utterance
 from engine.session.commands import MeasureRoofline
 from engine.setting.profile import Profile
-from engine.wording import percent
+from engine.wording import grouped, percent
 
 NAME = "roofline"
 SUMMARY = "Measure the time of each component against the least time that this machine needs for it."
@@ -124,8 +124,8 @@ def _shown(report: RooflineReport) -> list[str]:
     spoken = f" “{report.text}”" if report.text else ""
     lines = [f"{report.title}:{spoken} {report.audio_seconds:.1f} s of audio.", f"{ceilings.device}; {ceilings.clock}."]
     lines += [
-        f"Ceilings in {precision}: {ceilings.operations_of(precision) / 1e9:,.0f} GFLOP/s, "
-        f"{ceilings.bytes_of(precision) / 1e9:,.1f} GB/s, ridge at {ceilings.ridge(precision):.1f} FLOP/B."
+        f"Ceilings in {precision}: {grouped(ceilings.operations_of(precision) / 1e9)} GFLOP/s, "
+        f"{grouped(ceilings.bytes_of(precision) / 1e9, 1)} GB/s, ridge at {ceilings.ridge(precision):.1f} FLOP/B."
         for precision in ceilings.operations
     ]
     graphed = ceilings.graph_launch_seconds
@@ -166,7 +166,7 @@ def _rows(report: RooflineReport, phase: Phase) -> list[dict[str, object]]:
 
 
 def _summary(report: RooflineReport) -> str:
-    floor = f"The floor is {report.floor * 1e3:.1f} ms; {report.launches:,.0f} launches"
+    floor = f"The floor is {report.floor * 1e3:.1f} ms; {grouped(report.launches)} launches"
     if not report.measured:
         return f"{floor} take {report.ceilings.launching(report.launches) * 1e3:.0f} ms alone."
     bounds = ", ".join(f"{name} {percent(share)}" for name, share in shares(report).items() if share >= 0.005)

@@ -16,7 +16,7 @@ from engine.studies.space import Search, search_of
 from engine.studies.stored import StoredTrial
 from engine.studies.study import duration
 from engine.techniques import technique
-from engine.wording import percent
+from engine.wording import grouped, percent
 
 _SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
 """Metrics in short tables, in addition to those of judges."""
@@ -61,7 +61,7 @@ def lost_lines(results: Results) -> list[str]:
     count = len(results.lost)
     if not count:
         return []
-    takes, their, them = ("1 take", "its", "it") if count == 1 else (f"{count:,} takes", "their", "them")
+    takes, their, them = ("1 take", "its", "it") if count == 1 else (f"{grouped(count)} takes", "their", "them")
     return [f"The audio of {takes} is lost or damaged; {their} figures are kept. Run the study to make {them} again."]
 
 
@@ -71,8 +71,8 @@ def busy_lines(results: Results) -> list[str]:
     if not busy:
         return []
     return [
-        f"During {busy:,} of {takes:,} takes other processes took more than {100 * BUSY_SHARE:.0f} % of the cores: "
-        "their RTF, TTFA and waits are doubtful; go by speed-up and RTF in CPU time."
+        f"During {grouped(busy)} of {grouped(takes)} takes other processes took more than {100 * BUSY_SHARE:.0f} % of "
+        "the cores: their RTF, TTFA and waits are doubtful; go by speed-up and RTF in CPU time."
     ]
 
 
@@ -83,7 +83,7 @@ def idle_lines(results: Results) -> list[str]:
 
 def takes_text(one: SettingResult) -> str:
     """How many takes a setting has, and how many of them have doubtful times."""
-    return f"{one.finished:,} ({one.busy:,} busy)" if one.busy else f"{one.finished:,}"
+    return f"{grouped(one.finished)} ({grouped(one.busy)} busy)" if one.busy else grouped(one.finished)
 
 
 def reference_lines(results: Results) -> list[str]:
@@ -160,7 +160,7 @@ def _technique(one: UsedTechnique) -> str:
 
 def _knob(knob: Knob, value: object, first: bool) -> str:
     if knob.symbol:
-        return f"{knob.symbol} {_plain(value)}"
+        return f"{knob.symbol} = {_plain(value)}"
     return _plain(value) if first or isinstance(knob, Choice) else f"{knob.title.lower()} {_plain(value)}"
 
 

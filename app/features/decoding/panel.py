@@ -20,6 +20,7 @@ from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANI
 from app.numbers import fixed, percent
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR, TIGHT
+from app.state.differences import label_of
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
 from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
@@ -185,7 +186,7 @@ class DecodingPanel(TakePanel):
     def _show_figures(self, trace: DecodingTrace) -> None:
         take, found = self._take(self._side), drafting(trace)
         coming = f"Take {self._side}, streaming" if self.is_coming(self._side) else "Take"
-        label = "" if take is None else take.label
+        label = "" if take is None else label_of(take)
         if self._side == CHOSEN:
             label = f"Chosen point, {label}" if label else "Chosen point"
         plural = "" if found.passes == 1 else "es"

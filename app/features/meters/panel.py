@@ -20,7 +20,7 @@ from app.plotting.layers import Shape
 from app.shell.colours import Colours
 from app.shell.entries import TERM, Term
 from app.shell.metrics import BROAD
-from app.state.differences import STREAMING_MEANING, model_title, streaming_text
+from app.state.differences import STREAMING_MEANING, label_of, model_title, streaming_text
 from app.widgets import build
 from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from app.widgets.screen_readers import CHART, GROUP
@@ -356,7 +356,7 @@ class MetersPanel(QScrollArea):
         """Show the real-time factor of a take, and what other processes did to it."""
         measured, cpu = take.measurements, take.measurements.cpu_time_factor
         how = f"median of {len(take.repeats)}" if len(take.repeats) > 1 else "measured"
-        what = f"{how}: {model_title(take.setting.model)}, {take.label or 'last take'}"
+        what = f"{how}: {model_title(take.setting.model)}, {label_of(take) or 'last take'}"
         in_cpu_time = "" if cpu is None else f"; in CPU time {fixed(cpu, 2)}"
         self._show_factor(measured.real_time_factor, f"{what}{in_cpu_time}", RTF_MEANING)
         self._figures["others"].show_value(_load(measured))
@@ -377,7 +377,7 @@ class MetersPanel(QScrollArea):
                 apart = take.metrics.timbre_distance
                 timbre = "" if apart is None else f" · timbre {fixed(apart, 2)} dB from its baseline"
                 self._summaries[name].setText(
-                    f"{name}: {take.label or 'take'}\n"
+                    f"{name}: {label_of(take) or 'take'}\n"
                     f"RTF {_factor(take)} · {fixed(measured.seconds, 2)} s{tokens}{_busy(measured)}\n"
                     f"TTFA {fixed(measured.first_audio_seconds, 2)} s{timbre}"
                 )

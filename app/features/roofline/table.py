@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from app.numbers import fixed, general, grouped
+from app.numbers import fixed, general
 from app.shell.metrics import text_font
 from engine.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport
 
@@ -50,8 +50,8 @@ def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ..
     return (
         f"{one.title}{precision}",
         general(one.calls, 4),
-        grouped(one.work.operations / 1e6, 3) if counted else "–",
-        grouped(one.work.bytes / 1e6, 3) if counted else "–",
+        general(one.work.operations / 1e6, 3) if counted else "–",
+        general(one.work.bytes / 1e6, 3) if counted else "–",
         general(one.launches, 3),
         general(one.floor(known) * 1e3, 3) if counted else "–",
         "–" if one.total_seconds is None else general(one.total_seconds * 1e3, 4),

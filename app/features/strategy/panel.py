@@ -243,7 +243,7 @@ class StrategyPanel(QWidget):
         layers = len(self._live)
         limit = (trial.layer + 1) / layers * self._threshold
         side = "below" if trial.accepted else "not below"
-        part = f"{trial.layer + 1}/{layers} of δ {general(self._threshold)}"
+        part = f"{trial.layer + 1}/{layers} of δ = {general(self._threshold)}"
         return f", {side} the layer's limit {general(limit, 3)} ({part})"
 
     def end_calibration(self) -> None:

@@ -16,7 +16,7 @@ from app.numbers import localised, percent
 from app.shell.entries import Term
 from app.shell.icons import icon
 from app.shell.metrics import text_font
-from app.state.differences import STREAMING_MEANING, setting_text, streaming_text
+from app.state.differences import STREAMING_MEANING, label_of, setting_text, streaming_text
 from engine.errors import SettingError
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import figure_of, metric
@@ -310,7 +310,7 @@ class TakesModel(QAbstractTableModel):
             return True
         described = self._described.get(take.id)
         if described is None:
-            parts = take.label, _model(take), take.text, _setting(take), shown_name(take.voice)
+            parts = label_of(take), _model(take), take.text, _setting(take), shown_name(take.voice)
             described = self._described[take.id] = " ".join(parts).casefold()
         return all(word in described for word in self._words)
 
