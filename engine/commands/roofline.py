@@ -133,7 +133,7 @@ def _shown(report: RooflineReport) -> list[str]:
     lines.append(f"A launch takes {ceilings.launch_seconds * 1e6:.2f} µs{within}.")
     for phase in report.phases:
         lines += ["", _headline(phase), *table(_rows(report, phase))]
-    lines += ["", _summary(report), *report.notes]
+    lines += ["", _summary(report), *_below(report), *report.notes]
     return lines
 
 
@@ -175,6 +175,15 @@ def _summary(report: RooflineReport) -> str:
         f"{floor}. Measured: {report.measured * 1e3:.1f} ms, {report.measured / report.floor:.2f} times the floor. "
         f"Bound by {bounds}.{noise}"
     )
+
+
+def _below(report: RooflineReport) -> list[str]:
+    """Why components took less than their floors, a sentence for each reason."""
+    found: dict[str, list[str]] = {}
+    for _, one in report.components():
+        if why := one.why_below_floor(report.ceilings):
+            found.setdefault(why, []).append(f"{one.title} ({one.ratio(report.ceilings):.2f})")
+    return [f"Below the floor: {', '.join(dict.fromkeys(names))}: {why}." for why, names in found.items()]
 
 
 def _published() -> list[str]:
