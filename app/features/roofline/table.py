@@ -21,7 +21,7 @@ COLUMNS = (
     ("Measured, ms", "Measured time of all calls"),
     (
         "× floor",
-        "Measured over least time; within 5 % of 1 it is at the floor. Below the floor: it is of copies in main memory, "
+        "Measured time over floor; at the floor within 5 % of 1. Below the floor: that is of copies in main memory, "
         "and caches are faster, or of the matrix product that the ceiling was measured with",
     ),
     ("Bound by", "What takes longest: arithmetic, memory traffic, or kernel launches (operator calls)"),

@@ -171,9 +171,9 @@ class StrategyPanel(QWidget):
         self._reference, self._reference_name = table, name
         self._show()
 
-    def set_reason(self, reason: str) -> None:
+    def set_reason(self, reason: str, yet: str = "") -> None:
         """Why the model has no strategy tables, as a sentence, or ``""``."""
-        self.grid.set_reason(reason)
+        self.grid.set_reason(reason or (f"No strategy table yet: {yet}, or import a table." if yet else ""))
         self.pages.invite(self.grid.empty_text())
 
     def set_operations(self, operations: OperationCounts | None) -> None:
