@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import files
 from engine.errors import AudioError, PlainError
-from engine.measure.loudness import headroom
+from engine.measure.loudness import headroom, turned_down
 from engine.wording import grouped
 
 KINDS = {".wav": ("WAV", "FLOAT"), ".flac": ("FLAC", "PCM_24"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "")}
@@ -35,9 +35,10 @@ def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
         return ()
     factor = headroom(samples)
     remarks: tuple[str, ...] = ()
-    if factor < 1:
-        cut = f"{-20 * np.log10(factor):.1f} dB"
-        remarks = (f"{path.name} is {cut} quieter than the speech, which is beyond full scale; .wav keeps its level.",)
+    if cut := turned_down(factor):
+        remarks = (
+            f"{path.name} is {cut:.1f} dB quieter than the speech, which is beyond full scale; .wav keeps its level.",
+        )
     form, subtype = KINDS[kind]
     files.write(path, _encoded(samples * np.float32(factor), rate, form, subtype))
     return remarks
