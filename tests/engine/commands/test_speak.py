@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -328,6 +329,46 @@ def test_a_long_text_is_cancelled_while_it_is_read(tmp_path: Path, number: signa
         assert process.wait(60) == code
     assert rest == "Cancelled.\n"
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    "imported", ["argparse", "engine.failures", "engine.commands.parsing", "engine.commands.session"]
+)
+def test_a_signal_while_the_command_line_is_imported_ends_as_later(
+    tmp_path: Path, imported: str, number: signal.Signals, code: int
+) -> None:
+    command = [sys.executable, "-v", "-m", "engine", *SPEAK, "--json", "--out", str(tmp_path / "o.wav")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None and process.stdout is not None
+        for line in process.stderr:
+            if line.startswith(f"import '{imported}'"):
+                process.send_signal(number)
+                break
+        rest = [line for line in process.stderr.readlines() if not line.startswith(("#", "import "))]
+        assert process.wait(60) == code
+        said = json.loads(process.stdout.read())
+    assert rest == ["Cancelled.\n"]
+    assert said == {"error": "Cancelled.", "kind": "Cancelled", "exit_code": code}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("seconds", [0.05, 0.1, 0.2, 0.4])
+def test_a_signal_in_the_first_moments_makes_no_traceback_of_ours(
+    tmp_path: Path, seconds: float, number: signal.Signals
+) -> None:
+    """Before :mod:`engine.start` the interpreter ends in its own way."""
+    command = [*PARETONE, "speak", "--model", "f5-mini", "--out", str(tmp_path / "o.wav"), "--text", "7" * 4_000]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(seconds)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=120)
+    if process.returncode == 128 + number:
+        assert said.endswith("Cancelled.\n") and "Traceback" not in said
+    else:
+        assert process.returncode in (-number, 1) and "cli.py" not in said
 
 
 # --- What is noted of takes -------------------------------------------------------------------------------------------
