@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.numbers import fixed
 from app.state.differences import difference_words, differences, speed_of_b
+from engine.measure.processor_time import BUSY
 from engine.setting.editions import are_others
 from engine.setting.setting import Difference, Setting
 from engine.setting.take import Take
@@ -131,7 +132,7 @@ def _runs(one: Take, two: Take) -> str:
     busy = [side for side, take in (("A", one), ("B", two)) if take.measurements.busy]
     if not busy:
         return runs
-    said = f"{runs}; the machine was busy during {' and '.join(busy)}"
+    said = f"{runs}; {BUSY} during {' and '.join(busy)}"
     factors = [take.measurements.cpu_time_factor for take in (one, two)]
     return f"{said}: {fixed(factors[0] / factors[1], 2)}× in CPU time" if factors[0] and factors[1] else said
 

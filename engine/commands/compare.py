@@ -23,9 +23,11 @@ from engine.measure.baseline_metrics import with_difference
 from engine.measure.evaluation.judges import JUDGES, judge_named
 from engine.measure.machine import describe
 from engine.measure.metrics import metric
+from engine.measure.processor_time import busy_line
 from engine.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
-from engine.setting.take import BUSY_SHARE, Metrics
+from engine.setting.take import Metrics
+from engine.wording import percent
 
 NAME = "compare"
 SUMMARY = "Compare two settings: print speed and fidelity, write the speech of both."
@@ -364,11 +366,11 @@ def _busy_lines(measured: list[_Measured], medians: list[dict[str, float | None]
     busy = [sum(bool(row["busy"]) for row in rows) for rows in runs]
     if not any(busy):
         return []
-    shares = [100 * (row["other_share"] or 0.0) for row in medians]
+    first, second = (percent(row["other_share"] or 0.0) for row in medians)
+    took = f"{first} of the cores during A and {second} during B (medians)"
     return [
-        f"Other processes took {shares[0]:.0f} % of the cores during A and {shares[1]:.0f} % during B (medians), and "
-        f"more than {100 * BUSY_SHARE:.0f} % in {sum(busy)} of {sum(map(len, runs))} runs: RTF and TTFA are doubtful; "
-        f"the ratio, in {measured[0].timing.clock}, is less so."
+        f"{busy_line(took, during=f'{sum(busy)} of {sum(map(len, runs))} runs')} The ratio is in "
+        f"{measured[0].timing.clock}."
     ]
 
 

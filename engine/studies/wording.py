@@ -6,10 +6,10 @@ from functools import partial
 
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, Metric, metric
+from engine.measure.processor_time import busy_line
 from engine.models import catalogue
 from engine.setting.knobs import Choice, Knob
 from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import BUSY_SHARE
 from engine.studies.results import Results, SettingResult
 from engine.studies.search import answer
 from engine.studies.space import Search, search_of
@@ -70,10 +70,7 @@ def busy_lines(results: Results) -> list[str]:
     busy, takes = (sum(getattr(one, name) for one in results.settings) for name in ("busy", "finished"))
     if not busy:
         return []
-    return [
-        f"During {grouped(busy)} of {grouped(takes)} takes other processes took more than {100 * BUSY_SHARE:.0f} % of "
-        "the cores: their RTF, TTFA and waits are doubtful; go by speed-up and RTF in CPU time."
-    ]
+    return [busy_line(during=f"{grouped(busy)} of {grouped(takes)} takes")]
 
 
 def idle_lines(results: Results) -> list[str]:

@@ -232,7 +232,7 @@ class DecodingPanel(TakePanel):
         total = max(1, sum(counts.values()))
         parts = [
             f'<span style="color:{fills[outcome]}">■</span>&nbsp;{outcome}&nbsp;{counts[outcome]}'
-            f"&nbsp;({percent(counts[outcome] / total, 0)})"
+            f"&nbsp;({percent(counts[outcome] / total)})"
             for outcome in MEANINGS
             if counts[outcome]
         ]

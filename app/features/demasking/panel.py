@@ -177,7 +177,7 @@ class DemaskingPanel(TakePanel):
         there, total = sum(counts[: self._step + 1]), passage.order.size
         now = counts[self._step] if self._step >= 0 else 0
         self._count.setText(
-            f"Step {self._step + 1} of {passage.steps}: {now} now, {there} of {total} ({percent(there / total, 0)})"
+            f"Step {self._step + 1} of {passage.steps}: {now} now, {there} of {total} ({percent(there / total)})"
         )
         self._read()
         self._show_partial()

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.numbers import counted, fixed
+from app.numbers import counted, fixed, percent
 from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
 from app.plotting.layers import Shape
@@ -27,6 +27,7 @@ from app.widgets.screen_readers import CHART, GROUP
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.measure.metrics import metric
+from engine.measure.processor_time import busy_words, load_words
 from engine.measure.timing import spread
 from engine.session.events import Telemetry
 from engine.setting.take import Measurements, Take
@@ -374,11 +375,12 @@ class MetersPanel(QScrollArea):
                 measured = take.measurements
                 rate = measured.tokens / measured.backbone_seconds if measured.backbone_seconds else 0.0
                 tokens = f" · {rate:.0f} tokens/s" if rate else ""
+                busy = f" · {busy_words(load_words(measured))}" if measured.busy else ""
                 apart = take.metrics.timbre_distance
                 timbre = "" if apart is None else f" · timbre {fixed(apart, 2)} dB from its baseline"
                 self._summaries[name].setText(
                     f"{name}: {label_of(take) or 'take'}\n"
-                    f"RTF {_factor(take)} · {fixed(measured.seconds, 2)} s{tokens}{_busy(measured)}\n"
+                    f"RTF {_factor(take)} · {fixed(measured.seconds, 2)} s{tokens}{busy}\n"
                     f"TTFA {fixed(measured.first_audio_seconds, 2)} s{timbre}"
                 )
         self._speed_up.setText(headline)
@@ -396,11 +398,7 @@ def _factor(take: Take) -> str:
 
 def _load(measured: Measurements) -> str:
     share = measured.other_share
-    return "–" if share is None else f"{fixed(100 * share, 0)} %{' (busy)' if measured.busy else ''}"
-
-
-def _busy(measured: Measurements) -> str:
-    return f" · machine busy: other processes {_load(measured).removesuffix(' (busy)')}" if measured.busy else ""
+    return "–" if share is None else f"{percent(share)}{' (busy)' if measured.busy else ''}"
 
 
 def _waits(predicted: float | None, heard: Waits) -> str:

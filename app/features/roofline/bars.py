@@ -157,7 +157,7 @@ class Waterfall(Chart):
         for _, report, name, bar in self._bars_of():
             seconds = report.by_component()[name]
             share = seconds / report.measured if report.measured else 0.0
-            words = milliseconds(seconds) + (f", {percent(share, 0)}" if share >= 0.005 else "")
+            words = milliseconds(seconds) + (f", {percent(share)}" if share >= 0.005 else "")
             if name == REST and report.rest_is_noise:
                 words = f"{milliseconds(seconds)}, noise"
             elif seconds < 0:

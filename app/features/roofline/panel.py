@@ -239,7 +239,7 @@ class RooflinePanel(SidePanel):
 def summary(report: RooflineReport) -> str:
     """A report in a sentence."""
     found = {name: share for name, share in shares(report).items() if share >= 0.005 and name != "uncounted"}
-    bound = ", ".join(f"{name} {percent(share, 0)}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
+    bound = ", ".join(f"{name} {percent(share)}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
     return (
         f"{milliseconds(report.measured)} for {fixed(report.audio_seconds, 1)} s of audio ({report.ceilings.clock}), "
         f"{fixed(report.measured / report.floor, 1)}× the floor of {milliseconds(report.floor)}; bound by {bound}; "

@@ -147,7 +147,7 @@ class StrategyPresenter(Presenter):
             budget = f"for {general(record.knobs['operations'])} % of the operations" if record.is_for_end else ""
             self._notices.note(
                 f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials in "
-                f"{fixed(event.result.seconds, 1)} s; {percent(record.table.skipped_share, 0)} skip "
+                f"{fixed(event.result.seconds, 1)} s; {percent(record.table.skipped_share)} skip "
                 f"{budget or f'at threshold {general(record.threshold)}'}"
             )
 

@@ -66,7 +66,7 @@ class StrategyState(QObject):
         if table is None:
             return None
         origin = localised(table.origin)
-        return "Strategy table", f"{table.layers} × {table.steps}, {percent(table.skipped_share, 0)} skip; {origin}"
+        return "Strategy table", f"{table.layers} × {table.steps}, {percent(table.skipped_share)} skip; {origin}"
 
     @property
     def records(self) -> tuple[CalibrationRecord, ...]:

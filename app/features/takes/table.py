@@ -20,7 +20,7 @@ from app.state.differences import STREAMING_MEANING, label_of, setting_text, str
 from engine.errors import SettingError
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import figure_of, metric
-from engine.measure.processor_time import load_line
+from engine.measure.processor_time import BUSY, load_line
 from engine.models import catalogue
 from engine.models.own_voices import shown_name
 from engine.session.commands import Synthesise
@@ -352,7 +352,7 @@ class TakesModel(QAbstractTableModel):
             side, playing = self._sides.get(take.id, ""), take.id == self._playing
             return f"{side} playing".strip() if playing else side or "Neither A nor B"
         text = COLUMNS[column].text(take) or "Nothing"
-        return f"{text}, doubtful: the machine was busy" if COLUMNS[column].doubtful(take) else text
+        return f"{text}, doubtful: {BUSY}" if COLUMNS[column].doubtful(take) else text
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if orientation is not Qt.Orientation.Horizontal:

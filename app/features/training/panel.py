@@ -269,7 +269,7 @@ class TrainingPanel(QWidget):
         self.progress.setRange(0, 1000)
         self.progress.setValue(round(1000 * progress.share))
         left = "" if progress.seconds_left is None else f", {rough_duration(progress.seconds_left, tenths=False)} left"
-        self.progress.setFormat(f"Step {progress.step}: {percent(progress.share, 0)}{left}")
+        self.progress.setFormat(f"Step {progress.step}: {percent(progress.share)}{left}")
         ran = training(self._running)
         first = ran.found[0]
         if first.name in progress.validation:

@@ -276,7 +276,9 @@ def test_points_whose_times_other_processes_changed_have_a_ring_on_axes_of_time(
     ringed = [found.points[place].key for place in described(found, PointStyles(LIGHT)).doubtful]
     assert sorted(ringed) == ["busy", "study"]
     place = next(place for place, one in enumerate(found.points) if one.key == "study")
-    assert "During 3 of 4 takes other processes took more than 10 %" in tip(found.points[place], found)
+    assert "The machine was busy during 3 of 4 takes: other processes took more than 10 %" in tip(
+        found.points[place], found
+    )
     rows = list(csv.DictReader(io.StringIO(table(found))))
     assert {one["title"]: one["busy_takes"] for one in rows}["study"] == "3"
     operations = shown(points, x="cpu_time_factor")
