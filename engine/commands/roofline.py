@@ -141,7 +141,7 @@ def _headline(phase: Phase) -> str:
     measured = "" if phase.whole_seconds is None else f", {phase.whole_seconds * 1e3:.3g} ms each"
     layers = f" ({phase.launches_by_layer})" if phase.launches_by_layer else ""
     graph = ", as a CUDA graph" if phase.graphed else ""
-    launches = f", {phase.launches:.0f} launches each{layers}{graph}"
+    launches = f", {grouped(phase.launches)} launches each{layers}{graph}"
     return f"{phase.title}: {phase.forwards:g} × ({phase.shape}){measured}{launches}"
 
 

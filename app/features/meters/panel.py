@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.numbers import counted, fixed, percent
+from app.numbers import counted, fixed, grouped, percent
 from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
 from app.plotting.layers import Shape
@@ -346,7 +346,7 @@ class MetersPanel(QScrollArea):
         self._name_rates(bool(measured.tokens))
         if measured.tokens and measured.backbone_seconds:
             self._figures["rate"].show_value(fixed(measured.tokens / measured.backbone_seconds, 1))
-            self._figures["step"].show_value(f"{measured.tokens} of {measured.tokens}")
+            self._figures["step"].show_value(f"{grouped(measured.tokens)} of {grouped(measured.tokens)}")
         self._figures["memory"].show_value(_memory(measured.peak_memory_bytes))
         self.show_device(measured.device)
         self._times.append(measured.seconds)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from app.features.roofline.bars import floor_words
-from app.numbers import general
+from app.numbers import general, grouped
 from app.shell.metrics import text_font
 from engine.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport
 
@@ -34,7 +34,7 @@ def head_of(phase: Phase) -> str:
     parts = [phase.shape]
     if phase.whole_seconds is not None:
         parts.append(f"{general(phase.whole_seconds * 1e3, 3)} ms each")
-    launches = f"{phase.launches:.0f} launches each"
+    launches = f"{grouped(phase.launches)} launches each"
     if phase.launches_by_layer:
         launches += f" ({phase.launches_by_layer})"
     parts.append(launches)
