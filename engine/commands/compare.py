@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -17,7 +17,9 @@ from engine.commands.output import folder
 from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.commands.terminal import Terminal
-from engine.errors import PlainError, SettingError
+from engine.commands.terminal import exit_code as interrupted
+from engine.errors import Cancelled, PlainError, SettingError
+from engine.failures import exit_code, failure, sentence
 from engine.files import write_wav
 from engine.measure.baseline_metrics import with_difference
 from engine.measure.evaluation.judges import JUDGES, judge_named
@@ -118,7 +120,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     terminal.begin()
     terminal.status("Synthesising in turn")
     progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
-    measured = [_measure(text, sides, voice, options, progress) for text in texts]
+    measured, stopped = _measure_all(texts, lambda text: _measure(text, sides, voice, options, progress))
+    problem, code = _problem(len(measured), len(texts), stopped, "; nothing was judged" if options.judge else "")
+    texts = texts[: len(measured)]
     medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
     alone = len(texts) * options.repeats == 1
     spreads = [dict.fromkeys(SPREAD) if alone else _spreads(measured, index) for index in range(len(SIDES))]
@@ -127,7 +131,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     distance = median(distances) if distances else None
     difference_spreads = {"log_mel_distance": _spread([*distances])}
     difference_spreads |= {name: _spread([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
-    heard = _heard(options.judge, measured, voice, options.device)
+    heard = {} if stopped is not None else _heard(options.judge, measured, voice, options.device)
     difference_medians = {name: _median([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
     written = _write(place, measured) if place else []
     notes = [list(dict.fromkeys(note for one in measured for note in one.last[index].notes)) for index in range(2)]
@@ -150,6 +154,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "differences": [asdict(one) for one in differences],
         "files": [str(path) for path in written],
         "machine": describe().line,
+        **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
     }
     lines = [*_texts_table(measured), *_sides_table(sides, medians, spreads), ""]
     over = f"{options.repeats} repeat{'' if options.repeats == 1 else 's'}"
@@ -183,7 +188,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     elif others:
         lines.append(f"A and B differ in more than the technique: {', '.join(others)}.")
     lines += [f"Wrote {path}" for path in written]
-    return Result(data, "\n".join(lines))
+    return Result(data, "\n".join(lines), problem, code)
 
 
 # --- Measuring --------------------------------------------------------------------------------------------------------
@@ -209,6 +214,29 @@ class _Runs:
         """Another run is done."""
         self._done += 1
         self._terminal.progress(self._done, self._total)
+
+
+def _measure_all(texts: Sequence[str], measure: Callable[[str], _Measured]) -> tuple[list[_Measured], Exception | None]:
+    """Every text, or those that were finished and what ended the rest. Raises what ended it before one was finished."""
+    found: list[_Measured] = []
+    try:
+        for text in texts:
+            found.append(measure(text))
+    except Exception as error:
+        if not found:
+            raise
+        return found, error
+    return found, None
+
+
+def _problem(finished: int, texts: int, stopped: Exception | None, remark: str) -> tuple[str, int]:
+    """Why texts are missing, in sentences, and the exit code; ``""`` and 0 if none is."""
+    if stopped is None:
+        return "", 0
+    done = f"after {finished} of {texts} texts: the figures are of {'it' if finished == 1 else 'these'}{remark}."
+    if isinstance(stopped, Cancelled):
+        return f"Cancelled {done}", interrupted(stopped.signal)
+    return f"Failed {done} {sentence(stopped, 'comparing')}", exit_code(stopped)
 
 
 def _measure(
