@@ -17,9 +17,11 @@ _sign = "."
 
 
 def use_sign(sign: str) -> None:
-    """From now on write this decimal sign."""
+    """From now on write this decimal sign, and groups of digits as goes with it."""
     global _sign
     _sign = sign
+    # A comma between groups would be a decimal sign in other languages; those have a narrow space.
+    wording.use_separator("," if sign == "." else _NARROW_SPACE)
 
 
 def localised(text: str) -> str:
@@ -51,19 +53,14 @@ def general(value: float, digits: int = 6) -> str:
     return localised(f"{value:.{digits}g}")
 
 
-def grouped(value: float, digits: int) -> str:
-    """With up to ``digits`` digits that count, in groups of three."""
-    return _grouped(f"{value:,.{digits}g}")
+def grouped(number: float) -> str:
+    """A whole number, in groups of three digits, as everywhere (:mod:`engine.wording`)."""
+    return wording.grouped(number)
 
 
 def counted(number: int, one: str, many: str) -> str:
     """A number of things, which are called ``one`` or ``many``: whole words, as no language only adds a letter."""
-    return f"{_grouped(f'{number:,}')} {one if number == 1 else many}"
-
-
-def _grouped(text: str) -> str:
-    """A comma between groups would be a decimal sign in other languages; those have a narrow space."""
-    return text if _sign == "." else text.replace(",", _NARROW_SPACE).replace(".", _sign)
+    return f"{grouped(number)} {one if number == 1 else many}"
 
 
 def rough_duration(seconds: float, tenths: bool = True) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from engine.cli import main
+from engine.start import main
 
 if __name__ == "__main__":
     sys.exit(main())

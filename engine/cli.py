@@ -33,8 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _answered(arguments: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     as_json = asks_for_json(arguments)
-    surroundings.cap_threads()
     try:
+        surroundings.cap_threads()
         streams.prepare()
         if not {"-h", "--help", "--version"} & set(arguments):
             surroundings.require_working_folder()

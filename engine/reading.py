@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.wording import grouped
+
 if TYPE_CHECKING:
     import yaml
 
@@ -231,7 +233,7 @@ def _require_small(node: yaml.Node, depth: int, counted: dict[int, int]) -> int:
             for inner in one if isinstance(one, tuple) else (one,):
                 total += _require_small(inner, depth - 1, counted)
                 if total > MOST_NODES:
-                    raise ValueError(f"it stands for more than {MOST_NODES:,} values")
+                    raise ValueError(f"it stands for more than {grouped(MOST_NODES)} values")
     counted[id(node)] = total
     return total
 

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+_separator = ","
+
+
+def use_separator(sign: str) -> None:
+    """From now on put this sign between groups of three digits."""
+    global _separator
+    _separator = sign
+
+
+def grouped(number: float, places: int = 0) -> str:
+    """With ``places`` decimals, in groups of three digits: ``23,457``."""
+    return f"{number:,.{places}f}".replace(",", _separator)
+
 
 def percent(share: float, places: int = 0) -> str:
     """``share`` of 1 in percent, with a space before the sign as before every unit: ``66.7 %``."""

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 from app.numbers import fixed
 from app.shell.metrics import GAP, NEAR
 from app.state.app_state import AppState
-from app.state.differences import technique_text
+from app.state.differences import label_of, technique_text
 from app.state.jobs import Job
 from app.widgets import build
 from app.widgets.layouts import HBoxLayout
@@ -109,7 +109,7 @@ class Header(QWidget):
     def _show_take(self, take: Take) -> None:
         if take.unfinished:
             return  # Its time is that of a part.
-        self._measured = take.measurements.real_time_factor, take.setting, take.label or "last take"
+        self._measured = take.measurements.real_time_factor, take.setting, label_of(take) or "last take"
         self._estimate = None
         self._show_factor()
 

@@ -50,7 +50,7 @@ async def headless_tour(window: MainWindow, folder: Path, steps: int, say: Calla
         measured = take.measurements
         say(
             f"{name}  {take.label:<22} RTF {measured.real_time_factor:.3f}   {measured.seconds:.2f} s for "
-            f"{measured.audio_seconds:.2f} s of speech   {percent(measured.ops_ratio, 0)} of the operations"
+            f"{measured.audio_seconds:.2f} s of speech   {percent(measured.ops_ratio)} of the operations"
         )
     if take_b.log_mel_distance is not None:
         say(f"Log-mel distance of B to A: {take_b.log_mel_distance:.3f}")

@@ -17,6 +17,7 @@ from statistics import median
 
 import numpy as np
 
+from app.numbers import grouped
 from engine.setting.knobs import Values
 from engine.setting.library import Library
 from engine.setting.setting import Setting, UsedTechnique
@@ -121,7 +122,7 @@ def main() -> int:
         fill(Path(name), count)
         with Library(name) as library:
             rows = measured(library)
-    print(f"| {count:,} takes | CPU (ms) | wall (ms) | may take (ms) |\n|---|---|---|---|")
+    print(f"| {grouped(count)} takes | CPU (ms) | wall (ms) | may take (ms) |\n|---|---|---|---|")
     for title, cpu, wall, limit in rows:
         print(f"| {title} | {1000 * cpu:.0f} | {1000 * wall:.0f} | {1000 * limit:.0f} |")
     return int(any(cpu > limit for _, cpu, _, limit in rows))

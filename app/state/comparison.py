@@ -8,20 +8,21 @@ from PySide6.QtCore import QObject, Signal
 
 from app.numbers import fixed
 from app.state.differences import difference_words, differences, speed_of_b
+from engine.measure.processor_time import BUSY
+from engine.setting.editions import are_others
 from engine.setting.setting import Difference, Setting
 from engine.setting.take import Take
 
 
-def _conditions(one: Take, two: Take) -> tuple[tuple[str, object, object], ...]:
-    """What must be the same in both takes for their speeds to be compared."""
-    known = bool(one.checkpoint and two.checkpoint)
+def _conditions(one: Take, two: Take) -> tuple[tuple[str, bool], ...]:
+    """In what two takes may differ so that their speeds cannot be compared, and whether they do."""
     return (
-        ("model", one.setting.model, two.setting.model),
-        ("weights", one.checkpoint if known else "", two.checkpoint if known else ""),
-        ("text", one.text, two.text),
-        ("voice", one.voice, two.voice),
-        ("device", one.measurements.device, two.measurements.device),
-        ("machine", one.machine, two.machine),
+        ("model", one.setting.model != two.setting.model),
+        ("weights", are_others(one.checkpoint, two.checkpoint)),
+        ("text", one.text != two.text),
+        ("voice", one.voice != two.voice),
+        ("device", one.measurements.device != two.measurements.device),
+        ("machine", one.machine != two.machine),
     )
 
 
@@ -70,13 +71,30 @@ class Comparison(QObject):
         one, two = self.take_a, self.take_b
         if one is None or two is None or not one.measurements.seconds or not two.measurements.seconds:
             return ""
-        if cut := self._cut_short():
-            return f"No speed-up is given: {cut}."
-        apart = [what for what, left, right in _conditions(one, two) if left != right]
-        if apart:
-            return f"No speed-up is given: A and B differ in {_listed(apart)}."
+        if reason := self._why_no_ratio(one, two):
+            return f"No speed-up is given: {reason}."
         ratio = one.measurements.real_time_factor / two.measurements.real_time_factor
         return f"{speed_of_b(ratio)} ({_runs(one, two)})"
+
+    def basis(self) -> str:
+        """What the speed-up of :meth:`headline` compares, in sentences; ``""`` if it gives none."""
+        one, two = self.take_a, self.take_b
+        if one is None or two is None or self._why_no_ratio(one, two):
+            return ""
+        if not one.repeats and not two.repeats:
+            return (
+                "Compares real-time factors of one run of each take. Repeat ×5, studies and paretone compare repeat "
+                "both."
+            )
+        return (
+            f"Compares real-time factors. A: {_run_text(one)}, B: {_run_text(two)}. Studies and paretone compare run "
+            "both in turn and report how certain the difference is."
+        )
+
+    def _why_no_ratio(self, one: Take, two: Take) -> str:
+        """Why the speeds of A and B cannot be compared, in words, or ``""``."""
+        apart = [what for what, differs in _conditions(one, two) if differs]
+        return self._cut_short() or (f"A and B differ in {_listed(apart)}" if apart else "")
 
     def _cut_short(self) -> str:
         """Which of A and B were not finished, and why; ``""`` if both were."""
@@ -84,10 +102,21 @@ class Comparison(QObject):
         return " and ".join(f"{side} was {one.unfinished}" for side, one in sides if one is not None and one.unfinished)
 
     def warning(self) -> str:
-        """A sentence when A and B differ in more than the technique, or ``""``."""
+        """A sentence when A and B differ in more than the technique, or in no technique, or ``""``."""
         if self.take_a is not None and self.take_b is not None and (cut := self._cut_short()):
             return f"{cut}: their figures cannot be compared."
-        others = [_within_sentence(difference_words(one)[0]) for one in self.differences() if not one.technique]
+        if self.take_a is None or self.take_b is None:
+            return ""
+        found = self.differences()
+        others = [_within_sentence(difference_words(one)[0]) for one in found if not one.technique]
+        if not found:
+            if self.take_a.id == self.take_b.id:
+                return "A and B are the same take."
+            return "A and B have the same setting, seed, text and voice: there is no difference to hear."
+        if [one.what for one in found] == ["seed"]:
+            return "A and B have the same setting with different seeds: only their noise differs."
+        if len(others) == len(found):
+            return f"A and B differ in {_listed(others)}, and not in a technique."
         if not others:
             return ""
         return f"A and B also differ in {_listed(others)}: what you hear is not the technique alone."
@@ -95,14 +124,22 @@ class Comparison(QObject):
 
 def _runs(one: Take, two: Take) -> str:
     """From how many runs the times of two takes are, and whether they are doubtful."""
-    counts = sorted({max(1, len(take.repeats)) for take in (one, two)})
-    runs = "one run each" if counts == [1] else f"medians of {' and '.join(map(str, counts))} runs"
+    counts = {max(1, len(take.repeats)) for take in (one, two)}
+    if len(counts) > 1:
+        runs = f"A: {_run_text(one)}, B: {_run_text(two)}"
+    else:
+        runs = "one run each" if counts == {1} else f"medians of {counts.pop()} runs"
     busy = [side for side, take in (("A", one), ("B", two)) if take.measurements.busy]
     if not busy:
         return runs
-    said = f"{runs}; the machine was busy during {' and '.join(busy)}"
+    said = f"{runs}; {BUSY} during {' and '.join(busy)}"
     factors = [take.measurements.cpu_time_factor for take in (one, two)]
     return f"{said}: {fixed(factors[0] / factors[1], 2)}× in CPU time" if factors[0] and factors[1] else said
+
+
+def _run_text(take: Take) -> str:
+    """``one run``, or ``median of 5 runs``."""
+    return f"median of {len(take.repeats)} runs" if len(take.repeats) > 1 else "one run"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from app.numbers import fixed, general
+from app.numbers import fixed, general, localised
 from engine.errors import SettingError
 from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.models import catalogue
 from engine.models.base import FLOW, MASKED, Voice
 from engine.models.own_voices import shown_name
-from engine.setting.editions import checkpoint_text, is_replaced
+from engine.setting.editions import are_others, checkpoint_text, is_replaced
 from engine.setting.knobs import Choice, Knob, Switch
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Difference, Setting, UsedTechnique
@@ -50,6 +50,18 @@ def technique_text(setting: Setting) -> str:
     return " + ".join(parts) or "baseline"
 
 
+def label_of(take: Take | TakeSummary) -> str:
+    """The take's label. One that names its techniques was written in the wording and with the signs of its time; it is
+    written anew."""
+    made = technique_text(take.setting)
+    return made if _spelled(take.label) == _spelled(made) else localised(take.label)
+
+
+def _spelled(label: str) -> str:
+    """A label without what differs between languages and versions."""
+    return label.replace(" = ", " ").replace(",", ".")
+
+
 def _unusual_choices(entry: UsedTechnique) -> Iterator[str]:
     """Options that differ from their defaults, without bracketed parts of titles."""
     declared = find(entry.technique)
@@ -74,7 +86,7 @@ def _first_knob(entry: UsedTechnique) -> Knob | None:
 
 
 def first_value(entry: UsedTechnique) -> str:
-    """The first knob's value with what it is of, for example ``δ 0.1``, ``32 frames`` or ``7 steps``; ``""`` without
+    """The first knob's value with what it is of, for example ``δ = 0.1``, ``32 frames`` or ``7 steps``; ``""`` without
     one."""
     knob = _first_knob(entry)
     if knob is None or knob.name not in entry.knobs:
@@ -82,7 +94,8 @@ def first_value(entry: UsedTechnique) -> str:
     value = entry.knobs[knob.name]
     if isinstance(knob, Choice):
         return _short_title(knob, value)
-    return f"{knob.symbol} {general(value)}" if knob.symbol else f"{general(value)} {knob.unit or knob.title.lower()}"
+    shown = general(value)
+    return f"{knob.symbol} = {shown}" if knob.symbol else f"{shown} {knob.unit or knob.title.lower()}"
 
 
 def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:
@@ -94,8 +107,7 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
         if getattr(left, what) != getattr(right, what)
     )
     weights: tuple[Difference, ...] = ()
-    known = left.setting.model == right.setting.model and left.checkpoint and right.checkpoint
-    if known and left.checkpoint != right.checkpoint:
+    if left.setting.model == right.setting.model and are_others(left.checkpoint, right.checkpoint):
         shown = checkpoint_text(left.checkpoint), checkpoint_text(right.checkpoint)
         weights = (Difference("weights", *shown, False),)
     return (*spoken, *weights, *setting_differences(left.setting, right.setting))
@@ -103,7 +115,7 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
 
 def other_weights(made_with: str, loaded: str) -> str:
     """That something was made with other weights than those loaded, by their fingerprints, in words, or ``""``."""
-    if not (made_with and loaded) or made_with == loaded:
+    if not are_others(made_with, loaded):
         return ""
     return f"was made with other weights, {checkpoint_text(made_with)}, than those loaded, {checkpoint_text(loaded)}"
 

@@ -32,7 +32,7 @@ class Heard:
 
     origin: Origin = Origin.NOTHING
     title: str = ""
-    """What it is and where it comes from, in a line: ``Take A · F5 mini · δ 0.3``."""
+    """What it is and where it comes from, in a line: ``Take A · F5 mini · δ = 0.3``."""
     detail: str = ""
     """Its text, for tooltips."""
     letter: str = ""

@@ -9,7 +9,8 @@ import numpy as np
 
 from engine import files
 from engine.errors import AudioError, PlainError
-from engine.measure.loudness import headroom
+from engine.measure.loudness import headroom, turned_down
+from engine.wording import grouped
 
 KINDS = {".wav": ("WAV", "FLOAT"), ".flac": ("FLAC", "PCM_24"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "")}
 """Format and subtype in libsndfile, by endings of names. A name without an ending is a WAV file's."""
@@ -34,9 +35,10 @@ def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
         return ()
     factor = headroom(samples)
     remarks: tuple[str, ...] = ()
-    if factor < 1:
-        cut = f"{-20 * np.log10(factor):.1f} dB"
-        remarks = (f"{path.name} is {cut} quieter than the speech, which is beyond full scale; .wav keeps its level.",)
+    if cut := turned_down(factor):
+        remarks = (
+            f"{path.name} is {cut:.1f} dB quieter than the speech, which is beyond full scale; .wav keeps its level.",
+        )
     form, subtype = KINDS[kind]
     files.write(path, _encoded(samples * np.float32(factor), rate, form, subtype))
     return remarks
@@ -53,8 +55,8 @@ def ogg(samples: np.ndarray, rate: int, most: int) -> bytes:
         if len(content) <= most:
             return content
     raise AudioError(
-        f"{len(samples) / rate:.1f} s of speech take {len(content):,} bytes as Ogg, and {most:,} are allowed; choose a "
-        "shorter text."
+        f"{len(samples) / rate:.1f} s of speech take {grouped(len(content))} bytes as Ogg, and {grouped(most)} are "
+        "allowed; choose a shorter text."
     )
 
 

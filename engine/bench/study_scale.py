@@ -40,6 +40,7 @@ from engine.studies.store import Store
 from engine.studies.stored import StoredTake
 from engine.studies.study import Study
 from engine.studies.tasks import Equipment, Made, Outcome, Speak, Task, take_id
+from engine.wording import grouped
 
 NAME = "study-scale"
 PARTS = 10
@@ -68,7 +69,7 @@ def run(arguments: argparse.Namespace) -> Report:
     """Run the study, and take note of the driver's time and memory after each tenth."""
     picture = writable(arguments.picture) if arguments.picture else None
     study = simulated_study(arguments.settings, arguments.sentences)
-    say(f"{study.takes:,} takes on {arguments.workers} simulated workers …")
+    say(f"{grouped(study.takes)} takes on {arguments.workers} simulated workers …")
     workers = SimulatedWorkers(arguments.workers, arguments.samples)
     follower = Growth(study.takes, workers)
     with tempfile.TemporaryDirectory(prefix="paretone-scale-") as folder, TimedStore(Path(folder)) as store:
@@ -96,7 +97,9 @@ def growth_picture(parts: Sequence[Part], workers: int) -> str:
 
     def curve(name: str, number: int) -> Curve:
         values = np.array([float(str(row[name])) for row in rows])
-        tips = tuple(f"{name}, {one.upto:,} takes: {value:.3g}" for one, value in zip(parts, values, strict=True))
+        tips = tuple(
+            f"{name}, {grouped(one.upto)} takes: {value:.3g}" for one, value in zip(parts, values, strict=True)
+        )
         glyph = Glyph((SERIES_ON_ANY[number],), SHAPES[number])
         return Curve(glyph, takes, np.repeat(values[:, None], 3, axis=1), tips)
 
@@ -105,7 +108,7 @@ def growth_picture(parts: Sequence[Part], workers: int) -> str:
     memory = Curves(over, Dimension(MEMORY), (curve(MEMORY, len(TIMES)),), linear=True)
     titles = "whole", "scheduling", "storing"
     legend = [(SERIES_ON_ANY[number], title) for number, title in enumerate(titles)]
-    return sheet([(f"{parts[-1].upto:,} takes, {workers} workers", legend, (times, memory))])
+    return sheet([(f"{grouped(parts[-1].upto)} takes, {workers} workers", legend, (times, memory))])
 
 
 def simulated_study(settings: int, sentences: int) -> Study:
@@ -241,7 +244,7 @@ class Growth(StudyFollower):
         now = self._clocks(self._store)
         wall, storing, simulating = (after - before for after, before in zip(now, self._before, strict=True))
         self.parts.append(Part(self._made, self._made - done, wall - simulating, storing, bytes_in_use()))
-        say(f"  {self._made:,} takes, {1000 * (wall - simulating) / (self._made - done):.2f} ms each")
+        say(f"  {grouped(self._made)} takes, {1000 * (wall - simulating) / (self._made - done):.2f} ms each")
         self._before = now
 
     def _clocks(self, store: TimedStore) -> tuple[float, float, float]:

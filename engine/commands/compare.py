@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
-from engine.commands.comparison_sides import Side, prepare, sides_of
+from engine.commands.comparison_sides import Side, prepare, refuse_equal, same_but_for_seed, sides_of
 from engine.commands.figures import difference_line, figures, heard_line, parts_line
 from engine.commands.output import folder
 from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.commands.terminal import Terminal
-from engine.errors import PlainError, SettingError
+from engine.commands.terminal import exit_code as interrupted
+from engine.errors import Cancelled, PlainError, SettingError
+from engine.failures import exit_code, failure, sentence
 from engine.files import write_wav
 from engine.measure.baseline_metrics import with_difference
 from engine.measure.evaluation.judges import JUDGES, judge_named
 from engine.measure.machine import describe
 from engine.measure.metrics import metric
+from engine.measure.processor_time import busy_line
 from engine.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
-from engine.setting.take import BUSY_SHARE, Metrics
+from engine.setting.take import Metrics
+from engine.wording import percent
 
 NAME = "compare"
 SUMMARY = "Compare two settings: print speed and fidelity, write the speech of both."
@@ -112,10 +116,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         if key not in loaded:
             loaded[key] = arguments.load(options, session.another(), *key)
         prepare(side, loaded[key])
+    refuse_equal(sides)
     terminal.begin()
     terminal.status("Synthesising in turn")
     progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
-    measured = [_measure(text, sides, voice, options, progress) for text in texts]
+    measured, stopped = _measure_all(texts, lambda text: _measure(text, sides, voice, options, progress))
+    problem, code = _problem(len(measured), len(texts), stopped, "; nothing was judged" if options.judge else "")
+    texts = texts[: len(measured)]
     medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
     alone = len(texts) * options.repeats == 1
     spreads = [dict.fromkeys(SPREAD) if alone else _spreads(measured, index) for index in range(len(SIDES))]
@@ -124,7 +131,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     distance = median(distances) if distances else None
     difference_spreads = {"log_mel_distance": _spread([*distances])}
     difference_spreads |= {name: _spread([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
-    heard = _heard(options.judge, measured, voice, options.device)
+    heard = {} if stopped is not None else _heard(options.judge, measured, voice, options.device)
     difference_medians = {name: _median([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
     written = _write(place, measured) if place else []
     notes = [list(dict.fromkeys(note for one in measured for note in one.last[index].notes)) for index in range(2)]
@@ -147,6 +154,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "differences": [asdict(one) for one in differences],
         "files": [str(path) for path in written],
         "machine": describe().line,
+        **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
     }
     lines = [*_texts_table(measured), *_sides_table(sides, medians, spreads), ""]
     over = f"{options.repeats} repeat{'' if options.repeats == 1 else 's'}"
@@ -173,10 +181,14 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     lines += [f"{name}: {note}" for name, said in zip(SIDES, notes, strict=True) for note in said]
     lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
-    if others:
+    if same := same_but_for_seed(sides):
+        lines.append(same)
+    elif others and not any(one.technique for one in differences):
+        lines.append(f"A and B differ in {', '.join(others)}, and not in a technique.")
+    elif others:
         lines.append(f"A and B differ in more than the technique: {', '.join(others)}.")
     lines += [f"Wrote {path}" for path in written]
-    return Result(data, "\n".join(lines))
+    return Result(data, "\n".join(lines), problem, code)
 
 
 # --- Measuring --------------------------------------------------------------------------------------------------------
@@ -202,6 +214,29 @@ class _Runs:
         """Another run is done."""
         self._done += 1
         self._terminal.progress(self._done, self._total)
+
+
+def _measure_all(texts: Sequence[str], measure: Callable[[str], _Measured]) -> tuple[list[_Measured], Exception | None]:
+    """Every text, or those that were finished and what ended the rest. Raises what ended it before one was finished."""
+    found: list[_Measured] = []
+    try:
+        for text in texts:
+            found.append(measure(text))
+    except Exception as error:
+        if not found:
+            raise
+        return found, error
+    return found, None
+
+
+def _problem(finished: int, texts: int, stopped: Exception | None, remark: str) -> tuple[str, int]:
+    """Why texts are missing, in sentences, and the exit code; ``""`` and 0 if none is."""
+    if stopped is None:
+        return "", 0
+    done = f"after {finished} of {texts} texts: the figures are of {'it' if finished == 1 else 'these'}{remark}."
+    if isinstance(stopped, Cancelled):
+        return f"Cancelled {done}", interrupted(stopped.signal)
+    return f"Failed {done} {sentence(stopped, 'comparing')}", exit_code(stopped)
 
 
 def _measure(
@@ -359,11 +394,11 @@ def _busy_lines(measured: list[_Measured], medians: list[dict[str, float | None]
     busy = [sum(bool(row["busy"]) for row in rows) for rows in runs]
     if not any(busy):
         return []
-    shares = [100 * (row["other_share"] or 0.0) for row in medians]
+    first, second = (percent(row["other_share"] or 0.0) for row in medians)
+    took = f"{first} of the cores during A and {second} during B (medians)"
     return [
-        f"Other processes took {shares[0]:.0f} % of the cores during A and {shares[1]:.0f} % during B (medians), and "
-        f"more than {100 * BUSY_SHARE:.0f} % in {sum(busy)} of {sum(map(len, runs))} runs: RTF and TTFA are doubtful; "
-        f"the ratio, in {measured[0].timing.clock}, is less so."
+        f"{busy_line(took, during=f'{sum(busy)} of {sum(map(len, runs))} runs')} The ratio is in "
+        f"{measured[0].timing.clock}."
     ]
 
 

@@ -39,9 +39,44 @@ def sides_of(options: argparse.Namespace) -> tuple[Side, Side]:
         raise SettingError("Both sides are 'baseline'; give a profile or options for one of them.")
     if options.a == "baseline":
         second = _side(options.b, options)
-        return _baseline(second), second
-    first = _side(options.a, options)
-    return first, _baseline(first) if options.b == "baseline" else _side(options.b, options)
+        sides = _baseline(second), second
+    else:
+        first = _side(options.a, options)
+        sides = first, _baseline(first) if options.b == "baseline" else _side(options.b, options)
+    if sides[0].files == sides[1].files:
+        refuse_equal(sides)
+    return sides
+
+
+def refuse_equal(sides: tuple[Side, Side]) -> None:
+    """Raise :class:`SettingError` if both sides are the same setting of the same weights with the same seed."""
+    one, two = sides
+    if (one.setting, one.variant) != (two.setting, two.variant):
+        return
+    if "baseline" not in (one.title, two.title):
+        raise SettingError(
+            f"{one.title!r} and {two.title!r} are the same setting with the same seed; change one of them."
+        )
+    given = two if one.title == "baseline" else one
+    entry = catalogue.entry(given.setting.model)
+    usual = entry.options_with()
+    changed = [f"{name}={value}" for name, value in usual.items() if given.setting.options[name] != value]
+    instead = f"write the other side out, such as {','.join(changed)!r}" if changed else "name a technique"
+    raise SettingError(
+        f"Both sides are the same setting: 'baseline' is the other side without techniques, and {given.title!r} names "
+        f"none; {instead}."
+    )
+
+
+def same_but_for_seed(sides: tuple[Side, Side]) -> str:
+    """That the sides differ in their seeds only, as a sentence, or ``""``."""
+    one, two = sides
+    if one.variant != two.variant or replace(one.setting, seed=two.setting.seed) != two.setting:
+        return ""
+    return (
+        f"Both sides are the same setting with different seeds ({one.setting.seed} and {two.setting.seed}): only their "
+        "noise differs."
+    )
 
 
 def _baseline(other: Side) -> Side:

@@ -19,7 +19,7 @@ from engine.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from engine.models.base import Utterance
 from engine.session.commands import MeasureRoofline
 from engine.setting.profile import Profile
-from engine.wording import percent
+from engine.wording import grouped, percent
 
 NAME = "roofline"
 SUMMARY = "Measure the time of each component against the least time that this machine needs for it."
@@ -124,8 +124,8 @@ def _shown(report: RooflineReport) -> list[str]:
     spoken = f" “{report.text}”" if report.text else ""
     lines = [f"{report.title}:{spoken} {report.audio_seconds:.1f} s of audio.", f"{ceilings.device}; {ceilings.clock}."]
     lines += [
-        f"Ceilings in {precision}: {ceilings.operations_of(precision) / 1e9:,.0f} GFLOP/s, "
-        f"{ceilings.bytes_of(precision) / 1e9:,.1f} GB/s, ridge at {ceilings.ridge(precision):.1f} FLOP/B."
+        f"Ceilings in {precision}: {grouped(ceilings.operations_of(precision) / 1e9)} GFLOP/s, "
+        f"{grouped(ceilings.bytes_of(precision) / 1e9, 1)} GB/s, ridge at {ceilings.ridge(precision):.1f} FLOP/B."
         for precision in ceilings.operations
     ]
     graphed = ceilings.graph_launch_seconds
@@ -133,7 +133,7 @@ def _shown(report: RooflineReport) -> list[str]:
     lines.append(f"A launch takes {ceilings.launch_seconds * 1e6:.2f} µs{within}.")
     for phase in report.phases:
         lines += ["", _headline(phase), *table(_rows(report, phase))]
-    lines += ["", _summary(report), *report.notes]
+    lines += ["", _summary(report), *_below(report), *report.notes]
     return lines
 
 
@@ -141,7 +141,7 @@ def _headline(phase: Phase) -> str:
     measured = "" if phase.whole_seconds is None else f", {phase.whole_seconds * 1e3:.3g} ms each"
     layers = f" ({phase.launches_by_layer})" if phase.launches_by_layer else ""
     graph = ", as a CUDA graph" if phase.graphed else ""
-    launches = f", {phase.launches:.0f} launches each{layers}{graph}"
+    launches = f", {grouped(phase.launches)} launches each{layers}{graph}"
     return f"{phase.title}: {phase.forwards:g} × ({phase.shape}){measured}{launches}"
 
 
@@ -166,7 +166,7 @@ def _rows(report: RooflineReport, phase: Phase) -> list[dict[str, object]]:
 
 
 def _summary(report: RooflineReport) -> str:
-    floor = f"The floor is {report.floor * 1e3:.1f} ms; {report.launches:,.0f} launches"
+    floor = f"The floor is {report.floor * 1e3:.1f} ms; {grouped(report.launches)} launches"
     if not report.measured:
         return f"{floor} take {report.ceilings.launching(report.launches) * 1e3:.0f} ms alone."
     bounds = ", ".join(f"{name} {percent(share)}" for name, share in shares(report).items() if share >= 0.005)
@@ -175,6 +175,15 @@ def _summary(report: RooflineReport) -> str:
         f"{floor}. Measured: {report.measured * 1e3:.1f} ms, {report.measured / report.floor:.2f} times the floor. "
         f"Bound by {bounds}.{noise}"
     )
+
+
+def _below(report: RooflineReport) -> list[str]:
+    """Why components took less than their floors, a sentence for each reason."""
+    found: dict[str, list[str]] = {}
+    for _, one in report.components():
+        if why := one.why_below_floor(report.ceilings):
+            found.setdefault(why, []).append(f"{one.title} ({one.ratio(report.ceilings):.2f})")
+    return [f"Below the floor: {', '.join(dict.fromkeys(names))}: {why}." for why, names in found.items()]
 
 
 def _published() -> list[str]:

@@ -15,6 +15,7 @@ from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.paths import resource
 from engine.session.commands import RunStudy
+from engine.wording import grouped
 
 if TYPE_CHECKING:
     from engine.studies.results import Results
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     page = place / f"{file.stem}.md"
     files.write(page, samples_page.page(choices, made, file.stem, session.machine, missing).encode())
     data = {"page": str(page), "files": [str(path) for path in written], "samples": [_row(one) for one in made]}
-    lines = [f"Wrote {path} ({path.stat().st_size:,} bytes)." for path in written]
+    lines = [f"Wrote {path} ({grouped(path.stat().st_size)} bytes)." for path in written]
     return Result({**data, "missing": list(missing)}, "\n".join([*lines, f"Wrote {page}.", *missing]))
 
 

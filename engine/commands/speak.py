@@ -20,7 +20,7 @@ from engine.measure.processor_time import load_line
 from engine.measure.timing import spread
 from engine.models.base import SpeechModel
 from engine.session.commands import Synthesise, TimeAgain
-from engine.session.events import Event, TakeReady
+from engine.session.events import Event, TakeReady, TimedAgain
 from engine.setting.artefact import Artefact
 from engine.setting.evidence import Evidence
 from engine.setting.profile import Profile
@@ -79,14 +79,15 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     spoken = Synthesise(JOB, text, voice, setting, artefacts)
     take, stopped = _spoken(spoken, session)
     remarks = write_sound(out, take.samples, take.sample_rate)
-    if options.repeat and stopped is None:
-        take = _timed_again(take, spoken, options.repeat, session)
+    problem = "" if stopped is None else _problem(take, stopped, out)
     if stopped is not None:
         kept = None
+    elif options.repeat:
+        take, stopped = _timed_again(take, spoken, options.repeat, session)
+        problem = "" if stopped is None else _few_repeats(take, stopped, options.repeat)
     if kept is not None:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
     found = figures(take)
-    problem = "" if stopped is None else _problem(take, stopped, out)
     code = 0
     if stopped is not None:
         code = interrupted(stopped.signal) if isinstance(stopped, Cancelled) else exit_code(stopped)
@@ -112,7 +113,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         f"RTF {_figure(take, 'real_time_factor', '{:.3f}')}{_cpu_time(take)}, {measured.seconds:.2f} s of synthesis, "
         f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s, ops ratio {measured.ops_ratio:.3f}, on "
         f"{model.info.device}.",
-        *([f"Medians of {len(take.repeats)} repeats, with 95 % intervals."] if take.repeats else []),
+        *([f"Medians of {len(take.repeats)} repeats, with 95 % intervals."] if len(take.repeats) > 1 else []),
         load_line(measured),
         heard_line(found),
         *_decoding(measured),
@@ -141,10 +142,30 @@ def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | No
     return made[-1], None
 
 
-def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> Take:
-    """``take`` with the medians of a number of ``times``."""
+def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> tuple[Take, Exception | None]:
+    """``take`` with the medians of a number of ``times``, or of those that were finished, and what ended the rest."""
     again = TimeAgain(JOB, spoken.text, spoken.voice, spoken.setting, spoken.artefacts, take=take.id, times=times)
-    return repeated(take, session.carry_out(again).runs)
+    finished: list[Measurements] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, TimedAgain):
+            finished.extend(event.runs)
+        else:
+            session.terminal.hear(event)
+
+    try:
+        return repeated(take, session.carry_out(again, hear).runs), None
+    except Exception as error:
+        return repeated(take, finished) if finished else take, error
+
+
+def _few_repeats(take: Take, stopped: Exception, times: int) -> str:
+    """Why the times are of fewer repeats than asked for, in sentences."""
+    done = len(take.repeats)
+    basis = {0: "the first run, without repeats", 1: "this repeat"}.get(done, "these repeats, as medians")
+    ended = "Cancelled" if isinstance(stopped, Cancelled) else "Failed"
+    said = f"{ended} after {done} of {times} repeats: the times are of {basis}."
+    return said if isinstance(stopped, Cancelled) else f"{said} {sentence(stopped, TimeAgain.activity)}"
 
 
 def _problem(take: Take, stopped: Exception, out: Path) -> str:

@@ -19,6 +19,7 @@ from engine.paths import data_folder
 from engine.session.commands import RunStudy
 from engine.session.events import Event, Progress
 from engine.studies.study import results_folder
+from engine.wording import grouped
 
 if TYPE_CHECKING:
     from engine.studies.results import Results, SettingResult
@@ -136,7 +137,8 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
     except Cancelled:
         done, total = progressed
         raise Cancelled(
-            f"Stopped after {done:,} of {total:,} tasks, all of which are kept; run the same command to resume."
+            f"Stopped after {grouped(done)} of {grouped(total)} tasks, all of which are kept; run the same command to "
+            "resume."
         ) from None
     results = found.read(_folder(options))
     answered = _status(results)

@@ -160,14 +160,15 @@ def cancelling() -> Iterator[threading.Event]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM raise :class:`KeyboardInterrupt`, as Ctrl-C does; :func:`exit_code` tells them apart."""
+    """Let SIGTERM raise :class:`KeyboardInterrupt` as Ctrl-C does, whatever handled them before; :func:`exit_code`
+    tells them apart."""
 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     global _last_signal
     _last_signal = signal.SIGINT
-    with _handling((signal.SIGTERM,), interrupt):
+    with _handling((signal.SIGINT, signal.SIGTERM), interrupt):
         yield
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from engine.errors import TextError
+from engine.wording import grouped
 
 MOST_CHARACTERS = 50_000
 MOST_NAMED = 8
@@ -17,7 +18,8 @@ def require_text(text: str) -> None:
         raise TextError("There is no text to speak; type at least one word.")
     if len(text) > MOST_CHARACTERS:
         raise TextError(
-            f"The text has {len(text):,} characters, and {MOST_CHARACTERS:,} is the limit; speak it in several parts."
+            f"The text has {grouped(len(text))} characters, and {grouped(MOST_CHARACTERS)} is the limit; speak it in "
+            "several parts."
         )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.measure.bootstrap import ends
 from engine.measure.estimates import Statistic, drawn, statistic_of
+from engine.wording import grouped
 
 PASSES, FAILS, UNDECIDED = "passes", "fails", "undecided"
 RULE_OF_THREE = 3.0
@@ -130,7 +131,7 @@ def advice(more: int | None) -> str:
     if more is None:
         return "more sentences would decide"
     if more > MOST_SENTENCES:
-        return f"it lies so near the limit that more than {MOST_SENTENCES:,} more sentences would have to decide"
+        return f"it lies so near the limit that more than {grouped(MOST_SENTENCES)} more sentences would have to decide"
     return f"{more} more sentence{'s' * (more != 1)} would decide"
 
 

@@ -25,6 +25,10 @@ HIGH_PASS = ((1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621))
 
 FULL_SCALE = 1.0 - 2.0**-15
 """The largest value of 16-bit audio: what is as large or larger is cut off when it is played or written as such."""
+NOTICED = 1.0
+"""dB by which the level of speech changes before listeners notice: difference limens of intensity are between 0.5 and
+1 dB for two sounds in a row, and a take is not played next to itself at its own level. Below that takes are turned
+down without a word; their true peak is among their figures."""
 
 OVERSAMPLING = 4
 PEAK_TAPS = 32
@@ -98,9 +102,16 @@ def headroom(samples: np.ndarray) -> float:
     return min(1.0, FULL_SCALE * 10 ** (-true_peak(samples) / 20))
 
 
+def turned_down(factor: float) -> float:
+    """By how many dB a ``factor`` of :func:`headroom` turns speech down, or 0 if nobody notices."""
+    decibels = -20.0 * float(np.log10(factor))
+    return decibels if decibels >= NOTICED else 0.0
+
+
 def too_loud(peak: float | None) -> str:
-    """That a take with this true ``peak`` is turned down by :func:`headroom`, as a sentence, or ``""``."""
-    if peak is None or peak <= 0:
+    """That a take with this true ``peak`` is turned down by :func:`headroom`, as a sentence, or ``""`` if nobody
+    notices."""
+    if peak is None or peak < NOTICED:
         return ""
     return (
         f"The true peak is {peak:.1f} dB above full scale: for playback and in 16-bit files the take is turned down by "

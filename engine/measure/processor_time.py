@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.setting.take import BUSY_SHARE, Measurements
+from engine.wording import percent
 
 _STAT = Path("/proc/stat")
 _IDLE = frozenset({3, 4})
@@ -76,13 +77,31 @@ def _psutil_seconds() -> float | None:
     return sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq", "interrupt", "dpc"))
 
 
+BUSY = "the machine was busy"
+"""How takes are marked whose times are doubtful."""
+
+
+def busy_words(took: str = "", during: str = "") -> str:
+    """That other processes made times doubtful, in words: what they ``took``, by default more than the limit, and
+    ``during`` what, if that is not plain."""
+    when = f" during {during}" if during else ""
+    return f"{BUSY}{when}: other processes took {took or f'more than {percent(BUSY_SHARE)} of the cores'}"
+
+
+def busy_line(took: str = "", during: str = "") -> str:
+    """The same, with what follows from it, in sentences."""
+    said = busy_words(took, during)
+    return f"{said[0].upper()}{said[1:]}. RTF, TTFA and waits are doubtful; RTF in CPU time is less so."
+
+
+def load_words(measured: Measurements) -> str:
+    """What other processes took, ``25 % of the cores``; ``""`` if unknown."""
+    return "" if measured.other_share is None else f"{percent(measured.other_share)} of the cores"
+
+
 def load_line(measured: Measurements) -> str:
-    """What other processes took of the cores meanwhile, as a sentence that says what follows from it."""
-    share = measured.other_share
-    if share is None:
+    """What other processes took of the cores meanwhile, in sentences that say what follows from it."""
+    took = load_words(measured)
+    if not took:
         return "The load of other processes is unknown on this system."
-    said = f"Other processes took {100 * share:.0f} % of the cores meanwhile"
-    if not measured.busy:
-        return f"{said}."
-    remedy = "go by CPU time, or repeat it when the machine is quiet"
-    return f"{said}, more than {100 * BUSY_SHARE:.0f} %: the times are doubtful; {remedy}."
+    return busy_line(took) if measured.busy else f"Other processes took {took} meanwhile."

@@ -50,6 +50,12 @@ def checkpoint_text(fingerprint: str) -> str:
     return f"{fingerprint[:12]!r}{f' (the earlier {replaced.title})' if replaced else ''}"
 
 
+def are_others(made_with: str, loaded: str) -> bool:
+    """Whether something was made with other weights than those loaded, by the SHA-256 of both; weights of which one is
+    unknown, ``""``, count as the same."""
+    return bool(made_with and loaded) and made_with != loaded
+
+
 def owner_of_voice(name: str) -> str:
     """Title of the replaced model that came with the voice called ``name``, or ``""``."""
     return next((one.title for one in REPLACED.values() if name in one.voices), "")

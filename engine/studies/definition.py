@@ -25,6 +25,7 @@ from engine.studies.hooks import hooks
 from engine.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
 from engine.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
 from engine.techniques import conflict, require_family, technique
+from engine.wording import grouped
 
 LIMIT = 20_000
 """Takes above which a study is refused unless it says ``limit`` itself."""
@@ -54,7 +55,7 @@ def values(path: Path) -> object:
         raise StudyError(f"The study {path} could not be read: {error.strerror or error}.") from error
     if len(content) > _LARGEST_BYTES:
         raise StudyError(
-            f"{path} is larger than any study ({len(content):,} bytes); choose the file that describes it."
+            f"{path} is larger than any study ({grouped(len(content))} bytes); choose the file that describes it."
         )
     try:
         text = content.decode("utf-8-sig")
@@ -296,11 +297,11 @@ def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:
     if takes <= limit:
         return
     parts = [
-        f"{count:,} {name}{'' if count == 1 else 's'}"
+        f"{grouped(count)} {name}{'' if count == 1 else 's'}"
         for count, name in zip(counts, ("setting", "utterance", "seed", "round"), strict=True)
         if count > 1 or name in ("setting", "utterance")
     ]
     raise StudyError(
-        f"this would be {takes:,} takes ({' × '.join(parts)}); at a second each they take {duration(takes)}, and more "
-        f"than {limit:,} are refused. Omit values, use a search, or set 'limit' to allow it."
+        f"this would be {grouped(takes)} takes ({' × '.join(parts)}); at a second each they take {duration(takes)}, "
+        f"and more than {grouped(limit)} are refused. Omit values, use a search, or set 'limit' to allow it."
     )

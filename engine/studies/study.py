@@ -21,6 +21,7 @@ from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.space import Search, VariedKnob
 from engine.techniques import technique
+from engine.wording import grouped
 
 BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
 """Origins of a study's settings."""
@@ -153,7 +154,7 @@ def duration(seconds: float) -> str:
     """Seconds in a suitable unit."""
     for unit, length in (("years", 365.25 * 86_400), ("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
-            return f"{seconds / length:.1f} {unit}" if seconds < 10 * length else f"{seconds / length:,.0f} {unit}"
+            return f"{seconds / length:.1f} {unit}" if seconds < 10 * length else f"{grouped(seconds / length)} {unit}"
     return f"{seconds:.0f} seconds"
 
 

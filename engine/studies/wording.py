@@ -6,17 +6,17 @@ from functools import partial
 
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, Metric, metric
+from engine.measure.processor_time import busy_line
 from engine.models import catalogue
 from engine.setting.knobs import Choice, Knob
 from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import BUSY_SHARE
 from engine.studies.results import Results, SettingResult
 from engine.studies.search import answer
 from engine.studies.space import Search, search_of
 from engine.studies.stored import StoredTrial
 from engine.studies.study import duration
 from engine.techniques import technique
-from engine.wording import percent
+from engine.wording import grouped, percent
 
 _SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
 """Metrics in short tables, in addition to those of judges."""
@@ -61,7 +61,7 @@ def lost_lines(results: Results) -> list[str]:
     count = len(results.lost)
     if not count:
         return []
-    takes, their, them = ("1 take", "its", "it") if count == 1 else (f"{count:,} takes", "their", "them")
+    takes, their, them = ("1 take", "its", "it") if count == 1 else (f"{grouped(count)} takes", "their", "them")
     return [f"The audio of {takes} is lost or damaged; {their} figures are kept. Run the study to make {them} again."]
 
 
@@ -70,12 +70,7 @@ def busy_lines(results: Results) -> list[str]:
     busy, takes = (sum(getattr(one, name) for one in results.settings) for name in ("busy", "finished"))
     if not busy:
         return []
-    return [f"{busy_text(busy, takes)}: their RTF, TTFA and waits are doubtful; go by speed-up and RTF in CPU time."]
-
-
-def busy_text(busy: int, takes: int) -> str:
-    """During how many of ``takes`` the machine was busy with other things, as the beginning of a sentence."""
-    return f"During {busy:,} of {takes:,} takes other processes took more than {100 * BUSY_SHARE:.0f} % of the cores"
+    return [busy_line(during=f"{grouped(busy)} of {grouped(takes)} takes")]
 
 
 def idle_lines(results: Results) -> list[str]:
@@ -85,7 +80,7 @@ def idle_lines(results: Results) -> list[str]:
 
 def takes_text(one: SettingResult) -> str:
     """How many takes a setting has, and how many of them have doubtful times."""
-    return f"{one.finished:,} ({one.busy:,} busy)" if one.busy else f"{one.finished:,}"
+    return f"{grouped(one.finished)} ({grouped(one.busy)} busy)" if one.busy else grouped(one.finished)
 
 
 def reference_lines(results: Results) -> list[str]:
@@ -162,7 +157,7 @@ def _technique(one: UsedTechnique) -> str:
 
 def _knob(knob: Knob, value: object, first: bool) -> str:
     if knob.symbol:
-        return f"{knob.symbol} {_plain(value)}"
+        return f"{knob.symbol} = {_plain(value)}"
     return _plain(value) if first or isinstance(knob, Choice) else f"{knob.title.lower()} {_plain(value)}"
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -25,9 +26,14 @@ from app.plotting.chart import Chart
 from app.plotting.frame import TickAxis
 from app.plotting.words import Labels, Legend
 from app.shell.window import MainWindow
+from app.state.differences import label_of, technique_text
 from app.widgets import build
 from app.widgets.boxes import DoubleSpinBox
 from engine import wording
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting, UsedTechnique
+from engine.setting.take import Take
+from engine.studies.wording import described
 from tests.app.shell.running import run
 
 WITH_POINT = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
@@ -65,6 +71,24 @@ def test_one_place_writes_percent() -> None:
         for path in (root / package).rglob("*.py")
         for line in path.read_text("utf-8").splitlines()
         if other.search(line) and "front_end" not in path.parts and "endurance" not in path.parts
+    ]
+    assert not found
+
+
+def test_one_place_groups_digits() -> None:
+    """A comma between thousands would be a decimal sign in German: groups are of :mod:`engine.wording` only."""
+    assert numbers.grouped(23457) == wording.grouped(23457.0) == "23\u202f457", "the engine's sentences, too"
+    assert numbers.localised(f"{wording.grouped(1234.5, 1)} GB/s") == "1\u202f234,5 GB/s"
+    numbers.use_sign(".")
+    assert numbers.grouped(23457) == wording.grouped(23457) == "23,457"
+    other = re.compile(r":,(\.(\d|\{\w+\}))?[dfg]?\}")
+    root = Path(app.__file__).parents[1]
+    found = [
+        f"{path.relative_to(root)}: {line.strip()}"
+        for package in ("app", "engine")
+        for path in (root / package).rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if other.search(line) and path != Path(wording.__file__)
     ]
     assert not found
 
@@ -157,3 +181,16 @@ def _cells(table: QTableView) -> Iterator[str]:
     for row in range(model.rowCount()):
         for column in range(model.columnCount()):
             yield str(model.index(row, column).data(Qt.ItemDataRole.DisplayRole) or "")
+
+
+def test_a_knob_is_written_in_one_way_whatever_wrote_the_label() -> None:
+    setting = Setting("f5-mini").with_technique(UsedTechnique("ditreducio", Values(threshold=0.2)))
+    assert described(setting).startswith("DiTReducio δ = 0.2"), "reports and the command line"
+    assert technique_text(setting) == "DiTReducio δ = 0,2"
+    labels = ("DiTReducio δ 0.2", "DiTReducio δ 0,2", "DiTReducio δ = 0.2", "DiTReducio δ = 0,2")
+    shown = [label_of(_take(setting, label)) for label in (*labels, "Mine, 2.5 times", "Baseline")]
+    assert shown == ["DiTReducio δ = 0,2"] * 4 + ["Mine, 2,5 times", "Baseline"]
+
+
+def _take(setting: Setting, label: str) -> Take:
+    return Take("one", "2026-11-21", "Text.", "anna", setting, 24000, np.zeros(9, np.float32), label=label)

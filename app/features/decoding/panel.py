@@ -17,9 +17,10 @@ from PySide6.QtWidgets import (
 
 from app.features.decoding.plots import AcceptancePlot, RunningPlot
 from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, outcome_colours
-from app.numbers import fixed, percent
+from app.numbers import counted, fixed, percent
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR, TIGHT
+from app.state.differences import label_of
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
 from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
@@ -185,13 +186,13 @@ class DecodingPanel(TakePanel):
     def _show_figures(self, trace: DecodingTrace) -> None:
         take, found = self._take(self._side), drafting(trace)
         coming = f"Take {self._side}, streaming" if self.is_coming(self._side) else "Take"
-        label = "" if take is None else take.label
+        label = "" if take is None else label_of(take)
         if self._side == CHOSEN:
             label = f"Chosen point, {label}" if label else "Chosen point"
-        plural = "" if found.passes == 1 else "es"
         run_away = sum(trace.run_away)
+        tokens, passes = counted(found.tokens, "token", "tokens"), counted(found.passes, "pass", "passes")
         self.headline.setText(
-            f"{label or coming}: {found.tokens} tokens in {found.passes} pass{plural} of the target"
+            f"{label or coming}: {tokens} in {passes} of the target"
             + (f". {run_away} of {len(trace.run_away)} passages did not stop by themselves" if run_away else "")
         )
         values = {"tokens": fixed(found.tokens_per_pass, 2)}
@@ -231,7 +232,7 @@ class DecodingPanel(TakePanel):
         total = max(1, sum(counts.values()))
         parts = [
             f'<span style="color:{fills[outcome]}">■</span>&nbsp;{outcome}&nbsp;{counts[outcome]}'
-            f"&nbsp;({percent(counts[outcome] / total, 0)})"
+            f"&nbsp;({percent(counts[outcome] / total)})"
             for outcome in MEANINGS
             if counts[outcome]
         ]

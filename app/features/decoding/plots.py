@@ -79,7 +79,7 @@ class AcceptancePlot(Chart):
 
     def cursor_text(self) -> str:
         said = "; ".join(
-            f"position {one.position + 1}: {percent(one.share, 0)} of {one.judged} judged, {percent(one.reached, 0)} "
+            f"position {one.position + 1}: {percent(one.share)} of {one.judged} judged, {percent(one.reached)} "
             f"of {one.proposed} proposed"
             for one in self._positions
             if one.judged

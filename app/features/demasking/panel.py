@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 from app.features.demasking.grid import DemaskingGrid
 from app.numbers import percent
 from app.shell.colours import Colours
+from app.state.differences import label_of
 from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox, Slider
 from app.widgets.invitation import Invited
@@ -176,7 +177,7 @@ class DemaskingPanel(TakePanel):
         there, total = sum(counts[: self._step + 1]), passage.order.size
         now = counts[self._step] if self._step >= 0 else 0
         self._count.setText(
-            f"Step {self._step + 1} of {passage.steps}: {now} now, {there} of {total} ({percent(there / total, 0)})"
+            f"Step {self._step + 1} of {passage.steps}: {now} now, {there} of {total} ({percent(there / total)})"
         )
         self._read()
         self._show_partial()
@@ -256,7 +257,7 @@ class DemaskingPanel(TakePanel):
         blocks = len(passage.blocks)
         steps = " + ".join(str(block.steps) for block in passage.blocks)
         inside = f" ({steps}), in {blocks} blocks" if blocks > 1 else ""
-        label = (take.label if take is not None else "") or coming
+        label = (label_of(take) if take is not None else "") or coming
         self.headline.setText(f"{label}: {codebooks} codebooks × {frames} frames in {passage.steps} steps{inside}")
         self.slider.blockSignals(True)
         self.slider.setRange(0, passage.steps)

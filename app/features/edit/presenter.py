@@ -18,7 +18,7 @@ from app.features.presenter import Presenter, Services
 from app.features.takes.presenter import TakesPresenter
 from app.features.takes.table import made_at
 from app.shell.entries import SEARCH
-from app.state.differences import setting_text
+from app.state.differences import label_of, setting_text
 from app.widgets.screen_readers import announce
 from engine.errors import PlainError
 from engine.models import catalogue
@@ -77,7 +77,7 @@ class EditPresenter(Presenter):
         for take in self._features.find(TakesPresenter).takes.all_takes:
             said = f"“{take.text}”, {setting_text(take.setting)}"
             go = partial(self._go_to_take, take.id)
-            yield Entry(take.label or take.text, "Take", made_at(take), said, go, more=take.voice)
+            yield Entry(label_of(take) or take.text, "Take", made_at(take), said, go, more=take.voice)
         glossary = self._features.find(GlossaryPresenter)
         for term in glossary.terms:
             title = " ".join(filter(None, (term.title, term.symbol)))

@@ -70,7 +70,7 @@ class ProfileDialog(DestinationDialog):
         else:
             measured = take.measurements
             text = f"RTF {fixed(measured.real_time_factor, 3)} on {measured.device}, "
-            text += f"{percent(measured.ops_ratio, 0)} of the operations"
+            text += f"{percent(measured.ops_ratio)} of the operations"
             if take.log_mel_distance is not None:
                 text += f", log-mel distance {fixed(take.log_mel_distance, 3)}"
             rows.append(("Evidence", text))

@@ -120,7 +120,7 @@ class GroupsPanel(QWidget):
             more = len(groups.members) - LISTED
             listed = f"; the {LISTED} largest are listed" if more > 0 else ""
             self.headline.setText(
-                f"{counted(len(groups.members), 'group', 'groups')} of several tokens; {grouped(alone, 9)} of "
+                f"{counted(len(groups.members), 'group', 'groups')} of several tokens; {grouped(alone)} of "
                 f"{counted(groups.codes, 'token', 'tokens')} by themselves{listed}"
             )
         self._show_buttons()

@@ -83,5 +83,6 @@ class Guide(QWidget):
         elif following is None:
             self._hint.setText("All steps are done. Change anything on the left and run again; all takes are kept.")
         else:
-            again = f" {_CHANGED}" if changed[following] else ""
-            self._hint.setText(f"<b>Next:</b> {self._steps[following].hint}{again}")
+            step, again = self._steps[following], f" {_CHANGED}" if changed[following] else ""
+            # What stands against a step comes first.
+            self._hint.setText(f"<b>Next:</b> {step.hint if step.action.isEnabled() else step.action.toolTip()}{again}")

@@ -14,6 +14,7 @@ from app.features.listen.plots import ComparisonPlots, Picture
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR
 from app.shell.theme import set_look
+from app.state.differences import label_of
 from app.state.playing import Origin, Playing
 from app.widgets import build
 from app.widgets.layouts import VBoxLayout
@@ -207,4 +208,4 @@ class ListenPanel(QWidget):
 
 
 def _name(take: Take | None) -> str:
-    return "" if take is None else take.label or take.text
+    return "" if take is None else label_of(take) or take.text

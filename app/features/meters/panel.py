@@ -13,20 +13,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.numbers import counted, fixed
+from app.numbers import counted, fixed, grouped, percent
 from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
 from app.plotting.layers import Shape
 from app.shell.colours import Colours
 from app.shell.entries import TERM, Term
 from app.shell.metrics import BROAD
-from app.state.differences import STREAMING_MEANING, model_title, streaming_text
+from app.state.differences import STREAMING_MEANING, label_of, model_title, streaming_text
 from app.widgets import build
 from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from app.widgets.screen_readers import CHART, GROUP
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.measure.metrics import metric
+from engine.measure.processor_time import busy_words, load_words
 from engine.measure.timing import spread
 from engine.session.events import Telemetry
 from engine.setting.take import Measurements, Take
@@ -219,10 +220,6 @@ class MetersPanel(QScrollArea):
         self._legend = build.words(rich=True)
         layout.addWidget(self._legend)
         self._speed_up = build.words("title")
-        self._speed_up.setToolTip(
-            "Compares the real-time factors of one run of each take. Studies and paretone compare repeat both and "
-            "report how certain the difference is."
-        )
         layout.addWidget(self._speed_up)
         self._below = layout.count()
         layout.addStretch()
@@ -349,7 +346,7 @@ class MetersPanel(QScrollArea):
         self._name_rates(bool(measured.tokens))
         if measured.tokens and measured.backbone_seconds:
             self._figures["rate"].show_value(fixed(measured.tokens / measured.backbone_seconds, 1))
-            self._figures["step"].show_value(f"{measured.tokens} of {measured.tokens}")
+            self._figures["step"].show_value(f"{grouped(measured.tokens)} of {grouped(measured.tokens)}")
         self._figures["memory"].show_value(_memory(measured.peak_memory_bytes))
         self.show_device(measured.device)
         self._times.append(measured.seconds)
@@ -359,15 +356,15 @@ class MetersPanel(QScrollArea):
     def show_factor(self, take: Take) -> None:
         """Show the real-time factor of a take, and what other processes did to it."""
         measured, cpu = take.measurements, take.measurements.cpu_time_factor
-        how = f"median of {len(take.repeats)}" if take.repeats else "measured"
-        what = f"{how}: {model_title(take.setting.model)}, {take.label or 'last take'}"
+        how = f"median of {len(take.repeats)}" if len(take.repeats) > 1 else "measured"
+        what = f"{how}: {model_title(take.setting.model)}, {label_of(take) or 'last take'}"
         in_cpu_time = "" if cpu is None else f"; in CPU time {fixed(cpu, 2)}"
         self._show_factor(measured.real_time_factor, f"{what}{in_cpu_time}", RTF_MEANING)
         self._figures["others"].show_value(_load(measured))
 
-    def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "") -> None:
+    def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "", basis: str = "") -> None:
         """Show where the seconds of A and B went, and the ``headline``: how many times faster B is, or why that cannot
-        be said."""
+        be said; ``basis``: what it compares."""
         takes = {"A": take_a, "B": take_b}
         scale = max((take.measurements.seconds for take in takes.values() if take is not None), default=0.0)
         for name, take in takes.items():
@@ -378,14 +375,16 @@ class MetersPanel(QScrollArea):
                 measured = take.measurements
                 rate = measured.tokens / measured.backbone_seconds if measured.backbone_seconds else 0.0
                 tokens = f" · {rate:.0f} tokens/s" if rate else ""
+                busy = f" · {busy_words(load_words(measured))}" if measured.busy else ""
                 apart = take.metrics.timbre_distance
                 timbre = "" if apart is None else f" · timbre {fixed(apart, 2)} dB from its baseline"
                 self._summaries[name].setText(
-                    f"{name}: {take.label or 'take'}\n"
-                    f"RTF {_factor(take)} · {fixed(measured.seconds, 2)} s{tokens}{_busy(measured)}\n"
+                    f"{name}: {label_of(take) or 'take'}\n"
+                    f"RTF {_factor(take)} · {fixed(measured.seconds, 2)} s{tokens}{busy}\n"
                     f"TTFA {fixed(measured.first_audio_seconds, 2)} s{timbre}"
                 )
         self._speed_up.setText(headline)
+        self._speed_up.setToolTip(basis)
 
 
 def _factor(take: Take) -> str:
@@ -399,11 +398,7 @@ def _factor(take: Take) -> str:
 
 def _load(measured: Measurements) -> str:
     share = measured.other_share
-    return "–" if share is None else f"{fixed(100 * share, 0)} %{' (busy)' if measured.busy else ''}"
-
-
-def _busy(measured: Measurements) -> str:
-    return f" · machine busy: other processes {_load(measured).removesuffix(' (busy)')}" if measured.busy else ""
+    return "–" if share is None else f"{percent(share)}{' (busy)' if measured.busy else ''}"
 
 
 def _waits(predicted: float | None, heard: Waits) -> str:

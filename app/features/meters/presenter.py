@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services
+from app.numbers import localised
 from app.state.jobs import Job, Outcome
 from app.widgets import build
 from engine.session.events import Telemetry
@@ -28,6 +29,7 @@ class MetersPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"meters": self._build_meters}
         services.state.synthesis.take_added.connect(self._show_take)
         services.state.synthesis.remeasured.connect(self._show_medians)
+        services.state.synthesis.timing_ended.connect(self._tell_of_timing)
         services.state.comparison.changed.connect(self._show_comparison)
         services.state.jobs.ended.connect(self._job_ended)
         self._features = services.features
@@ -39,8 +41,9 @@ class MetersPresenter(Presenter):
             self.meters.show_telemetry(event, self._features.find(PlayerPresenter).deck.waits)
 
     def refresh(self) -> None:
-        reason = self._state.synthesis.why_not_time_again() or self._state.jobs.why_wait
-        build.allow(self._actions["repeat"], reason, self._actions["repeat"].statusTip())
+        made, repeat = self._state.synthesis, self._actions["repeat"]
+        reason = made.why_not_time_again() or self._state.jobs.why_wait
+        build.allow(repeat, reason, "\n".join(filter(None, (repeat.statusTip(), localised(made.left_out())))))
         if self.meters is not None:
             self.meters.show_device(self._state.loading.device_title)
 
@@ -63,6 +66,11 @@ class MetersPresenter(Presenter):
         if self.meters is not None:
             self.meters.show_factor(take)
 
+    @Slot(str)
+    def _tell_of_timing(self, remarks: str) -> None:
+        if remarks:
+            self._notices.warn(remarks)
+
     @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
         """Discard estimates of failed takes."""
@@ -73,4 +81,4 @@ class MetersPresenter(Presenter):
     def _show_comparison(self) -> None:
         if self.meters is not None:
             compared = self._state.comparison
-            self.meters.show_comparison(compared.take_a, compared.take_b, compared.headline())
+            self.meters.show_comparison(compared.take_a, compared.take_b, compared.headline(), compared.basis())

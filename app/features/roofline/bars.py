@@ -18,7 +18,8 @@ from app.state.differences import speed_of_b
 from app.widgets.side_buttons import SIDES
 from engine.figures.scales import Scale, tick_text
 from engine.figures.scatter import Dimension
-from engine.measure.roofline.report import REST, TITLES, WITHIN_NOISE, RooflineReport
+from engine.measure.roofline.ceilings import Ceilings
+from engine.measure.roofline.report import REST, TITLES, WITHIN_NOISE, Component, RooflineReport
 
 _ROWS_AT_LEAST, _ROW, _ABOVE_AND_BELOW = 6, 1.9, 5.6
 """Heights of a component and of title, legend and axis, in heights of the font."""
@@ -156,7 +157,7 @@ class Waterfall(Chart):
         for _, report, name, bar in self._bars_of():
             seconds = report.by_component()[name]
             share = seconds / report.measured if report.measured else 0.0
-            words = milliseconds(seconds) + (f", {percent(share, 0)}" if share >= 0.005 else "")
+            words = milliseconds(seconds) + (f", {percent(share)}" if share >= 0.005 else "")
             if name == REST and report.rest_is_noise:
                 words = f"{milliseconds(seconds)}, noise"
             elif seconds < 0:
@@ -177,6 +178,16 @@ def milliseconds(seconds: float) -> str:
     """A time of some thousandths of a second in words."""
     size = abs(seconds)
     return ("−" if seconds < 0 else "") + (f"{fixed(size, 2)} s" if size >= 1 else f"{general(size * 1e3, 3)} ms")
+
+
+def floor_words(one: Component, ceilings: Ceilings) -> str:
+    """A component's time over its floor, and whether it is at its floor or below it; ``–`` if one of them is
+    missing."""
+    ratio = one.ratio(ceilings)
+    if ratio is None:
+        return "–"
+    where = "at the floor" if one.at_floor(ceilings) else "below the floor" if ratio < 1 else ""
+    return f"{fixed(ratio, 2)}, {where}" if where else fixed(ratio, 2)
 
 
 def _spans(report: RooflineReport) -> dict[str, tuple[float, float]]:

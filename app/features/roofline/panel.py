@@ -19,7 +19,7 @@ from app.features.roofline.bars import Waterfall, milliseconds
 from app.features.roofline.plot import RooflinePlot
 from app.features.roofline.sheet import write
 from app.features.roofline.table import RooflineTable
-from app.numbers import fixed, percent
+from app.numbers import fixed, grouped, percent
 from app.shell.colours import Colours
 from app.shell.theme import set_look
 from app.widgets import build, sketching
@@ -239,9 +239,9 @@ class RooflinePanel(SidePanel):
 def summary(report: RooflineReport) -> str:
     """A report in a sentence."""
     found = {name: share for name, share in shares(report).items() if share >= 0.005 and name != "uncounted"}
-    bound = ", ".join(f"{name} {percent(share, 0)}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
+    bound = ", ".join(f"{name} {percent(share)}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
     return (
         f"{milliseconds(report.measured)} for {fixed(report.audio_seconds, 1)} s of audio ({report.ceilings.clock}), "
         f"{fixed(report.measured / report.floor, 1)}× the floor of {milliseconds(report.floor)}; bound by {bound}; "
-        f"{report.launches:,.0f} launches"
+        f"{grouped(report.launches)} launches"
     )

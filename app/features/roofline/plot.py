@@ -282,11 +282,11 @@ class RooflinePlot(Chart):
         point = self._points[index]
         report, one = point.report, point.component
         known = report.ceilings
-        ratio = one.ratio(known) or 0.0
-        floor = f"{fixed(ratio, 2)}× the floor" if ratio >= 1 else f"at its floor ({fixed(ratio, 2)}×)"
+        below = one.why_below_floor(known)
         return (
             f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at "
-            f"{general(point.intensity, 3)} FLOP/B, {floor}, bound by {one.bound(known, point.phase.graphed)}."
+            f"{general(point.intensity, 3)} FLOP/B, {fixed(one.ratio(known) or 0.0, 2)}× the floor, bound by "
+            f"{one.bound(known, point.phase.graphed)}." + (f" Below its floor: {below}." if below else "")
         )
 
     def cursor_text(self) -> str:

@@ -6,7 +6,8 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from app.numbers import fixed, general, grouped
+from app.features.roofline.bars import floor_words
+from app.numbers import general, grouped
 from app.shell.metrics import text_font
 from engine.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport
 
@@ -20,8 +21,8 @@ COLUMNS = (
     ("Measured, ms", "Measured time of all calls"),
     (
         "× floor",
-        "Measured time over floor. What is faster than that is at its floor: its data stay in the CPU's caches, which "
-        "are faster than memory, or the arithmetic ran a little faster than when its ceiling was measured",
+        "Measured time over floor; at the floor within 5 % of 1. Below the floor: that is of copies in main memory, "
+        "and caches are faster, or of the matrix product that the ceiling was measured with",
     ),
     ("Bound by", "What takes longest: arithmetic, memory traffic, or kernel launches (operator calls)"),
 )
@@ -33,7 +34,7 @@ def head_of(phase: Phase) -> str:
     parts = [phase.shape]
     if phase.whole_seconds is not None:
         parts.append(f"{general(phase.whole_seconds * 1e3, 3)} ms each")
-    launches = f"{phase.launches:.0f} launches each"
+    launches = f"{grouped(phase.launches)} launches each"
     if phase.launches_by_layer:
         launches += f" ({phase.launches_by_layer})"
     parts.append(launches)
@@ -45,19 +46,26 @@ def head_of(phase: Phase) -> str:
 def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ...]:
     """A row's texts, as :data:`COLUMNS`."""
     known = report.ceilings
-    ratio, counted = one.ratio(known), bool(one.work.operations or one.work.bytes)
+    counted = bool(one.work.operations or one.work.bytes)
     precision = f" ({one.precision})" if one.precision not in ("", "float32") else ""
     return (
         f"{one.title}{precision}",
         general(one.calls, 4),
-        grouped(one.work.operations / 1e6, 3) if counted else "–",
-        grouped(one.work.bytes / 1e6, 3) if counted else "–",
+        general(one.work.operations / 1e6, 3) if counted else "–",
+        general(one.work.bytes / 1e6, 3) if counted else "–",
         general(one.launches, 3),
         general(one.floor(known) * 1e3, 3) if counted else "–",
         "–" if one.total_seconds is None else general(one.total_seconds * 1e3, 4),
-        "–" if ratio is None else fixed(ratio, 2) if ratio >= 1 else f"at the floor ({fixed(ratio, 2)})",
+        floor_words(one, known),
         phase.bound(one, known) or "–",
     )
+
+
+def _tip(report: RooflineReport, one: Component) -> str:
+    """What a component is, and what is to be known about its figures, in sentences."""
+    below = one.why_below_floor(report.ceilings)
+    parts = MEANINGS[one.name], one.note.capitalize(), f"Below its floor: {below}" if below else ""
+    return " ".join(f"{part}." for part in parts if part)
 
 
 class RooflineTable(QTableWidget):
@@ -120,7 +128,7 @@ class RooflineTable(QTableWidget):
                     item = QTableWidgetItem(text if column else f"    {text}")
                     item.setTextAlignment(_aligned(column))
                     item.setData(_ROW, number)
-                    item.setToolTip(f"{MEANINGS[one.name]}." + (f" {one.note.capitalize()}." if one.note else ""))
+                    item.setToolTip(_tip(report, one))
                     self.setItem(line, column, item)
                 self._lines[number] = line
                 number += 1

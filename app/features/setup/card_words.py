@@ -29,7 +29,7 @@ def fit_words(technique: Technique, found: Applicability, little: str) -> str:
 
 
 def gain_words(gain: Gain | None) -> str:
-    """The last measured gain, such as ``1.85× as fast (δ 0.1)``."""
+    """The last measured gain, such as ``1.85× as fast (δ = 0.1)``."""
     if gain is None:
         return NOT_MEASURED
     value = first_value(gain.entry)

@@ -171,9 +171,9 @@ class StrategyPanel(QWidget):
         self._reference, self._reference_name = table, name
         self._show()
 
-    def set_reason(self, reason: str) -> None:
+    def set_reason(self, reason: str, yet: str = "") -> None:
         """Why the model has no strategy tables, as a sentence, or ``""``."""
-        self.grid.set_reason(reason)
+        self.grid.set_reason(reason or (f"No strategy table yet: {yet}, or import a table." if yet else ""))
         self.pages.invite(self.grid.empty_text())
 
     def set_operations(self, operations: OperationCounts | None) -> None:
@@ -243,7 +243,7 @@ class StrategyPanel(QWidget):
         layers = len(self._live)
         limit = (trial.layer + 1) / layers * self._threshold
         side = "below" if trial.accepted else "not below"
-        part = f"{trial.layer + 1}/{layers} of δ {general(self._threshold)}"
+        part = f"{trial.layer + 1}/{layers} of δ = {general(self._threshold)}"
         return f", {side} the layer's limit {general(limit, 3)} ({part})"
 
     def end_calibration(self) -> None:

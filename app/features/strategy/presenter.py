@@ -60,6 +60,9 @@ class StrategyPresenter(Presenter):
         """There is a table that serves what is selected."""
         if self.state.why_no_table():
             return None
+        selection = self._state.selection
+        if selection.setting.techniques and not selection.is_used(NAME):
+            return None  # The techniques in use need no table.
         return self.state.artefact is not None and not self.state.problem()
 
     def step_changed(self, action: str) -> bool:
@@ -86,7 +89,9 @@ class StrategyPresenter(Presenter):
                 lambda: grid,
                 lambda: grid.cursor_cell != before,
                 go_to_a_skip,
-                lambda: "" if self.state.table is not None else "There is no table yet: calibrate first (Ctrl+K).",
+                lambda: (
+                    "" if self.state.table is not None else f"There is no table yet: {self.state.how_to_calibrate()}."
+                ),
                 "Show me one",
             ),
         )
@@ -123,7 +128,7 @@ class StrategyPresenter(Presenter):
         # The table of another model is kept, but it says nothing about one that has none.
         reason = strategy.why_no_table()
         has_one = not reason
-        self.strategy.set_reason(reason)
+        self.strategy.set_reason(reason, strategy.how_to_calibrate())
         self.strategy.set_operations(state.cost.operations)
         self.strategy.set_times(state.selection.step_times)
         self.strategy.set_table(strategy.table if has_one else None)
@@ -142,7 +147,7 @@ class StrategyPresenter(Presenter):
             budget = f"for {general(record.knobs['operations'])} % of the operations" if record.is_for_end else ""
             self._notices.note(
                 f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials in "
-                f"{fixed(event.result.seconds, 1)} s; {percent(record.table.skipped_share, 0)} skip "
+                f"{fixed(event.result.seconds, 1)} s; {percent(record.table.skipped_share)} skip "
                 f"{budget or f'at threshold {general(record.threshold)}'}"
             )
 
@@ -197,7 +202,7 @@ class StrategyPresenter(Presenter):
     def _table(self) -> StrategyTable:
         """The table to export. Raises :class:`PlainError` if there is none."""
         if self.state.table is None:
-            raise PlainError("No strategy table to export yet: calibrate first.")
+            raise PlainError(f"No strategy table to export yet: {self.state.how_to_calibrate()}.")
         return self.state.table
 
     def _ask_where_to_put_table(self) -> None:

@@ -30,6 +30,7 @@ from engine.techniques.ditreducio.requests import Calibrated, CalibrationRequest
 from engine.techniques.ditreducio.table import StrategyTable
 
 NAME = TECHNIQUE.name
+_SWITCH_ON = f"switch {TECHNIQUE.title} on in Setup"
 _THRESHOLD_EDIT = 1
 
 
@@ -65,7 +66,7 @@ class StrategyState(QObject):
         if table is None:
             return None
         origin = localised(table.origin)
-        return "Strategy table", f"{table.layers} × {table.steps}, {percent(table.skipped_share, 0)} skip; {origin}"
+        return "Strategy table", f"{table.layers} × {table.steps}, {percent(table.skipped_share)} skip; {origin}"
 
     @property
     def records(self) -> tuple[CalibrationRecord, ...]:
@@ -123,12 +124,16 @@ class StrategyState(QObject):
         title = self._selection.entry.title
         return f"{title} has no strategy table: {TECHNIQUE.title} is for flow models, such as F5 mini."
 
+    def how_to_calibrate(self) -> str:
+        """What to do for a strategy table, as the end of a sentence."""
+        return "calibrate first (Ctrl+K)" if self._selection.is_used(NAME) else f"{_SWITCH_ON}, then calibrate (Ctrl+K)"
+
     def why_not_prepare(self) -> str:
         """Why nothing can be calibrated now, as a sentence, or ``""``."""
         if self.why_no_table():
             return self.why_no_table()
         if not self._selection.is_used(NAME):
-            return f"Switch {TECHNIQUE.title} on first: only it needs a calibration."
+            return f"{_SWITCH_ON[0].upper()}{_SWITCH_ON[1:]} first: only it needs a calibration."
         return self._state.availability.why_not_synthesise() or conflict(self._selection.setting) or ""
 
     def why_not_transfer(self) -> str:
@@ -136,7 +141,7 @@ class StrategyState(QObject):
         if self.why_no_table():
             return self.why_no_table()
         if not self._selection.is_used(NAME):
-            return f"Switch {TECHNIQUE.title} on first: its strategy table is measured."
+            return f"{_SWITCH_ON[0].upper()}{_SWITCH_ON[1:]} first: its strategy table is measured."
         return self._state.availability.why_not_accelerate()
 
     def compatibility(self) -> Compatibility | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from app.features.studies.kinds import OfferedKind
+from app.numbers import grouped
 from engine.errors import SettingError, StudyError
 from engine.measure.metrics import METRICS, NEITHER, Metric, metric
 from engine.models import catalogue
@@ -321,7 +322,7 @@ def _expanded(knob: Number, match: re.Match) -> list[object]:
         raise StudyError(f"{knob.title}: a range must increase, with a step above 0; “{match[0]}” does not.")
     count = int((high - low) / step) + 1
     if count > MOST_VALUES:
-        raise StudyError(f"{knob.title}: {count:,} values are too many; choose a larger step.")
+        raise StudyError(f"{knob.title}: {grouped(count)} values are too many; choose a larger step.")
     return [_checked(knob, float(low + number * step)) for number in range(count)]
 
 

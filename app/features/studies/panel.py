@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from app.features.studies.failures import FailuresTable
 from app.features.studies.study_summary import StudySummary, lost_words, progress_words
 from app.features.studies.table import StudyTable
+from app.numbers import grouped
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR
 from app.shell.theme import set_look
@@ -261,7 +262,7 @@ class StudiesPanel(QWidget):
         self.progress.setRange(0, max(1, total))
         self.progress.setValue(done)
         left = "" if seconds_left is None or done >= total else f", about {duration(seconds_left)} left"
-        self.progress.setFormat(f"{done:,} of {total:,} steps{left}")
+        self.progress.setFormat(f"{grouped(done)} of {grouped(total)} steps{left}")
         _, _, now = text.partition(", now ")
         self._now = f"Now: {now}" if now else self._now
         self._show_state()

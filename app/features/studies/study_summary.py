@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.numbers import counted, localised
+from app.numbers import counted, grouped, localised
 from engine.errors import PlainError, StudyError
 from engine.measure.estimates import Estimate
 from engine.setting.setting import Setting
@@ -194,17 +194,20 @@ def progress_words(summary: StudySummary) -> str:
         return f"{_takes(summary.made)}. It cannot be run: {summary.file_problem}"
     unknown = "" if summary.seconds is not None else "; the time is known after the first takes"
     if not summary.made:
-        plan = f"{len(summary.rows):,} settings, {_takes(summary.left)}{about}{unknown}."
+        plan = f"{counted(len(summary.rows), 'setting', 'settings')}, {_takes(summary.left)}{about}{unknown}."
         return f"{plan} {_omitted(summary.study)}".strip()
     if summary.left:
         failed = f" {len(summary.failures)} failed and will be tried again." if summary.failures else ""
-        return f"{_takes(summary.made)} finished, {summary.left:,} left{about}.{failed}"
+        return f"{_takes(summary.made)} finished, {grouped(summary.left)} left{about}.{failed}"
     return f"Finished: {_takes(summary.made)}. {_omitted(summary.study)}".strip()
 
 
 def _omitted(study: Study) -> str:
     count = len(study.ruled_out)
-    return f"{count:,} combinations are omitted, the first because: {study.ruled_out[0][1]}" if count else ""
+    if not count:
+        return ""
+    omitted = counted(count, "combination is omitted", "combinations are omitted, the first")
+    return f"{omitted} because: {study.ruled_out[0][1]}"
 
 
 def _further(study: Study) -> str:

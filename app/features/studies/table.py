@@ -7,13 +7,14 @@ from PySide6.QtGui import QBrush, QColor, QFont
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app.features.studies.study_summary import Row, StudySummary
-from app.numbers import counted, general, localised
+from app.numbers import counted, general, grouped, localised
 from app.shell.colours import Colours
 from app.shell.icons import icon
 from app.shell.metrics import text_font
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import LOWER, Metric
-from engine.studies.wording import busy_text, figure_text, shown
+from engine.measure.processor_time import BUSY, busy_line
+from engine.studies.wording import figure_text, shown
 
 Index = QModelIndex | QPersistentModelIndex
 SORT_ROLE = Qt.ItemDataRole.UserRole
@@ -90,7 +91,7 @@ class StudyModel(QAbstractTableModel):
             case Qt.ItemDataRole.DecorationRole if self._doubtful(row, column):
                 return icon("warning")
             case Qt.ItemDataRole.AccessibleTextRole if self._doubtful(row, column):
-                return f"{self._text(row, column)}, doubtful: the machine was busy"
+                return f"{self._text(row, column)}, doubtful: {BUSY}"
             case Qt.ItemDataRole.TextAlignmentRole:
                 return _alignment(column)
             case Qt.ItemDataRole.FontRole if row.answer:
@@ -129,6 +130,11 @@ class StudyModel(QAbstractTableModel):
             return False
         return self._metrics[column - len(_FIXED)].wall_time
 
+    @staticmethod
+    def _doubt(row: Row) -> str:
+        several = f"{grouped(row.busy)} of {counted(row.finished, 'take', 'takes')}"
+        return localised(busy_line(during=several))
+
     def _text(self, row: Row, column: int) -> str:
         if column == _MARK:
             return "★" if row.answer else "!" if row.problem else ""
@@ -151,7 +157,7 @@ class StudyModel(QAbstractTableModel):
             one_of, many_of = ("take", "takes") if row.setting is not None else ("recording", "recordings")
             from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
             from_what += f", {figure.over}" if figure.over else ""
-            doubt = f"{busy_text(row.busy, row.finished)}.\n" if self._doubtful(row, column) else ""
+            doubt = f"{self._doubt(row)}\n" if self._doubtful(row, column) else ""
             return f"{one.title} {value}, {interval}{from_what}.\n{doubt}{one.definition}"
         if row.setting is None:
             return _REFERENCE

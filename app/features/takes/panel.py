@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 
 from app.features.takes.edits import TakeEdits
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
+from app.numbers import counted
 from app.shell import file_dialogs
 from app.shell.colours import Colours
 from app.shell.entries import SEARCH
@@ -362,7 +363,7 @@ class TakesPanel(QWidget):
         box = QMessageBox(self)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle("Delete takes")
-        box.setText("Delete this take?" if len(selected) == 1 else f"Delete {len(selected)} takes?")
+        box.setText("Delete this take?" if len(selected) == 1 else f"Delete {counted(len(selected), 'take', 'takes')}?")
         box.setInformativeText(_DELETED_ONE if len(selected) == 1 else _DELETED_MANY)
         box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.Cancel)
         box.button(QMessageBox.StandardButton.Yes).setText("Delete")

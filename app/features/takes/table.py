@@ -16,11 +16,11 @@ from app.numbers import localised, percent
 from app.shell.entries import Term
 from app.shell.icons import icon
 from app.shell.metrics import text_font
-from app.state.differences import STREAMING_MEANING, setting_text, streaming_text
+from app.state.differences import STREAMING_MEANING, label_of, setting_text, streaming_text
 from engine.errors import SettingError
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import figure_of, metric
-from engine.measure.processor_time import load_line
+from engine.measure.processor_time import BUSY, load_line
 from engine.models import catalogue
 from engine.models.own_voices import shown_name
 from engine.session.commands import Synthesise
@@ -312,7 +312,7 @@ class TakesModel(QAbstractTableModel):
             return True
         described = self._described.get(take.id)
         if described is None:
-            parts = take.label, _model(take), take.text, _setting(take), shown_name(take.voice)
+            parts = label_of(take), _model(take), take.text, _setting(take), shown_name(take.voice)
             described = self._described[take.id] = " ".join(parts).casefold()
         return all(word in described for word in self._words)
 
@@ -354,7 +354,7 @@ class TakesModel(QAbstractTableModel):
             side, playing = self._sides.get(take.id, ""), take.id == self._playing
             return f"{side} playing".strip() if playing else side or "Neither A nor B"
         text = COLUMNS[column].text(take) or "Nothing"
-        return f"{text}, doubtful: the machine was busy" if COLUMNS[column].doubtful(take) else text
+        return f"{text}, doubtful: {BUSY}" if COLUMNS[column].doubtful(take) else text
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if orientation is not Qt.Orientation.Horizontal:

@@ -70,7 +70,7 @@ class ThresholdPanel(QWidget):
         self._metric = "mae"
         self._errors = {SkipAction.TS: np.empty(0), SkipAction.BS: np.empty(0)}
         self._busy = False
-        self._reason = ""
+        self._reason, self._yet = "", "calibrate once"
         self._pending: float | None = None
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -186,9 +186,10 @@ class ThresholdPanel(QWidget):
             self._metric = metric
             self._label()
 
-    def set_reason(self, reason: str) -> None:
-        """Why nothing can be measured of the model, as a sentence, or ``""``."""
-        self._reason = reason
+    def set_reason(self, reason: str, yet: str = "calibrate once") -> None:
+        """Why nothing can be measured of the model, as a sentence, or ``""``; ``yet``: what to do to measure, as the
+        end of one."""
+        self._reason, self._yet = reason, yet
         self._show()
 
     def set_operations(self, operations: OperationCounts | None) -> None:
@@ -332,7 +333,7 @@ class ThresholdPanel(QWidget):
         self.pages.show_content(record is not None)
         self._top.setVisible(record is not None)
         if derivation is None or record is None:
-            yet = "No measurements yet: calibrate once, then drag δ to see what would be skipped."
+            yet = f"No measurements yet: {self._yet}, then drag δ to see what would be skipped."
             self.verdict.setText(self._reason or yet)
             self.pages.invite(self.verdict.text())
             set_look(self.verdict, "muted")

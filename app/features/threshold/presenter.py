@@ -87,7 +87,7 @@ class ThresholdPresenter(Presenter):
         state = self._state
         # The record of another model is kept, but it says nothing about one that has none.
         reason = self._strategy.why_no_table()
-        self.threshold.set_reason(reason)
+        self.threshold.set_reason(reason, self._strategy.how_to_calibrate())
         self.threshold.set_operations(state.cost.operations)
         self.threshold.set_record(None if reason else self._strategy.record)
 

@@ -23,6 +23,7 @@ from app.features.tradeoff.model.words import plain, tip
 from app.features.tradeoff.point_marks import PointMarks
 from app.features.tradeoff.styles import PointStyles, described
 from app.features.tradeoff.table import table
+from app.numbers import counted, grouped
 from app.plotting.frame import pen
 from app.plotting.scatter import ScatterLayers
 from app.plotting.sections import Wholes
@@ -197,8 +198,9 @@ class TradeoffPlot(ZoomChart):
     # --- Choosing ----------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
         point = self.current
-        several = f" {len(self._selected)} points are selected." if len(self._selected) > 1 else ""
-        words = plain(point, self._scene) if point is not None else f"{len(self._scene.points)} points."
+        several = f" {grouped(len(self._selected))} points are selected." if len(self._selected) > 1 else ""
+        there = counted(len(self._scene.points), "point", "points")
+        words = plain(point, self._scene) if point is not None else f"{there}."
         section = "" if not self.zoomed else f" {self.in_view} of {self._scene.own} points are in view."
         return words + several + section
 

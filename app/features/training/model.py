@@ -66,7 +66,7 @@ class Found:
 
     def wording(self, value: float) -> str:
         """The value as people read it."""
-        return f"{percent(value, 0)}" if self.share else general(value, 3)
+        return f"{percent(value)}" if self.share else general(value, 3)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from app.features.training.curves import TrainingCurves
 from app.features.training.model import Training, TrainingPlan, offered, training, trainings
-from app.numbers import percent, rough_duration
+from app.numbers import counted, grouped, percent, rough_duration
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, TIGHT
 from app.shell.tab_order import insert_after
@@ -270,7 +270,7 @@ class TrainingPanel(QWidget):
         self.progress.setRange(0, 1000)
         self.progress.setValue(round(1000 * progress.share))
         left = "" if progress.seconds_left is None else f", {rough_duration(progress.seconds_left, tenths=False)} left"
-        self.progress.setFormat(f"Step {progress.step}: {percent(progress.share, 0)}{left}")
+        self.progress.setFormat(f"Step {grouped(progress.step)}: {percent(progress.share)}{left}")
         ran = training(self._running)
         first = ran.found[0]
         if first.name in progress.validation:
@@ -279,7 +279,8 @@ class TrainingPanel(QWidget):
 
     def show_result(self, made: Trained) -> None:
         """The weights are there."""
-        self._say(f"Done in {made.steps} steps: {made.summary} The weights are in {made.checkpoint}.", "good")
+        steps = counted(made.steps, "step", "steps")
+        self._say(f"Done in {steps}: {made.summary} The weights are in {made.checkpoint}.", "good")
 
     def end(self, sentence: str = "", failed: bool = False) -> None:
         """The training ended; ``sentence`` says why early."""

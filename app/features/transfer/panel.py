@@ -226,6 +226,6 @@ def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
         str(one.sentence.frames),
         fixed(one.velocity_error, 4),
         fixed(one.distance, 3),
-        f"{percent(one.exceeding, 0)}",
+        f"{percent(one.exceeding)}",
         one.sentence.text,
     )

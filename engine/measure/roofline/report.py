@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from engine.measure.roofline.ceilings import BOUNDS, Ceilings
+from engine.measure.roofline.ceilings import BOUNDS, COMPUTE, MEMORY, Ceilings
 from engine.measure.roofline.counts import Work
 from engine.setting.setting import Setting
 from engine.tables import comma_separated, comments
@@ -47,6 +47,14 @@ WITHIN_NOISE = "within noise"
 SAVED_TOGETHER = "saved together"
 """Label of a negative rest: the whole works in place, on rows that stay in the caches from one component to the
 next, or compiled; components one by one do not."""
+_UNCERTAIN = 0.05
+"""Share by which a measured time and a measured ceiling may be off, each being a median on a machine that does other
+things too: what is nearer to its floor is at it."""
+_FASTER = {
+    MEMORY: "the floor is of copies in main memory, and data in the caches, or that are only read, are faster",
+    COMPUTE: "the arithmetic ran faster than the matrix product that its ceiling was measured with",
+}
+"""Why a component may take less than its floor, by what the floor is of."""
 COLUMNS = (
     "phase",
     "component",
@@ -98,6 +106,18 @@ class Component:
         """Measured over least seconds; ``None`` if one of them is missing."""
         floor = ceilings.floor(self.work, self.precision)
         return None if self.seconds is None or floor <= 0 else self.seconds / floor
+
+    def at_floor(self, ceilings: Ceilings) -> bool:
+        """Whether it took what its floor is, as far as both are certain."""
+        return abs((self.ratio(ceilings) or 0.0) - 1.0) <= _UNCERTAIN
+
+    def why_below_floor(self, ceilings: Ceilings) -> str:
+        """Why it took less than its floor, by more than both are uncertain, in words; ``""`` if it did not."""
+        ratio = self.ratio(ceilings)
+        if ratio is None or ratio >= 1.0 - _UNCERTAIN:
+            return ""
+        arithmetic, traffic = ceilings.seconds(self.work, self.precision)
+        return _FASTER[COMPUTE if arithmetic >= traffic else MEMORY]
 
     def bound(self, ceilings: Ceilings, graphed: bool = False) -> str:
         """One of :data:`engine.measure.roofline.ceilings.BOUNDS`; ``""`` if nothing was counted."""

@@ -26,6 +26,7 @@ from engine.setting.plan import Plan
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
 from engine.techniques import resolve
+from engine.wording import grouped
 
 LONG_TEXT = 2000
 """Characters of a text that takes a while to read."""
@@ -209,7 +210,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         network = self._network(plan, voice, setting, check, status)
         self._graphs.status = status
         if len(text) >= LONG_TEXT:
-            status(f"Reading {len(text):,} characters …")
+            status(f"Reading {grouped(len(text))} characters …")
         with stoppable(check):
             prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
         if len(text) >= LONG_TEXT:

@@ -30,6 +30,7 @@ from engine.models.files.packed_weights import PackedFile, unpacking
 from engine.models.files.sorted_metadata import with_sorted_metadata
 from engine.models.networks.shapes import uninitialised
 from engine.reading import first_line, named_first, require_regular, shortened, shown
+from engine.wording import grouped
 
 SUFFIXES = (".safetensors", ".pt", ".bin", ".pth", ".ckpt")
 DAMAGED = "is damaged or not complete; download it again"
@@ -205,8 +206,8 @@ def _require_packed(path: Path) -> None:
     size = path.stat().st_size
     if unpacked > size:
         raise CheckpointError(
-            f"The checkpoint {path} was refused: its {size:,} bytes would unpack to {unpacked:,}, which no checkpoint "
-            "does. Use the .safetensors file of this model."
+            f"The checkpoint {path} was refused: its {grouped(size)} bytes would unpack to {grouped(unpacked)}, which "
+            "no checkpoint does. Use the .safetensors file of this model."
         )
 
 

@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from engine.errors import CheckpointError
 from engine.failures import is_out_of_memory
 from engine.reading import first_line
+from engine.wording import grouped
 
 Held = Mapping[str, Tensor] | Mapping[str, tuple[int, ...]]
 """Weights, or their shapes, by name."""
@@ -103,6 +104,6 @@ class _Bounded(_Uninitialised):
         self._numbers -= math.prod(axis for axis in flat if isinstance(axis, int) and axis > 0)
         if self._tensors < 0 or self._numbers < 0:
             raise CheckpointError(
-                f"{self._where} does not fit its description, which asks for more than its {self._count:,} weights of "
-                f"{self._held:,} numbers; download both again."
+                f"{self._where} does not fit its description, which asks for more than its {grouped(self._count)} "
+                f"weights of {grouped(self._held)} numbers; download both again."
             )

@@ -172,9 +172,9 @@ def test_a_preference_is_worded_with_ties_order_and_repeats() -> None:
     ]
     answers.append(preference_trial("s", 8, -1, (1, 0), planned=8, text="3", repeat=True))
     found = results.result(answers)
-    assert headline(found) == "DiTReducio δ 0.2 was preferred, p = 0.031."
+    assert headline(found) == "DiTReducio δ = 0.2 was preferred, p = 0.031."
     said = " ".join(details(found))
-    assert "CMOS of DiTReducio δ 0.2 against baseline: +0.86 (95 % interval" in said
+    assert "CMOS of DiTReducio δ = 0.2 against baseline: +0.86 (95 % interval" in said
     assert "1 tie excluded from the sign test" in said
     assert "the order mattered" in said
     assert "1 swapped repeat: 1 did not contradict" in said
@@ -187,7 +187,7 @@ def test_mushra_is_worded_with_its_reference_and_its_screening() -> None:
     ]
     deaf = [replace(one, session="t", listener="deaf", answer={"ratings": [20, 60, 10, 40]}) for one in answers]
     found = results.result([*answers, *deaf])
-    assert headline(found) == "Rated below the hidden reference: DiTReducio δ 0.2."
+    assert headline(found) == "Rated below the hidden reference: DiTReducio δ = 0.2."
     said = " ".join(details(found))
     assert "unaccelerated output (baseline), not human speech" in said
     assert "−40.0 (95 % interval" in said

@@ -17,9 +17,10 @@ from engine.errors import SettingError
 from engine.models.own_voices import own_voice
 from engine.sampling.actions import SkipAction
 from engine.session.commands import LoadModel, Synthesise, TimeAgain
-from engine.session.events import TakeReady, TimedAgain
+from engine.session.events import JobCancelled, JobFinished, ModelLoaded, TakeReady, TimedAgain
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
+from engine.techniques import resolving
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
@@ -313,6 +314,73 @@ def test_a_and_b_are_timed_again_and_have_medians_from_then_on(presenter: Presen
     assert told == [("one", runs)]
     assert state.comparison.take_a.measurements.real_time_factor == 1.5
     assert state.comparison.take_b.repeats == runs
+
+
+def _sides(presenter: Presenter, **of_b: object) -> AppState:
+    """A, which the loaded model made, and B, which differs."""
+    state = presenter.state
+    one = replace(presenter.take(state.selection.baseline_setting, "one"), checkpoint=state.selection.info.fingerprint)
+    state.comparison.set_a(one)
+    state.comparison.set_b(replace(one, id="two", **of_b))
+    return state
+
+
+def test_a_side_of_another_model_is_said_to_be_left_out(presenter: Presenter) -> None:
+    state, ended = _sides(presenter, setting=Setting("lm-mini")), []
+    state.synthesis.timing_ended.connect(ended.append)
+    assert state.synthesis.why_not_time_again() == ""
+    said = "B cannot be timed again. It is of LM mini. Load that model first (menu Model)."
+    assert state.synthesis.left_out() == said
+    state.synthesis.time_again()
+    (command,) = (one for one in presenter.sent if isinstance(one, TimeAgain))
+    assert command.take == "one"
+    state.comparison.set_a(None)
+    assert state.synthesis.left_out() == ""
+    assert state.synthesis.why_not_time_again() == said
+    state.jobs.handle(JobFinished(command.job))
+    assert ended == [said], "of the sides that there were"
+
+
+def test_what_was_timed_before_a_cancel_is_kept_and_said(presenter: Presenter) -> None:
+    state, ended = _sides(presenter), []
+    state.synthesis.timing_ended.connect(ended.append)
+    state.synthesis.time_again()
+    first, second = (one for one in presenter.sent if isinstance(one, TimeAgain))
+    run = state.comparison.take_a.measurements
+    state.follow(TimedAgain(first.job, "one", (run, run)))
+    state.jobs.handle(JobCancelled(second.job))
+    assert ended == []
+    state.jobs.handle(JobCancelled(first.job))
+    said = "Timing A cancelled after 2 of 5 repeats, which are kept: its times are now those of 2 repeats, as medians."
+    assert ended == [said]
+    assert len(state.comparison.take_a.repeats) == 2
+    state.synthesis.time_again()
+    for command in presenter.sent[-2:]:
+        state.jobs.handle(JobFinished(command.job))
+    assert ended == [said, ""]
+
+
+def test_the_plan_of_a_take_is_resolved_once_however_often_it_is_asked_for(
+    presenter: Presenter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from app.state import synthesis
+
+    asked, derived = [], []
+    monkeypatch.setattr(synthesis, "problem", lambda *of: (asked.append(of), resolving.problem(*of))[1])
+    state = calibrated(presenter)
+    find = presenter.strategy.find
+    monkeypatch.setattr(presenter.strategy, "find", lambda entry: (derived.append(entry), find(entry))[1])
+    _sides(presenter, setting=state.selection.setting)
+    for _ in range(10):
+        assert state.synthesis.why_not_time_again() == state.synthesis.left_out() == ""
+    assert (len(asked), len(derived)) == (2, 1)
+    state.selection.set_text("Another text changes nothing.")
+    state.comparison.set_a(replace(state.comparison.take_a, label="other figures"))
+    assert state.synthesis.why_not_time_again() == ""
+    assert len(asked) == 2
+    state.follow(ModelLoaded(1, replace(state.selection.info), 0.1))
+    assert state.synthesis.why_not_time_again() == ""
+    assert len(asked) == 4, "of another load"
 
 
 @pytest.mark.parametrize(

@@ -76,3 +76,35 @@ def test_the_headline_says_from_how_many_runs_it_is_and_that_the_machine_was_bus
     busy = repeated(take(9.0), [replace(run, other_seconds=2.0)] * 5)
     said = "B is 2.00× as fast as A (medians of 5 runs; the machine was busy during A: 1.25× in CPU time)"
     assert headline(busy, two) == said
+
+
+def test_the_tool_tip_says_how_many_runs_are_compared() -> None:
+    compared, run = Comparison(), Measurements(2.0, 2.0, device="cpu")
+    compared.set_a(take(2.0))
+    assert compared.basis() == ""
+    compared.set_b(take(1.0))
+    assert compared.basis().startswith("Compares real-time factors of one run of each take.")
+    compared.set_b(repeated(take(1.0), [run] * 5))
+    assert compared.headline().endswith("(A: one run, B: median of 5 runs)")
+    assert compared.basis().startswith("Compares real-time factors. A: one run, B: median of 5 runs.")
+    compared.set_b(take(1.0, text="Another."))
+    assert compared.basis() == "", "no speed-up is given"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "A and B are the same take."),
+        ({"id": "two"}, "A and B have the same setting, seed, text and voice: there is no difference to hear."),
+        (
+            {"setting": Setting("f5-mini", Values(steps=8), seed=3)},
+            "A and B have the same setting with different seeds: only their noise differs.",
+        ),
+        ({"setting": Setting("f5-mini", Values(steps=4))}, "A and B differ in steps, and not in a technique."),
+    ],
+)
+def test_sides_that_differ_in_no_technique_say_so(changes: dict, said: str) -> None:
+    compared = Comparison()
+    compared.set_a(take(2.0))
+    compared.set_b(take(2.0, **changes))
+    assert compared.warning() == said

@@ -94,7 +94,7 @@ def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> N
     kept = "SPADE (fewer layers): 6 layers kept"
     assert heard == [f"{kept}, pruned", f"{kept}, briefly retrained", kept]
     assert technique_text(plain.with_technique(UsedTechnique("speculative", ssd.replace(draft="student")))).endswith(
-        "β 0, shallower student"
+        "β = 0, shallower student"
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine import cli
+from engine.commands.terminal import Terminal
 from engine.training.natural_teacher import NaturalTeacher
 from tests.engine.studies import small
 
@@ -69,6 +72,43 @@ def test_a_single_run_has_no_interval(monkeypatch: pytest.MonkeyPatch, capsys: p
     data = json.loads(capsys.readouterr().out)
     assert data["intervals"]["a"]["real_time_factor"]["low"] <= data["a"]["real_time_factor"], "over the repeats"
     assert data["intervals"]["beside"]["log_mel_distance"] is None, "every repeat sounds alike"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+def test_texts_that_were_finished_before_ctrl_c_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    progress = Terminal.progress
+
+    def interrupted(terminal: Terminal, done: int, total: int, left: float | None = None) -> None:
+        if done == total - 1:  # Within the second text.
+            os.kill(os.getpid(), signal.SIGINT)
+        progress(terminal, done, total, left)
+
+    monkeypatch.setattr(Terminal, "progress", interrupted)
+    (tmp_path / "texts.txt").write_text(TEXTS, encoding="utf-8")
+    sides = ["compare", "baseline", "steps=4,cross_fade=0,technique=steps:steps=2"]
+    more = ["--text-file", str(tmp_path / "texts.txt"), "--repeats", "2", "--judge", "words", "--json"]
+    assert cli.main([*sides, *more]) == 130
+    written = capsys.readouterr()
+    data = json.loads(written.out)
+    said = "Cancelled after 1 of 2 texts: the figures are of it; nothing was judged."
+    assert (data["error"], data["exit_code"], data["judged"]) == (said, 130, {})
+    assert said in written.err.splitlines()
+    assert [one["text"] for one in data["texts"]] == TEXTS.splitlines()[:1]
+
+
+def test_sides_that_differ_in_their_seeds_only_say_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    arguments = ["compare", "steps=4,cross_fade=0", "steps=4,cross_fade=0,seed=3", "--text", "One word."]
+    assert cli.main([*arguments, "--repeats", "1"]) == 0
+    out = capsys.readouterr().out
+    said = "Both sides are the same setting with different seeds (0 and 3): only their noise differs."
+    assert said in out.splitlines()
+    assert "more than the technique" not in out
 
 
 def test_without_reference_speech_it_says_so(

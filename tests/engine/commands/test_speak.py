@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -25,7 +26,7 @@ from engine.commands.session import Session
 from engine.commands.terminal import Terminal
 from engine.errors import Cancelled, DeviceError, SettingError
 from engine.measure.loudness import true_peak
-from engine.session.events import AudioReady, Event
+from engine.session.events import AudioReady, Event, Progress
 from engine.setting.profile import Profile
 from tests.voices import FIRST
 
@@ -205,6 +206,44 @@ def test_a_setting_is_timed_again(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "--repeat" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize(
+    ("reached", "kept", "said"),
+    [
+        ("Repeat 3 of 5", 2, "Cancelled after 2 of 5 repeats: the times are of these repeats, as medians."),
+        ("Repeat 1 of 5", 0, "Cancelled after 0 of 5 repeats: the times are of the first run, without repeats."),
+    ],
+)
+def test_control_c_keeps_the_repeats_that_were_finished(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    reached: str,
+    kept: int,
+    said: str,
+) -> None:
+    hear = Terminal.hear
+
+    def hearing(terminal: Terminal, event: Event) -> None:
+        if isinstance(event, Progress) and event.text == reached and not terminal.cancelled.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+        hear(terminal, event)
+
+    monkeypatch.setattr(Terminal, "hear", hearing)
+    out, profile = tmp_path / "o.wav", tmp_path / "p.json"
+    more = ["--repeat", "5", "--out", str(out), "--keep-profile", str(profile)]
+    assert cli.main([*SPEAK, "--json", *more]) == 130
+    written = capsys.readouterr()
+    data = json.loads(written.out)
+    assert len(data["repeats"]) == kept
+    assert (data["error"], data["kind"], data["exit_code"]) == (said, "Cancelled", 130)
+    assert said in written.err.splitlines()
+    if kept:
+        assert data["real_time_factor"] == pytest.approx(median(one["real_time_factor"] for one in data["repeats"]))
+    assert soundfile.info(out).frames == data["samples"]
+    assert profile.exists(), "the take is whole"
+
+
 def test_the_load_of_other_processes_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([*SPEAK, "--json", "--out", str(tmp_path / "o.wav")]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -292,6 +331,46 @@ def test_a_long_text_is_cancelled_while_it_is_read(tmp_path: Path, number: signa
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    "imported", ["argparse", "engine.failures", "engine.commands.parsing", "engine.commands.session"]
+)
+def test_a_signal_while_the_command_line_is_imported_ends_as_later(
+    tmp_path: Path, imported: str, number: signal.Signals, code: int
+) -> None:
+    command = [sys.executable, "-v", "-m", "engine", *SPEAK, "--json", "--out", str(tmp_path / "o.wav")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None and process.stdout is not None
+        for line in process.stderr:
+            if line.startswith(f"import '{imported}'"):
+                process.send_signal(number)
+                break
+        rest = [line for line in process.stderr.readlines() if not line.startswith(("#", "import "))]
+        assert process.wait(60) == code
+        said = json.loads(process.stdout.read())
+    assert rest == ["Cancelled.\n"]
+    assert said == {"error": "Cancelled.", "kind": "Cancelled", "exit_code": code}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("seconds", [0.05, 0.1, 0.2, 0.4])
+def test_a_signal_in_the_first_moments_makes_no_traceback_of_ours(
+    tmp_path: Path, seconds: float, number: signal.Signals
+) -> None:
+    """Before :mod:`engine.start` the interpreter ends in its own way."""
+    command = [*PARETONE, "speak", "--model", "f5-mini", "--out", str(tmp_path / "o.wav"), "--text", "7" * 4_000]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(seconds)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=120)
+    if process.returncode == 128 + number:
+        assert said.endswith("Cancelled.\n") and "Traceback" not in said
+    else:
+        assert process.returncode in (-number, 1) and "cli.py" not in said
+
+
 # --- What is noted of takes -------------------------------------------------------------------------------------------
 IDLE = "technique=first_block:threshold=0"
 
@@ -313,7 +392,10 @@ def test_a_side_that_skipped_nothing_says_so_and_the_load_is_said(
     assert cli.main([*arguments, "--quiet"]) == 0
     said = capsys.readouterr().out
     assert "B: Nothing was skipped: First-block cache" in said
-    assert "Other processes took 100 % of the cores during A and 100 % during B (medians), and more than 10 %" in said
+    assert (
+        "busy during 3 of 3 runs: other processes took 100 % of the cores during A and 100 % during B (medians)."
+        in said
+    )
 
 
 def test_a_take_over_full_scale_keeps_its_samples_and_says_what_is_turned_down(

@@ -25,7 +25,7 @@ from engine.setting.setting import Setting, UsedTechnique
 PLAIN = Setting("f5-mini")
 REDUCED = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "a" * 16))
 BASELINE = ConditionRecord("b" * 16, "baseline", False, "1" * 32, PLAIN.to_json(), "c" * 16, -1.5, -21.5)
-FAST = ConditionRecord("f" * 16, "DiTReducio δ 0.2", True, "2" * 32, REDUCED.to_json(), "e" * 16, 0.0, -23.0)
+FAST = ConditionRecord("f" * 16, "DiTReducio δ = 0.2", True, "2" * 32, REDUCED.to_json(), "e" * 16, 0.0, -23.0)
 LOW = ConditionRecord("anchor35", "Anchor 3.5 kHz", False, "", {}, "", 0.4, -23.4)
 MID = ConditionRecord("anchor70", "Anchor 7 kHz", False, "", {}, "", 0.1, -23.1)
 AROUND = TrialConditions(4200, 0, "Speaker", 0.2, "sync")

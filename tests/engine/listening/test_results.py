@@ -138,7 +138,7 @@ def test_an_abx_session_is_judged_exactly() -> None:
     assert found.p == pytest.approx(0.0384, abs=1e-4)
     assert found.heard
     assert (found.rate.low, found.rate.high) == statistics.exact_interval(12, 16)
-    assert found.titles == ("baseline", "DiTReducio δ 0.2")
+    assert found.titles == ("baseline", "DiTReducio δ = 0.2")
     missed = results.result(abx_session("s", 11))
     assert not missed.heard
     assert missed.smallest_detectable == pytest.approx(0.81, abs=0.01)
@@ -201,7 +201,7 @@ def test_mushra_leaves_out_who_fails_the_screening_and_says_so() -> None:
     outcome = results.result(results.comparisons(found)[0])
     assert [one.condition for one in outcome.summaries] == [
         "Hidden reference",
-        "DiTReducio δ 0.2",
+        "DiTReducio δ = 0.2",
         "Anchor 3.5 kHz",
         "Anchor 7 kHz",
     ]

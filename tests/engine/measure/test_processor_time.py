@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.measure import processor_time as module
-from engine.measure.processor_time import ProcessorTime, load_line, processor_time
+from engine.measure.processor_time import ProcessorTime, busy_line, load_line, processor_time
 from engine.setting.take import BUSY_SHARE, Measurements
 
 BURN = "import time\nwhile time.process_time() < 0.4: pass"
@@ -73,10 +74,30 @@ def test_takes_are_marked_above_the_limit_only() -> None:
     assert not at_the_limit.busy
     loud = replace(quiet, other_seconds=1.0)
     assert loud.busy
-    assert load_line(loud).startswith("Other processes took 25 % of the cores meanwhile, more than 10 %: the times are")
+    doubtful = "RTF, TTFA and waits are doubtful; RTF in CPU time is less so."
+    assert load_line(loud) == f"The machine was busy: other processes took 25 % of the cores. {doubtful}"
+    said = "The machine was busy during 3 of 4 takes: other processes took more than 10 % of the cores."
+    assert busy_line(during="3 of 4 takes") == f"{said} {doubtful}"
     assert replace(quiet, other_seconds=9.0).other_share == 1.0
 
 
 def test_a_take_that_is_too_short_for_the_clock_is_not_marked() -> None:
     """Two ticks on each of two cores are all that was counted, which may be chance."""
     assert not Measurements(seconds=0.05, audio_seconds=1.0, other_seconds=0.04, cores=2).busy
+
+
+def test_one_place_says_that_the_machine_was_busy() -> None:
+    """Takes, plots, studies, reports and the command line say it alike."""
+    root = Path(module.__file__).parents[2]
+    other = re.compile(r"machine was busy|other processes (took|use)|BUSY_SHARE:", re.IGNORECASE)
+    found = [
+        f"{path.relative_to(root)}: {line.strip()}"
+        for package in ("app", "engine")
+        for path in (root / package).rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if other.search(line)
+        and '"' in line
+        and '"""' not in line
+        and path.name not in ("processor_time.py", "metrics.py")
+    ]
+    assert not found

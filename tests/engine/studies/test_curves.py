@@ -82,7 +82,7 @@ def test_two_techniques_make_a_curve_for_each_way_the_other_is_set() -> None:
     (found,) = curves(results(PLAIN, *grid))
     assert [(one.title, len(one.points)) for one in found.curves] == [
         ("no other technique", 3),
-        ("Guidance on the first k steps k 2", 3),
+        ("Guidance on the first k steps k = 2", 3),
     ]
 
 

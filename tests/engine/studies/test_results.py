@@ -108,7 +108,9 @@ def test_takes_of_a_busy_machine_are_counted_and_said(folder: Path) -> None:
     assert [one.busy for one in found.settings] == [0, 6, 0, 0]
     assert (found.settings[1].figures["other_share"].value, found.settings[1].figures["other_share"].n) == (0.0, 18)
     (line,) = busy_lines(found)
-    assert line.startswith("During 6 of 72 takes other processes took more than 10 % of the cores: their RTF")
+    assert line.startswith(
+        "The machine was busy during 6 of 72 takes: other processes took more than 10 % of the cores. RTF"
+    )
     page = to_html(found)
     assert line in html.unescape(page)
     assert "<td>18 (6 busy)</td>" in page

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from app.listening.stimuli import setting_key
-from app.state.differences import technique_text
+from app.state.differences import label_of, technique_text
 from engine.errors import SettingError
 from engine.listening.results import ListeningScore
 from engine.measure.estimates import Estimate
@@ -180,7 +180,7 @@ def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], baseline: Map
         machines=(one.machine,) if one.machine else (),
         finished=1,
         busy=int(one.measurements.busy),
-        remarks=(one.label,) if one.label else (),
+        remarks=(label_of(one),) if one.label else (),
     )
 
 

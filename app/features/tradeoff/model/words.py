@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from app.features.tradeoff.model.axes import AXES, TradeoffAxis, figure_text, said
 from app.features.tradeoff.model.points import STUDY, TAKE, Point
 from app.features.tradeoff.model.scene import PlotOptions, Scene
-from app.numbers import counted
+from app.numbers import counted, localised
 from app.state.differences import difference_words, setting_differences
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER
+from engine.measure.processor_time import busy_line
 from engine.models.own_voices import shown_name
 from engine.setting.setting import Setting
-from engine.setting.take import BUSY_SHARE
-from engine.studies.wording import busy_text
 
 if TYPE_CHECKING:
     from app.shell.colours import Colours
@@ -56,10 +55,8 @@ def doubt(point: Point) -> str:
     """Why its times are doubtful, as a sentence, or ``""``."""
     if not point.busy:
         return ""
-    during = busy_text(point.busy, point.finished)
-    if point.kind == TAKE:
-        during = f"During the take other processes took more than {100 * BUSY_SHARE:.0f} % of the cores"
-    return f"{during}: RTF, TTFA and waits are doubtful; RTF in CPU time is less so."
+    several = f"{point.busy} of {counted(point.finished, 'take', 'takes')}"
+    return localised(busy_line(during="" if point.kind == TAKE else several))
 
 
 def on_axes(point: Point, options: PlotOptions) -> list[str]:

@@ -45,3 +45,30 @@ def test_ticks_follow_the_selection(window: MainWindow, qtbot: QtBot) -> None:
     assert steps(window) == {**changed, "Calibrate": "changed"}
     chosen.set_option("steps", window.state.comparison.take_a.setting.options["steps"])
     assert steps(window) == done
+
+
+def test_calibrate_is_no_next_step_while_its_technique_is_off(window: MainWindow, qtbot: QtBot) -> None:
+    chosen, guide = window.state.selection, window.features["guide"].guide
+    run(window, window.action.baseline, qtbot)
+    assert "press <b>Calibrate</b>" in guide.hint
+    chosen.switch("ditreducio", False)
+    assert guide.hint == "<b>Next:</b> switch a technique on at the left, then speak the same sentence with it."
+    strategy, threshold = window.features["strategy"].strategy, window.features["threshold"].threshold
+    assert strategy.grid.empty_text() == (
+        "No strategy table yet: switch DiTReducio on in Setup, then calibrate (Ctrl+K), or import a table."
+    )
+    assert threshold.verdict.text().startswith("No measurements yet: switch DiTReducio on in Setup, then calibrate")
+    chosen.switch("steps", True)
+    assert "press <b>Accelerated</b>" in guide.hint, "step pruning needs no table"
+    assert not guide.button(1).isVisible()
+    chosen.switch("steps", False)
+    chosen.switch("ditreducio", True)
+    assert "press <b>Calibrate</b>" in guide.hint
+    assert strategy.grid.empty_text() == "No strategy table yet: calibrate first (Ctrl+K), or import a table."
+
+
+def test_what_stands_against_the_next_step_is_said_instead_of_it(window: MainWindow, qtbot: QtBot) -> None:
+    window.state.selection.set_text("")
+    said = window.action.baseline.toolTip()
+    assert not window.action.baseline.isEnabled() and said
+    assert window.features["guide"].guide.hint == f"<b>Next:</b> {said}"

@@ -47,7 +47,7 @@ def quiet(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
 def test_settings_and_sentences_come_from_the_library(quiet: MainWindow) -> None:
     setup = quiet.panels["lab"].setup
     tick_all(quiet)
-    assert [setup.ticks.item(row).text() for row in range(setup.ticks.count())] == ["baseline", "DiTReducio δ 0.2"]
+    assert [setup.ticks.item(row).text() for row in range(setup.ticks.count())] == ["baseline", "DiTReducio δ = 0.2"]
     assert "3 sentences in common" in setup.plan.text()
     quiet.features["takes"].library.add(take(50, PLAIN, "New."))
     quiet.features["takes"].takes.add(quiet.features["takes"].library.add(take(51, FAST, "New.")))

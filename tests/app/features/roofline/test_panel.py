@@ -190,14 +190,26 @@ def test_the_table_says_all(panel: RooflinePanel) -> None:
     assert panel.table.item(1, 0).text().strip() == "Attention (bfloat16)"
 
 
-def test_what_is_faster_than_its_floor_is_said_to_be_at_it() -> None:
-    """Data that stay in the processor's caches are faster than memory: nothing takes 0.96 times its floor."""
+def test_at_the_floor_is_only_what_took_as_long_and_what_took_less_says_why(panel: RooflinePanel) -> None:
+    """Data that stay in the processor's caches are faster than the main memory that the floor is of."""
     made = report()
-    phase = made.phases[0]
-    norms = replace(phase.components[2], seconds=0.00019)
-    assert norms.ratio(made.ceilings) < 1
-    assert cells(made, phase, norms)[-2] == f"at the floor ({norms.ratio(made.ceilings):.2f})"
-    assert cells(made, phase, phase.components[0])[-2] == f"{phase.components[0].ratio(made.ceilings):.2f}"
+    phase, ceilings = made.phases[0], made.ceilings
+    product, norms = phase.components[0], phase.components[2]
+
+    def taken(one: Component, ratio: float) -> Component:
+        return replace(one, seconds=ratio * one.floor(ceilings) / one.calls)
+
+    assert (product.bound(ceilings), norms.bound(ceilings)) == ("compute", "memory")
+    for ratio, said in ((0.83, "0.83, below the floor"), (0.97, "0.97, at the floor"), (1.03, "1.03, at the floor")):
+        assert cells(made, phase, taken(norms, ratio))[-2] == said
+    assert cells(made, phase, taken(norms, 1.5))[-2] == "1.50"
+    slow = taken(product, 0.83), phase.components[1], taken(norms, 0.83)
+    panel.show_report("A", replace(made, phases=(replace(phase, components=slow),)))
+    tips = [panel.table.item(1 + row, 0).toolTip() for row in range(3)]
+    assert "Below its floor: the arithmetic ran faster than the matrix product" in tips[0]
+    assert "Below" not in tips[1]
+    assert tips[2].endswith("data in the caches, or that are only read, are faster.")
+    assert "0.83× the floor, bound by memory. Below its floor: the floor is of copies" in panel.plot.describe(2)
 
 
 def test_the_table_is_copied_as_text(panel: RooflinePanel) -> None:

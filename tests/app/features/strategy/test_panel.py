@@ -328,11 +328,11 @@ def test_a_trial_is_told_with_the_limit_of_its_own_layer(panel: StrategyPanel) -
     panel.add_trials([Trial(CALIBRATION, 3, 1, SkipAction.TS, 0.073, False)])
     assert panel._cell.text() == (
         f"Layer 2, step 4: {NAMES[SkipAction.TS]} rejected, error 0.073, "
-        f"not below the layer's limit {limit:.3g} (2/{LAYERS} of δ 0.1)"
+        f"not below the layer's limit {limit:.3g} (2/{LAYERS} of δ = 0.1)"
     )
     panel.add_trials([Trial(CALIBRATION, 3, LAYERS - 1, SkipAction.TS, 0.073, True)])
     assert panel._cell.text().endswith(
-        f"accepted, error 0.073, below the layer's limit 0.1 ({LAYERS}/{LAYERS} of δ 0.1)"
+        f"accepted, error 0.073, below the layer's limit 0.1 ({LAYERS}/{LAYERS} of δ = 0.1)"
     )
 
 

@@ -44,7 +44,7 @@ def take(index: int, setting: Setting = BASELINE, **changes: object) -> Take:
         24000,
         np.linspace(-0.5, 0.5, 2400, dtype=np.float32),
         measurements,
-        label="Baseline" if setting == BASELINE else "DiTReducio δ 0.25",
+        label="Baseline" if setting == BASELINE else "DiTReducio δ = 0.25",
     )
     return replace(made, **changes)
 
@@ -135,7 +135,7 @@ def test_model_text_and_setting_come_first_and_tell_takes_apart(panel: TakesPane
     assert usual not in (5, 8)
     assert shown(panel, "Setting") == [
         "Baseline, Steps 5, seed 9",
-        "DiTReducio δ 0.25, Steps 8, seed 3",
+        "DiTReducio δ = 0.25, Steps 8, seed 3",
         *["Baseline, Steps 8, seed 3"] * 3,
     ]
 
@@ -286,7 +286,7 @@ def _copy(summary: TakeSummary, index: int) -> TakeSummary:
 
 def test_the_technique_is_named_with_its_symbol() -> None:
     assert technique_text(BASELINE) == "baseline"
-    assert technique_text(FAST) == "DiTReducio δ 0.25"
+    assert technique_text(FAST) == "DiTReducio δ = 0.25"
     of_another_version = BASELINE.with_technique(UsedTechnique("unheard-of", Values(strength=2)))
     assert technique_text(of_another_version) == "unheard-of", "a take outlives the technique it was made with"
 

@@ -86,3 +86,13 @@ def test_repeat_times_a_and_b_again_and_can_be_cancelled(
     qtbot.waitUntil(lambda: shared_posts.held, timeout=PATIENCE_MILLISECONDS)
     cancel(window, shared_posts, qtbot)
     assert len(window.state.comparison.take_a.repeats) == 5, "no run of the cancelled ones was finished"
+    steps = window.state.selection.setting.options["steps"] * len(take.trace.chunk_texts)
+    shared_posts.hold_at(Progress, 2 * steps + 1)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: shared_posts.held, timeout=PATIENCE_MILLISECONDS)
+    cancel(window, shared_posts, qtbot)
+    kept = window.state.comparison.take_a
+    assert len(kept.repeats) == 7, "those that were finished before the cancel count"
+    assert window.features["takes"].library.summary(take.id).repeats == kept.repeats
+    assert "after 2 of 5 repeats, which are kept: its times are now those of 7 repeats" in window.notices.banner.text
+    assert "7 repeats" in meters._summaries["A"].text()

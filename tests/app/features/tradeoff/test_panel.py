@@ -23,7 +23,7 @@ from tests.app.features.tradeoff.using import POINTS, SOUNDS, choose_look, click
 # --- Next to the plot ------------------------------------------------------------------------------------------------
 def test_the_difference_to_the_baseline_or_to_a_is_shown(panel: TradeoffPanel) -> None:
     panel.choose("a")
-    assert "Against its baseline:" in panel.details.text and "DiTReducio: off → δ 0.1" in panel.details.text
+    assert "Against its baseline:" in panel.details.text and "DiTReducio: off → δ = 0.1" in panel.details.text
     panel.set_a(Reference("A", PLAIN), "c")
     assert "Against A:" in panel.details.text
     panel.choose("c")
@@ -72,7 +72,7 @@ def test_figures_come_first_and_differences_are_folded(panel: TradeoffPanel) -> 
     assert details._fold.text() == "Differences from its baseline"
     assert details._difference.isHidden()
     details._fold.click()
-    assert not details._difference.isHidden() and "DiTReducio: off → δ 0.1" in details._difference.text()
+    assert not details._difference.isHidden() and "DiTReducio: off → δ = 0.1" in details._difference.text()
     panel.choose("b")
     assert not details._difference.isHidden(), "it stays unfolded from point to point"
     panel.set_a(Reference("A", replace(PLAIN, model="lm-mini")), "c")

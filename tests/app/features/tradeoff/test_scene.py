@@ -155,7 +155,7 @@ def test_step_pruning_comes_last_and_unknown_techniques_do_no_harm() -> None:
         "strange",
         "steps",
     )
-    assert brief("First-block cache (TeaCache/FBCache-like) τ 0.2") == "First-block cache τ 0.2"
+    assert brief("First-block cache (TeaCache/FBCache-like) τ = 0.2") == "First-block cache τ = 0.2"
     strange = Setting("gone", techniques=(UsedTechnique("strange"),))
     (take,) = take_points([summary("one", strange, 1.0)], Scores())
     assert (take.model, take.title) == ("gone", "strange")
@@ -276,7 +276,9 @@ def test_points_whose_times_other_processes_changed_have_a_ring_on_axes_of_time(
     ringed = [found.points[place].key for place in described(found, PointStyles(LIGHT)).doubtful]
     assert sorted(ringed) == ["busy", "study"]
     place = next(place for place, one in enumerate(found.points) if one.key == "study")
-    assert "During 3 of 4 takes other processes took more than 10 %" in tip(found.points[place], found)
+    assert "The machine was busy during 3 of 4 takes: other processes took more than 10 %" in tip(
+        found.points[place], found
+    )
     rows = list(csv.DictReader(io.StringIO(table(found))))
     assert {one["title"]: one["busy_takes"] for one in rows}["study"] == "3"
     operations = shown(points, x="cpu_time_factor")
@@ -529,7 +531,7 @@ def test_a_point_in_words() -> None:
 def test_settings_are_told_apart_in_words() -> None:
     own = point("a", 1.0, 1.0, setting=FAST.bare, techniques=("ditreducio",))
     text = difference_html(own, reference_of(own), LIGHT)
-    assert text.startswith("<b>Against its baseline:</b>") and "DiTReducio: off → δ 0.1" in text
+    assert text.startswith("<b>Against its baseline:</b>") and "DiTReducio: off → δ = 0.1" in text
     assert reference_of(point("b", 1.0, 1.0)) is None, "a baseline has none"
     from app.features.tradeoff.model.words import Reference
 
