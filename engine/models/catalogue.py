@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.by_name import by_name
 from engine.errors import SettingError
+from engine.front_end.language import unread_transcript
 from engine.models.base import Voice
 from engine.models.cosyvoice2.acoustic_config import FlowConfig
 from engine.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
@@ -78,6 +79,11 @@ class CatalogueEntry:
     def vocoder_folder(self) -> Path:
         """Folder of its vocoder."""
         return self.folder.parent / self.vocoder
+
+    @property
+    def shortens_voices(self) -> bool:
+        """Whether it takes the beginning of a long recording: see :mod:`engine.audio.prompt`."""
+        return self.bundled or self.kind == F5
 
     @property
     def available(self) -> bool:
@@ -258,10 +264,12 @@ def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
     return shipped_voices()
 
 
-def voice_problem(audio: Path, model: str, folder: str = "") -> str:
+def voice_problem(audio: Path, model: str, folder: str = "", transcript: str = "") -> str:
     """Why ``model``, whose files lie in ``folder`` if given, cannot speak in the voice of a recording, or ``""``."""
     chosen = entry(model)
     place = Path(folder) if folder else chosen.folder
+    if chosen.bundled and place == chosen.folder:
+        return unread_transcript(transcript)
     encoder = place / ENCODER
     able = not chosen.released_voices or audio.with_suffix(LATENTS).is_file() or encoder.is_file()
     return "" if able else no_latents(audio)

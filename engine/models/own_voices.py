@@ -8,30 +8,18 @@ recording lies is in :attr:`engine.models.base.Voice.audio`, which is not shared
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-import subprocess
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from engine.audio.recording import read_recording
-from engine.errors import AudioError
 from engine.models.base import Voice
-from engine.own_process import command
 from engine.reading import require_regular
 
 _titles: dict[str, str] = {}
 """Titles of one's own recordings, by their ids."""
 _PREFIX = "own:"
 _DIGITS = 16
-_EXAMINER = "engine.front_end.examining"
-LONGEST_EXAMINATION = 300.0
-"""Seconds after which it is given up."""
-_PATIENCE = 0.1
-"""Seconds between looks at whether it still is wanted."""
 _FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
 
 
@@ -39,54 +27,6 @@ def own_voice(recording: str | Path, transcript: str = "") -> Voice:
     """The voice of a recording. It is read once, for its fingerprint; one that cannot be read has its name alone."""
     path = Path(recording)
     return Voice(_id(path), path.stem, str(recording), transcript)
-
-
-@dataclass(frozen=True)
-class Examined:
-    """What is said of a recording before it is a voice."""
-
-    seconds: float = 0.0
-    problem: str = ""
-    """Why it cannot be one, as a sentence."""
-    doubts: tuple[str, ...] = ()
-    """Why it may not say its transcript, as sentences."""
-    notes: tuple[str, ...] = ()
-    """Remarks on the recording, and what could not be checked, as sentences."""
-
-
-def examine(recording: str | Path, transcript: str = "", given_up: Callable[[], bool] = lambda: False) -> Examined:
-    """Read a recording and hold its transcript, if it is given, against it. That is done in a separate process, because
-    the text front end needs torch, and listening holds the interpreter's lock; it ends once ``given_up`` says so."""
-    try:
-        read = read_recording(recording)
-    except AudioError as error:
-        return Examined(problem=str(error))
-    if not transcript.strip():
-        return Examined(read.seconds, notes=read.notes)
-    try:
-        found = json.loads(_output(command(_EXAMINER, str(recording), transcript), given_up).splitlines()[-1])
-        return Examined(found["seconds"], found["problem"], tuple(found["doubts"]), tuple(found["notes"]))
-    except (OSError, subprocess.SubprocessError, ValueError, LookupError) as error:
-        why = "it took too long" if isinstance(error, subprocess.TimeoutExpired) else "the check failed"
-        unknown = f"Whether {Path(recording).name} says its transcript could not be checked: {why}."
-        return Examined(read.seconds, notes=(*read.notes, unknown))
-
-
-def _output(arguments: Sequence[str], given_up: Callable[[], bool]) -> bytes:
-    """What a process writes, which ends with :data:`LONGEST_EXAMINATION` or once it is ``given_up``."""
-    until = time.monotonic() + LONGEST_EXAMINATION
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        while True:
-            try:
-                output, _ = child.communicate(timeout=_PATIENCE)
-            except subprocess.TimeoutExpired:
-                if given_up() or time.monotonic() > until:
-                    child.kill()
-                    raise
-            else:
-                if child.returncode:
-                    raise subprocess.CalledProcessError(child.returncode, arguments)
-                return output
 
 
 def is_own(voice: str) -> bool:

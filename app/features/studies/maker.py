@@ -349,7 +349,7 @@ class StudyMaker(QDialog):
         place = self._selection.place(model)[0]
         self.checkpoint.setText(f"The checkpoint in {place}")
         self._form.setRowVisible(self.checkpoint, bool(place))
-        own = [one for one in self._own if not catalogue.voice_problem(Path(one.audio), model, place)]
+        own = [one for one in self._own if not catalogue.voice_problem(Path(one.audio), model, place, one.transcript)]
         voices = *catalogue.voices(model, place), *own
         self.voices.offer((one.title, one, not index) for index, one in enumerate(voices))
         self.axes.offer(model)
