@@ -1,8 +1,16 @@
-"""How figures are written wherever people read them: the window, the command line and reports."""
+"""How figures and lists are written wherever people read them: the window, the command line and reports."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 def percent(share: float, places: int = 0) -> str:
     """``share`` of 1 in percent, with a space before the sign as before every unit: ``66.7 %``."""
     return f"{100 * share:.{places}f} %"
+
+
+def listed(names: Iterable[object], last: str = "and") -> str:
+    """``a, b and c``; ``last`` is the word before the last."""
+    *before, end = map(str, names)
+    return f"{', '.join(before)} {last} {end}" if before else end

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QObject, Signal
 
 from app.numbers import fixed
 from app.state.differences import difference_words, differences, speed_of_b
 from engine.setting.setting import Difference, Setting
 from engine.setting.take import Take
+from engine.wording import listed
 
 
 def _conditions(one: Take, two: Take) -> tuple[tuple[str, object, object], ...]:
@@ -74,7 +73,7 @@ class Comparison(QObject):
             return f"No speed-up is given: {cut}."
         apart = [what for what, left, right in _conditions(one, two) if left != right]
         if apart:
-            return f"No speed-up is given: A and B differ in {_listed(apart)}."
+            return f"No speed-up is given: A and B differ in {listed(apart)}."
         ratio = one.measurements.real_time_factor / two.measurements.real_time_factor
         return f"{speed_of_b(ratio)} ({_runs(one, two)})"
 
@@ -90,7 +89,7 @@ class Comparison(QObject):
         others = [_within_sentence(difference_words(one)[0]) for one in self.differences() if not one.technique]
         if not others:
             return ""
-        return f"A and B also differ in {_listed(others)}: what you hear is not the technique alone."
+        return f"A and B also differ in {listed(others)}: what you hear is not the technique alone."
 
 
 def _runs(one: Take, two: Take) -> str:
@@ -103,12 +102,6 @@ def _runs(one: Take, two: Take) -> str:
     said = f"{runs}; the machine was busy during {' and '.join(busy)}"
     factors = [take.measurements.cpu_time_factor for take in (one, two)]
     return f"{said}: {fixed(factors[0] / factors[1], 2)}× in CPU time" if factors[0] and factors[1] else said
-
-
-def _listed(names: Sequence[str]) -> str:
-    """At least one of them, the last after "and"."""
-    *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _within_sentence(title: str) -> str:

@@ -13,6 +13,7 @@ from engine.models.cosyvoice2.acoustic_config import FlowConfig
 from engine.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
 from engine.models.f5.config import VARIANTS as F5_VARIANTS
+from engine.models.files import endings
 from engine.models.files.licences import APACHE, NON_COMMERCIAL
 from engine.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from engine.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
@@ -27,8 +28,6 @@ from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from engine.setting.editions import owner_of_voice
 from engine.setting.knobs import NO_VALUES, Knob, Values
 
-WEIGHT_ENDINGS = (".safetensors", ".pt", ".pth", ".ckpt")
-"""Endings of files of weights."""
 F5 = "F5-TTS"
 """The kind of F5-TTS, E2-TTS and F5 mini."""
 
@@ -93,7 +92,7 @@ class CatalogueEntry:
     def available_in(self, folder: Path) -> bool:
         """Whether its files are in ``folder``."""
         place = folder / self.weights
-        return any(next(place.glob(f"*{suffix}"), None) for suffix in WEIGHT_ENDINGS)
+        return any(next(place.glob(f"*{suffix}"), None) for suffix in endings.WEIGHTS)
 
     def options_with(self, **changes: object) -> Values:
         """All option values: the knobs' defaults, this model's own, then ``changes``."""

@@ -25,7 +25,6 @@ from engine.models.own_voices import own_voice
 OWN = "Use a recording of 3 to 12 seconds and its exact words"
 OWN_RELEASED = "Use a released recording; its latents (.npy) must be in the same folder, with the same name"
 HEARD = "The model transcribes the recording itself."
-RECORDINGS = "Audio (*.wav *.flac *.ogg *.opus *.mp3 *.aiff *.aif)"
 
 
 class VoiceChoice(QWidget):
@@ -169,7 +168,7 @@ class VoiceChoice(QWidget):
 
     @Slot()
     def _ask_for_recording(self) -> None:
-        file_dialogs.ask_for_file(self, "Your recording", RECORDINGS, self.propose)
+        file_dialogs.ask_for_file(self, "Your recording", file_dialogs.recordings(), self.propose)
 
     @Slot()
     def _look_at_recording(self) -> None:
