@@ -17,7 +17,7 @@ from engine.models.base import Voice
 from engine.reading import require_regular
 
 _titles: dict[str, str] = {}
-"""Titles of one's own recordings, by their ids."""
+"""Titles of the user's recordings, by id."""
 _PREFIX = "own:"
 _DIGITS = 16
 _FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
@@ -35,13 +35,13 @@ def is_own(voice: str) -> bool:
 
 
 def known_as(voices: Iterable[Voice]) -> None:
-    """Call one's own recordings by the titles of ``voices`` from now on, in place of earlier ones."""
+    """Show the user's recordings by the titles of ``voices``, in place of earlier ones."""
     global _titles
     _titles = {one.id: one.title for one in voices}  # In place of the earlier ones at once: the engine's thread reads.
 
 
 def shown_name(voice: str) -> str:
-    """A voice's name for people, by its id: of one's own recording the title, if it is known, or the file's name."""
+    """A voice's name for people, by its id: the title of the user's recording if known, or else its file name."""
     if title := _titles.get(voice):
         return title
     return _FINGERPRINT.sub("", without_folder(voice).removeprefix(_PREFIX)) if is_own(voice) else voice
@@ -58,7 +58,7 @@ def without_folder(voice: str) -> str:
 
 
 def with_folder(voice: Voice) -> str:
-    """The id that :func:`without_folder` takes the folder from: what kept files before it was so are found by."""
+    """The id of earlier versions, with the path: the inverse of :func:`without_folder`."""
     return f"{_PREFIX}{voice.audio}" if is_own(voice.id) else voice.id
 
 
@@ -72,6 +72,6 @@ def _id(path: Path) -> str:
 
 @lru_cache(maxsize=8192)
 def _fingerprint(path: Path, size: int, changed: int) -> str:
-    """Read again only if the file has changed: lists of thousands of recordings are read often."""
+    """Cached per file version: lists of thousands of recordings are read often."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGITS]
