@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterator
 
 from engine.errors import DeviceError, PlainError, PlugInError
+from engine.wording import listed
 
 plug_ins: dict[str, str] = {}
 """Plug-ins for messages, by the package that their code is in; :mod:`engine.techniques.registry` fills it."""
@@ -117,7 +118,7 @@ def _out_of_memory(activity: str, device: str) -> str:
         remedies.insert(0, "unload the current model first")
     else:
         remedies.insert(0, "use a shorter text")
-    return f"{where} ran out of memory while {activity}; {', '.join(remedies[:-1])} or {remedies[-1]}."
+    return f"{where} ran out of memory while {activity}; {listed(remedies, 'or')}."
 
 
 def _system_error(error: OSError, activity: str) -> str:

@@ -1,6 +1,8 @@
-"""How figures are written wherever people read them: the window, the command line and reports."""
+"""How figures and lists are written wherever people read them: the window, the command line and reports."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 _separator = ","
 
@@ -19,3 +21,9 @@ def grouped(number: float, places: int = 0) -> str:
 def percent(share: float, places: int = 0) -> str:
     """``share`` of 1 in percent, with a space before the sign as before every unit: ``66.7 %``."""
     return f"{100 * share:.{places}f} %"
+
+
+def listed(names: Iterable[object], last: str = "and") -> str:
+    """``a, b and c``; ``last`` is the word before the last."""
+    *before, end = map(str, names)
+    return f"{', '.join(before)} {last} {end}" if before else end

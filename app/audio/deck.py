@@ -239,9 +239,12 @@ class Deck(Transport):
         self._waits.begin()
 
     def append(self, samples: np.ndarray) -> None:
-        """More of the stream. From the first piece that would clip on, it is played at what that piece needs."""
-        self._stream_gain = min(self._stream_gain, headroom(samples))
-        self.player.append(samples if self._stream_gain == 1 else samples * np.float32(self._stream_gain))
+        """Add to the stream. A piece that would clip turns the whole stream down, faded like any other gain."""
+        needed = headroom(samples)
+        if needed < self._stream_gain:
+            self._stream_gain = needed
+            self.player.set_gains((needed,))  # First, so that the piece is not heard before.
+        self.player.append(samples)
         if self._envelope is not None:
             self._envelope.append(samples)
 

@@ -357,7 +357,8 @@ class Mixer:
             return  # They belong to takes that have been replaced since.
         before = self._head()
         self._programme = self._programme._replace(gains=gains)
-        self._jump(before)
+        # A stream that is waited for is silent: its next samples must not begin at the old gain.
+        self._jump(before, exact=self._starving or self._position == 0)
 
     def _obey_fade(self, out_and_in: bool) -> None:
         self._out_and_in = out_and_in

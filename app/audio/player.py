@@ -180,7 +180,7 @@ class Player:
         self._settle_if_silent()
 
     def set_gains(self, gains: Sequence[float]) -> None:
-        """Linear gains, one per take, faded in over 10 ms."""
+        """Linear gains, one per take or one for the stream, faded in over 10 ms."""
         self._gains = tuple(gains)
         self.mixer.set_gains(self._gains)
         self._settle_if_silent()

@@ -6,18 +6,33 @@ the folder for documents; never in the process's working directory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QDir, QSettings, QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from engine.audio.sound_file import readable, writable
+
 JSON = "JSON (*.json)"
-SOUND = "Sound (*.wav *.flac *.ogg *.mp3)"
 PLOTS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 """The forms in which plots are saved, by the endings of files."""
 _FOLDERS = "last folders"
 """Group of settings: by kind, the folder that was used last."""
+
+
+def sound() -> str:
+    """The forms in which sound can be written here."""
+    return _filter("Sound", writable())
+
+
+def recordings() -> str:
+    """The forms in which sound can be read here."""
+    return _filter("Audio", readable())
+
+
+def _filter(name: str, endings: Iterable[str]) -> str:
+    return f"{name} ({' '.join(f'*{ending}' for ending in endings)})"
 
 
 def ask_for_file(parent: QWidget, title: str, kinds: str, chosen: Callable[[Path], object]) -> None:

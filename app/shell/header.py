@@ -115,7 +115,7 @@ class Header(QWidget):
 
     @Slot(object)
     def _job_ended(self, job: Job) -> None:
-        """An estimate of what was not made is no figure of anything."""
+        """Discard the estimate of a take that ended."""
         if isinstance(job.command, Synthesise):
             self._estimate = None
             self._show_factor()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 
 from app.state.artefacts import Artefacts, ArtefactSource
 from app.state.selection import Selection
@@ -12,6 +13,7 @@ from engine.errors import PlainError, SettingError
 from engine.models import catalogue
 from engine.models.base import ModelInfo
 from engine.models.cosyvoice2.config import INSTRUCT, INSTRUCTION, MODE
+from engine.models.own_voices import is_own
 from engine.setting.plan import NotPrepared
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import conflict, problem, remarks, resolve, technique
@@ -95,11 +97,18 @@ class Availability:
         """Why no baseline can be synthesised now, as a sentence, or ``""``."""
         if reason := self._selection.why_not_ready():
             return reason
-        if self._selection.voice is None:
-            return self.why_no_voice()
+        if self._selection.voice is None or (reason := self.why_not_in_voice()):
+            return reason or self.why_no_voice()
         if not self._selection.text.strip():
             return "Type a sentence to speak first."
         return ""
+
+    def why_not_in_voice(self) -> str:
+        """Why the model cannot speak in the chosen recording, as a sentence, or ``""``."""
+        chosen, voice = self._selection, self._selection.voice
+        if voice is None or not is_own(voice.id):
+            return ""
+        return catalogue.voice_problem(Path(voice.audio), chosen.model_id, chosen.model_folder, voice.transcript)
 
     def why_no_voice(self) -> str:
         """Advice if there is no voice to choose from, as a sentence."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QObject, Signal
 
 from app.numbers import fixed
@@ -12,6 +10,7 @@ from engine.measure.processor_time import BUSY
 from engine.setting.editions import are_others
 from engine.setting.setting import Difference, Setting
 from engine.setting.take import Take
+from engine.wording import listed
 
 
 def _conditions(one: Take, two: Take) -> tuple[tuple[str, bool], ...]:
@@ -94,7 +93,7 @@ class Comparison(QObject):
     def _why_no_ratio(self, one: Take, two: Take) -> str:
         """Why the speeds of A and B cannot be compared, in words, or ``""``."""
         apart = [what for what, differs in _conditions(one, two) if differs]
-        return self._cut_short() or (f"A and B differ in {_listed(apart)}" if apart else "")
+        return self._cut_short() or (f"A and B differ in {listed(apart)}" if apart else "")
 
     def _cut_short(self) -> str:
         """Which of A and B were not finished, and why; ``""`` if both were."""
@@ -116,10 +115,10 @@ class Comparison(QObject):
         if [one.what for one in found] == ["seed"]:
             return "A and B have the same setting with different seeds: only their noise differs."
         if len(others) == len(found):
-            return f"A and B differ in {_listed(others)}, and not in a technique."
+            return f"A and B differ in {listed(others)}, and not in a technique."
         if not others:
             return ""
-        return f"A and B also differ in {_listed(others)}: what you hear is not the technique alone."
+        return f"A and B also differ in {listed(others)}: what you hear is not the technique alone."
 
 
 def _runs(one: Take, two: Take) -> str:
@@ -140,12 +139,6 @@ def _runs(one: Take, two: Take) -> str:
 def _run_text(take: Take) -> str:
     """``one run``, or ``median of 5 runs``."""
     return f"median of {len(take.repeats)} runs" if len(take.repeats) > 1 else "one run"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """At least one of them, the last after "and"."""
-    *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _within_sentence(title: str) -> str:

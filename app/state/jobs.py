@@ -152,7 +152,7 @@ class Jobs(QObject):
         self._submit(PauseStudy(0, job.number))
 
     def handle(self, event: Event) -> None:
-        """Take note of an event that ends a job, and of the pause; others are ignored."""
+        """Process the end of a job and the pause; ignore other events."""
         if isinstance(event, EngineHeld) and self._held:
             self.paused.emit()
         if isinstance(event, StudyEnded):

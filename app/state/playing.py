@@ -73,7 +73,7 @@ class Playing(QObject):
         """Seconds from its beginning."""
 
     def show(self, heard: Heard) -> None:
-        """Take note of what is in the player."""
+        """Update what is in the player."""
         if heard == self.now:
             return
         before, self.now = self.now, heard
@@ -82,7 +82,7 @@ class Playing(QObject):
             self._tell_position()
 
     def move(self, seconds: float) -> None:
-        """Take note of which part of it is heard."""
+        """Update the position that is heard."""
         if seconds != self.position and self.now.origin is not Origin.TEST:
             self.position = seconds
             self.moved.emit(seconds)

@@ -285,11 +285,6 @@ class Selection(QObject):
                 return
         raise SettingError(f"There is no voice {voice!r}; choose one of {', '.join(one.id for one in self.voices)}.")
 
-    def add_voice(self, voice: Voice) -> None:
-        """Add one of the user's own recordings, in place of an earlier one with the same id, and choose it."""
-        self.own_voices = [one for one in self.own_voices if one.id != voice.id] + [voice]
-        self.choose_voice(voice.id)
-
     def put_own_voices(self, voices: Iterable[Voice], chosen: Voice | None) -> None:
         """Have the recordings ``voices``, and choose one of all voices: the first if ``chosen`` is not there."""
         self.own_voices = list(voices)

@@ -14,8 +14,45 @@ from engine.wording import grouped
 
 KINDS = {".wav": ("WAV", "FLOAT"), ".flac": ("FLAC", "PCM_24"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "")}
 """Format and subtype in libsndfile, by endings of names. A name without an ending is a WAV file's."""
+_READ = {
+    ending: form
+    for form, names in {
+        "WAV": ".wav",
+        "FLAC": ".flac",
+        "OGG": ".ogg .oga .opus",
+        "MP3": ".mp3",
+        "AIFF": ".aif .aiff",
+        "AU": ".au",
+        "CAF": ".caf",
+        "W64": ".w64",
+    }.items()
+    for ending in names.split()
+}
+"""Format in libsndfile of files that are read, by their endings."""
+SOUND = frozenset((*_READ, *".m4a .mp4 .aac .wma .webm .amr".split()))
+"""Endings of sound, also of what libsndfile never reads."""
 COMPRESSIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Compression levels of Vorbis, the best quality first."""
+
+
+def readable() -> tuple[str, ...]:
+    """Endings of the sound that can be read here."""
+    import soundfile
+
+    known = soundfile.available_formats()
+    return tuple(ending for ending, form in _READ.items() if form in known)
+
+
+def writable() -> tuple[str, ...]:
+    """Endings of the sound that can be written here."""
+    return tuple(filter(_is_writable, KINDS))
+
+
+def _is_writable(ending: str) -> bool:
+    import soundfile
+
+    form, subtype = KINDS[ending]
+    return bool(soundfile.check_format(form, subtype or None))
 
 
 def require_kind(path: Path) -> None:
@@ -64,14 +101,11 @@ def _kind(path: Path) -> str:
     ending = "" if path is files.STANDARD_OUTPUT or _flows(path) else path.suffix.lower()
     if not ending or ending == ".wav":
         return ".wav"
-    if ending in KINDS:
-        import soundfile
-
-        form, subtype = KINDS[ending]
-        if soundfile.check_format(form, subtype or None):
-            return ending
+    if ending not in KINDS:
+        raise PlainError(f"{path.name} ends in none of {', '.join(writable())}; choose one of these endings.")
+    if not _is_writable(ending):
         raise PlainError(f"{path.name}: the libsndfile here cannot write {ending[1:].upper()}; choose .wav or .flac.")
-    raise PlainError(f"{path.name} ends in none of {', '.join(KINDS)}; choose one of these endings.")
+    return ending
 
 
 def _flows(path: Path) -> bool:

@@ -343,7 +343,10 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
         raise AudioError(f"The recording {recording} does not exist; check the path.") from None
     except OSError as error:
         raise AudioError(f"The recording {recording} cannot be read: {error.strerror or error}.") from None
-    return own_voice(recording, next(transcripts, ""))
+    transcript = next(transcripts, "") or ""
+    if problem := catalogue.voice_problem(recording, model, folder, transcript):
+        raise AudioError(problem)
+    return own_voice(recording, transcript)
 
 
 def training_request(options: argparse.Namespace) -> dict[str, Any]:

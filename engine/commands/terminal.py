@@ -84,8 +84,8 @@ class Terminal:
         self.remark = ""
 
     def progress(self, done: int, total: int, left: float | None = None) -> None:
-        """Show how much is done, in units of the job's own; ``left`` are the seconds that it will take, where the job
-        knows better than the pace of the last ones."""
+        """Show ``done`` of ``total`` in the job's units, and the seconds ``left``: the job's estimate if it has one, or
+        else by the pace so far."""
         self.check()
         estimate = self._remaining.update(done, total)
         left = estimate if left is None else left

@@ -1,7 +1,7 @@
 """Where pocketsphinx finds given words in a recording, and how well each fits.
 
 pocketsphinx holds the interpreter's lock while it listens, a second or two for a long recording, and a window would
-stand still. So off the main thread it runs in a process of its own, whose programme is this file; it imports nothing of
+stand still. So off the main thread it runs in a separate process, whose programme is this file; this imports nothing of
 the application.
 """
 

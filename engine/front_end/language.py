@@ -49,25 +49,42 @@ def language_of(text: str, able: str) -> str:
     Raises :class:`TextError`, which says what the model is ``able`` to do, for other scripts, and for texts in Latin
     letters whose frequent words are of another language.
     """
-    scripts = Counter(map(_script, filter(str.isalpha, text)))
+    if found := _other_language(text):
+        raise TextError(f"The text {found}, but {able}; type another text, or choose another model.")
+    return CHINESE if HAN.search(text) else ENGLISH
+
+
+def unread_transcript(transcript: str) -> str:
+    """Why a model that reads only English cannot take the ``transcript`` of a recording, as a sentence, or ``""``."""
+    found = _other_language(transcript) or ("is in Chinese" if HAN.search(transcript) else "")
+    if found:
+        return (
+            f"The transcript of the recording {found}, but the bundled models read only English; choose a recording in "
+            "English, or another model."
+        )
+    if transcript.strip() and not any(map(str.isalnum, transcript)):
+        return "The transcript of the recording has no words; type the words spoken in it."
+    return ""
+
+
+def _other_language(text: str) -> str:
+    """Another language or script than English or Chinese: what a sentence says of ``text``, or ``""``."""
+    scripts = Counter(map(script_of, filter(str.isalpha, text)))
     foreign = Counter({name: count for name, count in scripts.items() if name not in ("LATIN", "CJK", "GREEK")})
     if foreign.total() > FOREIGN_SHARE * scripts.total():
-        raise _unsupported(f"is written in {foreign.most_common(1)[0][0].capitalize()} script", able)
+        return f"is written in {foreign.most_common(1)[0][0].capitalize()} script"
     if HAN.search(text):
-        return CHINESE
+        return ""
     words = WORD.findall(text)
     # Names are in other languages too: Los Angeles, Ursula von der Leyen.
     plain, said = set(filter(str.islower, words)), set(map(str.lower, words))
     counts = {name: len(frequent & plain) for name, frequent in _FOREIGN.items()}
     likeliest = max(counts, key=counts.__getitem__)
     if counts[likeliest] >= max(_FEWEST, 2 * len(_ENGLISH & said)):
-        raise _unsupported(f"looks like {likeliest}", able)
-    return ENGLISH
+        return f"looks like {likeliest}"
+    return ""
 
 
-def _script(letter: str) -> str:
+def script_of(letter: str) -> str:
+    """Script of a letter, as Unicode names it: ``LATIN``, ``CJK``."""
     return unicodedata.name(letter, "UNKNOWN").split()[0]
-
-
-def _unsupported(what: str, able: str) -> TextError:
-    return TextError(f"The text {what}, but {able}; type another text, or choose another model.")

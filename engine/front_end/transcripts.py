@@ -21,7 +21,7 @@ from engine.extras import how_to_add
 from engine.front_end.alignment import forced_words
 from engine.front_end.chunking import sentences
 from engine.front_end.forced_alignment import FoundWord, installed
-from engine.front_end.language import ENGLISH, language_of
+from engine.front_end.language import ENGLISH, language_of, script_of
 from engine.front_end.natural.aligning import spelled_words
 from engine.front_end.natural.phonemiser import NaturalPhonemiser
 from engine.front_end.natural.phones import BLANK, PUNCTUATION, timed_phones
@@ -44,8 +44,17 @@ LEAST_FIT = -36.0
 """Mean score of the words below which a recording does not say them."""
 LEAST_COVERED = 0.65
 """Share of the audible frames that the words of a whole transcript cover at least."""
+LETTER, SYLLABLE_SIGN, DIGIT = 0.07, 0.2, 0.3
+"""Mean seconds of a letter, of a character that stands for a syllable, and of a digit, in languages whose phones are
+not known."""
+SYLLABIC = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
+"""Scripts of such characters."""
+ROUGHLY = 1.5
+"""Factor by which these means may be wrong."""
 BRISKEST, CALMEST = 0.53, 2.2
 """Bounds of the audible seconds, relative to those that the words take on average."""
+HASTIEST = 0.3
+"""The same, below which words need not be looked for."""
 LONGER = 1.2
 """A transcript that takes longer than its recording by this factor goes on after its end."""
 SHOWN_WORDS = 4
@@ -73,7 +82,7 @@ class Hearing:
     lively: bool
     """Whether its level goes up and down as that of speech does."""
     expected: float | None
-    """Mean seconds of the transcript's words; ``None`` if it is not English."""
+    """Mean seconds of the transcript's words, a rough guess if it is ``foreign``; ``None`` if it has none."""
     words: tuple[FoundWord, ...] = ()
     """Where each word fits best; none without pocketsphinx, or where they cannot be fitted at all."""
     covered: float = 0.0
@@ -87,6 +96,11 @@ class Hearing:
         seconds = [word.end - word.start for word in self.words]
         return float(np.average([word.score for word in self.words], weights=seconds)) if seconds else -np.inf
 
+    @property
+    def searched(self) -> bool:
+        """Whether pocketsphinx looked for the words."""
+        return installed() and not self.foreign and self.audible >= HASTIEST * (self.expected or 0.0)
+
 
 def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
     """What is heard of ``transcript`` in mono ``samples`` (n,)."""
@@ -99,13 +113,15 @@ def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
     low, high = np.quantile(slower, (0.1, 0.9))
     foreign = bool(transcript.strip()) and not _is_english(transcript)
     heard = Hearing(FRAME * float(audible.sum()), bool(high - low > LIVELY), None, foreign=foreign)
+    if foreign:
+        return replace(heard, expected=_rough_seconds(transcript))
     try:
-        phones = [] if foreign else _phones(transcript)
+        phones = _phones(transcript)
     except TextError:
         return heard
-    if not phones:
-        return heard
     heard = replace(heard, expected=PHONE * sum(name not in (BLANK, *PUNCTUATION) for name, _, _ in phones))
+    if not heard.searched:
+        return heard
     words = forced_words(samples, rate, spelled_words(phones))
     spoken = np.zeros(len(levels), bool)
     for word in words:
@@ -120,17 +136,28 @@ def _is_english(text: str) -> bool:
         return False
 
 
+def _rough_seconds(text: str) -> float | None:
+    """Seconds that a text in any language takes, by its characters."""
+    letters = [script_of(one) in SYLLABIC for one in text if one.isalpha()]
+    syllabic = sum(letters)
+    seconds = SYLLABLE_SIGN * syllabic + LETTER * (len(letters) - syllabic) + DIGIT * sum(map(str.isdigit, text))
+    return seconds or None
+
+
+def remarks(heard: Hearing, name: str) -> tuple[str, ...]:
+    """:func:`doubts`, or else that there could be none, because the transcript is in another language."""
+    return doubts(heard, name) or ((_foreign(name),) if heard.foreign else ())
+
+
 def doubts(heard: Hearing, name: str) -> tuple[str, ...]:
     """Why the recording called ``name`` may not say its transcript, in sentences; none if it does. Of another language
-    nothing is known, which is said."""
+    only the pace is known."""
     check = "check that the transcript has exactly the words of the recording"
     if not heard.lively:
         return (f"There seems to be no speech in {name}, only a steady sound; choose a recording of speech.",)
-    if heard.foreign:
-        return (f"Whether {name} says its transcript could not be checked: only English words are looked for.",)
     if heard.expected is None:
         return ()
-    if installed():
+    if heard.searched:
         if not heard.words:
             return (f"The words of the transcript could not be found in {name}; {check}.",)
         if heard.fit < LEAST_FIT:
@@ -143,7 +170,8 @@ def doubts(heard: Hearing, name: str) -> tuple[str, ...]:
                 f"{heard.audible:.1f} s of speech; {check}.",
             )
         return ()
-    if not BRISKEST * heard.expected <= heard.audible <= CALMEST * heard.expected:
+    tolerance = ROUGHLY if heard.foreign else 1.0
+    if not BRISKEST / tolerance * heard.expected <= heard.audible <= CALMEST * tolerance * heard.expected:
         amount = "long" if heard.audible < heard.expected else "short"
         return (
             f"The transcript is too {amount} for the {heard.audible:.1f} s of speech in {name}: its words usually take "
@@ -152,14 +180,20 @@ def doubts(heard: Hearing, name: str) -> tuple[str, ...]:
     return ()
 
 
-def unchecked() -> str:
-    """What cannot be said without pocketsphinx, as a sentence; empty where it is installed."""
-    if installed():
+def unchecked(heard: Hearing, name: str) -> str:
+    """What was not checked of the recording called ``name``, as a sentence, or ``""``."""
+    if heard.foreign:
+        return _foreign(name)
+    if installed() or heard.expected is None:
         return ""
     return (
         "Whether the recording says its transcript was judged by its length alone; to have its words looked for, "
         f"{how_to_add('judge')}."
     )
+
+
+def _foreign(name: str) -> str:
+    return f"Whether {name} says its transcript could not be checked: only English words are looked for."
 
 
 def _levels(samples: np.ndarray, rate: int, seconds: float) -> np.ndarray:
@@ -180,12 +214,15 @@ def fitted(recording: Recording, transcript: str, name: str) -> tuple[Recording,
     if not is_cut(recording):
         return prepared, transcript
     part = hear(prepared.samples, prepared.sample_rate, transcript)
-    if part.foreign or part.expected is None or part.expected <= LONGER * prepared.seconds or not doubts(part, name):
-        # Of another language, or of the beginning already.
+    longer = ROUGHLY if part.foreign else LONGER
+    if part.expected is None or part.expected <= longer * prepared.seconds:
         return prepared, transcript
-    last = _last_that_fits(recording, _timed_words(recording, transcript))
+    if not part.foreign and not doubts(part, name):  # Of the beginning already.
+        return prepared, transcript
+    whole = hear(recording.samples, recording.sample_rate, transcript)
+    last = None if doubts(whole, name) else _last_that_fits(recording, _timed_words(recording, transcript, whole))
     if last is None:
-        raise AudioError(_unfitting(prepared, transcript, part, name))
+        raise AudioError(_unfitting(prepared.seconds, transcript, part, whole, name))
     cut = prepare_prompt(_until(recording, last))
     said = transcript[: last.place].strip()
     note = f"{name} was cut to its first {last.until:.1f} s, and its transcript to “{_shown(said)}”."
@@ -204,10 +241,9 @@ class _TimedWord:
     """2 if a sentence ends with it, 1 for a clause, otherwise 0."""
 
 
-def _timed_words(recording: Recording, transcript: str) -> list[_TimedWord]:
-    """The written words with their times; none if pocketsphinx does not find them."""
-    heard = hear(recording.samples, recording.sample_rate, transcript)
-    if not heard.words or doubts(heard, ""):
+def _timed_words(recording: Recording, transcript: str, heard: Hearing) -> list[_TimedWord]:
+    """The written words with their times; none without pocketsphinx."""
+    if not heard.words:
         return []
     found = []
     for place, count in counted(transcript):
@@ -255,21 +291,25 @@ def _last_that_fits(recording: Recording, words: Sequence[_TimedWord]) -> _Timed
     return max(late or fitting[-1:], key=lambda one: (one.ends, one.until), default=None)
 
 
-def _unfitting(prepared: Recording, transcript: str, heard: Hearing, name: str) -> str:
-    """What the transcript should say, as far as its mean lengths tell."""
-    written = counted(transcript)
-    share = prepared.seconds / max(heard.expected or 0.0, prepared.seconds)
-    last = max(0, min(len(written) - 1, round(share * len(written)) - 1))
-    said = transcript[: written[last][0]].strip()
-    return (
-        f"Only the first {prepared.seconds:.1f} s of the speech in {name} are used, but its transcript would take "
-        f"about {heard.expected:.0f} s. These seconds end near “{_shown(said)}”: shorten the transcript to what is "
-        f"said in them{_or_add()}."
+def _unfitting(seconds: float, transcript: str, part: Hearing, whole: Hearing, name: str) -> str:
+    """Why a transcript cannot be cut with its recording, of which the first ``seconds`` are used. Words are quoted if
+    the whole transcript seems to be the recording's; where they end is estimated."""
+    if found := doubts(whole, name):
+        return f"{found[0]} Of its speech only the first {seconds:.1f} s are used: their words are enough."
+    only = (
+        f"Only the first {seconds:.1f} s of the speech in {name} are used, but its transcript would take about "
+        f"{part.expected:.0f} s."
     )
-
-
-def _or_add() -> str:
-    return "" if installed() else f", or have it cut with the recording: {how_to_add('judge')}"
+    if whole.foreign:
+        return f"{only} Shorten the transcript to what is said in them."
+    if whole.words:
+        return f"{only} Use a shorter recording, and shorten the transcript to its words."
+    written = counted(transcript)
+    last = max(0, min(len(written), round(part.audible / whole.audible * len(written))) - 1)
+    return (
+        f"{only} These seconds end near “{_shown(transcript[: written[last][0]].strip())}”: shorten the transcript to "
+        f"what is said in them, or have it cut with the recording: {how_to_add('judge')}."
+    )
 
 
 def _shown(said: str) -> str:

@@ -8,14 +8,14 @@ says how many more sentences would decide, if they were like those so far.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine.measure.bootstrap import ends
 from engine.measure.estimates import Statistic, drawn, statistic_of
-from engine.wording import grouped
+from engine.wording import grouped, listed
 
 PASSES, FAILS, UNDECIDED = "passes", "fails", "undecided"
 RULE_OF_THREE = 3.0
@@ -120,7 +120,7 @@ class Judgement:
         """For example ``undecided by the spread over seeds: 14 more sentences would decide``."""
         if self.verdict == PASSES:
             return PASSES
-        names = _listed(self.by(self.verdict))
+        names = listed(self.by(self.verdict))
         if self.verdict == FAILS:
             return f"{FAILS} by the {names}"
         return f"{UNDECIDED} by the {names}: {advice(self.more)}"
@@ -133,7 +133,3 @@ def advice(more: int | None) -> str:
     if more > MOST_SENTENCES:
         return f"it lies so near the limit that more than {grouped(MOST_SENTENCES)} more sentences would have to decide"
     return f"{more} more sentence{'s' * (more != 1)} would decide"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -327,8 +327,7 @@ class SpeechModel(Protocol):
     info: ModelInfo
 
     def look_for_weights(self, check: Callable[[], None]) -> ModelInfo:
-        """Take note of weights that have come since the model was loaded (fine-tuned ones, drafts, students), and
-        return the new ``info``."""
+        """Find weights made since the model was loaded (fine-tuned ones, drafts, students); the new ``info``."""
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
         """Read, warm up and measure what ``setting`` needs in addition to the model itself, such as other weights; some

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from engine.by_name import by_name
 from engine.errors import SettingError
+from engine.front_end.language import unread_transcript
 from engine.models.base import Voice
 from engine.models.cosyvoice2.acoustic_config import FlowConfig
 from engine.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
 from engine.models.f5.config import VARIANTS as F5_VARIANTS
+from engine.models.files import endings
 from engine.models.files.licences import APACHE, NON_COMMERCIAL
 from engine.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from engine.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
@@ -26,8 +28,6 @@ from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from engine.setting.editions import owner_of_voice
 from engine.setting.knobs import NO_VALUES, Knob, Values
 
-WEIGHT_ENDINGS = (".safetensors", ".pt", ".pth", ".ckpt")
-"""Endings of files of weights."""
 F5 = "F5-TTS"
 """The kind of F5-TTS, E2-TTS and F5 mini."""
 
@@ -80,6 +80,11 @@ class CatalogueEntry:
         return self.folder.parent / self.vocoder
 
     @property
+    def shortens_voices(self) -> bool:
+        """Whether it takes the beginning of a long recording: see :mod:`engine.audio.prompt`."""
+        return self.bundled or self.kind == F5
+
+    @property
     def available(self) -> bool:
         """Whether its files are there."""
         return self.available_in(self.folder)
@@ -87,7 +92,7 @@ class CatalogueEntry:
     def available_in(self, folder: Path) -> bool:
         """Whether its files are in ``folder``."""
         place = folder / self.weights
-        return any(next(place.glob(f"*{suffix}"), None) for suffix in WEIGHT_ENDINGS)
+        return any(next(place.glob(f"*{suffix}"), None) for suffix in endings.WEIGHTS)
 
     def options_with(self, **changes: object) -> Values:
         """All option values: the knobs' defaults, this model's own, then ``changes``."""
@@ -258,10 +263,12 @@ def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
     return shipped_voices()
 
 
-def voice_problem(audio: Path, model: str, folder: str = "") -> str:
+def voice_problem(audio: Path, model: str, folder: str = "", transcript: str = "") -> str:
     """Why ``model``, whose files lie in ``folder`` if given, cannot speak in the voice of a recording, or ``""``."""
     chosen = entry(model)
     place = Path(folder) if folder else chosen.folder
+    if chosen.bundled and place == chosen.folder:
+        return unread_transcript(transcript)
     encoder = place / ENCODER
     able = not chosen.released_voices or audio.with_suffix(LATENTS).is_file() or encoder.is_file()
     return "" if able else no_latents(audio)

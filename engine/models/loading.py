@@ -44,7 +44,7 @@ when they load, so that loading one model does not import the code of the others
 
 
 WITH_VOCODER = "f5", "llasa"
-"""Loaders of models whose releases have the vocoder in a folder of its own."""
+"""Loaders of models whose vocoder has a separate folder."""
 
 
 def load(

@@ -8,30 +8,18 @@ recording lies is in :attr:`engine.models.base.Voice.audio`, which is not shared
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-import subprocess
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from engine.audio.recording import read_recording
-from engine.errors import AudioError
 from engine.models.base import Voice
-from engine.own_process import command
 from engine.reading import require_regular
 
 _titles: dict[str, str] = {}
-"""Titles of one's own recordings, by their ids."""
+"""Titles of the user's recordings, by id."""
 _PREFIX = "own:"
 _DIGITS = 16
-_EXAMINER = "engine.front_end.examining"
-LONGEST_EXAMINATION = 300.0
-"""Seconds after which it is given up."""
-_PATIENCE = 0.1
-"""Seconds between looks at whether it still is wanted."""
 _FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
 
 
@@ -41,67 +29,19 @@ def own_voice(recording: str | Path, transcript: str = "") -> Voice:
     return Voice(_id(path), path.stem, str(recording), transcript)
 
 
-@dataclass(frozen=True)
-class Examined:
-    """What is said of a recording before it is a voice."""
-
-    seconds: float = 0.0
-    problem: str = ""
-    """Why it cannot be one, as a sentence."""
-    doubts: tuple[str, ...] = ()
-    """Why it may not say its transcript, as sentences."""
-    notes: tuple[str, ...] = ()
-    """Remarks on the recording, and what could not be checked, as sentences."""
-
-
-def examine(recording: str | Path, transcript: str = "", given_up: Callable[[], bool] = lambda: False) -> Examined:
-    """Read a recording and hold its transcript, if it is given, against it. That is done in a separate process, because
-    the text front end needs torch, and listening holds the interpreter's lock; it ends once ``given_up`` says so."""
-    try:
-        read = read_recording(recording)
-    except AudioError as error:
-        return Examined(problem=str(error))
-    if not transcript.strip():
-        return Examined(read.seconds, notes=read.notes)
-    try:
-        found = json.loads(_output(command(_EXAMINER, str(recording), transcript), given_up).splitlines()[-1])
-        return Examined(found["seconds"], found["problem"], tuple(found["doubts"]), tuple(found["notes"]))
-    except (OSError, subprocess.SubprocessError, ValueError, LookupError) as error:
-        why = "it took too long" if isinstance(error, subprocess.TimeoutExpired) else "the check failed"
-        unknown = f"Whether {Path(recording).name} says its transcript could not be checked: {why}."
-        return Examined(read.seconds, notes=(*read.notes, unknown))
-
-
-def _output(arguments: Sequence[str], given_up: Callable[[], bool]) -> bytes:
-    """What a process writes, which ends with :data:`LONGEST_EXAMINATION` or once it is ``given_up``."""
-    until = time.monotonic() + LONGEST_EXAMINATION
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        while True:
-            try:
-                output, _ = child.communicate(timeout=_PATIENCE)
-            except subprocess.TimeoutExpired:
-                if given_up() or time.monotonic() > until:
-                    child.kill()
-                    raise
-            else:
-                if child.returncode:
-                    raise subprocess.CalledProcessError(child.returncode, arguments)
-                return output
-
-
 def is_own(voice: str) -> bool:
     """Whether a voice is the user's own, by its id."""
     return voice.startswith(_PREFIX)
 
 
 def known_as(voices: Iterable[Voice]) -> None:
-    """Call one's own recordings by the titles of ``voices`` from now on, in place of earlier ones."""
+    """Show the user's recordings by the titles of ``voices``, in place of earlier ones."""
     global _titles
     _titles = {one.id: one.title for one in voices}  # In place of the earlier ones at once: the engine's thread reads.
 
 
 def shown_name(voice: str) -> str:
-    """A voice's name for people, by its id: of one's own recording the title, if it is known, or the file's name."""
+    """A voice's name for people, by its id: the title of the user's recording if known, or else its file name."""
     if title := _titles.get(voice):
         return title
     return _FINGERPRINT.sub("", without_folder(voice).removeprefix(_PREFIX)) if is_own(voice) else voice
@@ -118,7 +58,7 @@ def without_folder(voice: str) -> str:
 
 
 def with_folder(voice: Voice) -> str:
-    """The id that :func:`without_folder` takes the folder from: what kept files before it was so are found by."""
+    """The id of earlier versions, with the path: the inverse of :func:`without_folder`."""
     return f"{_PREFIX}{voice.audio}" if is_own(voice.id) else voice.id
 
 
@@ -132,6 +72,6 @@ def _id(path: Path) -> str:
 
 @lru_cache(maxsize=8192)
 def _fingerprint(path: Path, size: int, changed: int) -> str:
-    """Read again only if the file has changed: lists of thousands of recordings are read often."""
+    """Cached per file version: lists of thousands of recordings are read often."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGITS]

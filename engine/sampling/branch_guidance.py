@@ -113,7 +113,7 @@ class BranchGuidance:
         return known.rate * elapsed < self._saturation.threshold
 
     def _observe(self, key: Key, difference: Tensor, branches: dict[int, Tensor], evaluation: int) -> None:
-        """Take note of an effect that was computed."""
+        """Record a computed effect."""
         if self._saturation is None:
             return
         if self._saturation.reuse:

@@ -51,6 +51,6 @@ class Prefixes:
         return False
 
     def remember(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> None:
-        """Take note of ``cache``, which holds just this."""
+        """Cache this prefix."""
         self._beginnings.append(_Beginning(embedded.clone(), positions.clone(), cache.kept()))
         del self._beginnings[:-MOST_KEPT]

@@ -114,7 +114,7 @@ class SynthesisObserver(JobObserver):
         self._tell(report)
 
     def delivered(self, seconds: float) -> None:
-        """Take note of ``seconds`` of audio that can be played from now on."""
+        """Count ``seconds`` of audio that can now be played."""
         self._pace.delivered(seconds)
         self._audio_seconds += seconds
         self._sampled_seconds = 0.0

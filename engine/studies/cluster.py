@@ -228,7 +228,7 @@ class Cluster:
         return outcome
 
     def _replace_worker(self, worker: object, why: str) -> WorkerLost:
-        """Take note of a worker's death and ask for another in its place."""
+        """Replace a dead worker."""
         node = self._alive.pop(worker).node
         # One that merely cannot be reached would keep its machine's room.
         self._ray.kill(worker)

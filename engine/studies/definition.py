@@ -211,7 +211,7 @@ class _Reader:
         fields.require_known()
         if not audio.is_file():
             raise StudyError(f"there is no recording {audio} for a voice; check the path.")
-        problem = catalogue.voice_problem(audio, self._model, self._folder)
+        problem = catalogue.voice_problem(audio, self._model, self._folder, transcript)
         if problem:
             raise StudyError(problem)
         return own_voice(audio, transcript)

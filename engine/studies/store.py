@@ -63,8 +63,8 @@ class Store(Database):
 
     # --- What it is of ------------------------------------------------------------------------------------------------
     def begin(self, study: Study, file: str = "") -> None:
-        """Take note of the definition. One that was changed since may add and leave out what it likes, but not be of
-        another model: raises :class:`StudyError`."""
+        """Record the definition. A later one may add and omit anything, but raises :class:`StudyError` for another
+        model."""
         known = self.about()
         if known and known["model"] != study.model:
             raise StudyError(
@@ -81,8 +81,8 @@ class Store(Database):
             self._add_settings(study.candidates)
 
     def settle_checkpoint(self, fingerprint: str) -> None:
-        """Take note of the weights, once they are known. Raises :class:`StudyError` if the study was begun with
-        others: takes of both would be mixed."""
+        """Record the weights once they are known. Raises :class:`StudyError` if the study began with others: takes of
+        both would be mixed."""
         known = self.about()["checkpoint"]
         if known and known != fingerprint:
             raise StudyError(
@@ -105,7 +105,7 @@ class Store(Database):
             return dict(zip(names, (title, model, checkpoint, table_of(definition), file, created), strict=True))
 
     def add_setting(self, candidate: Candidate) -> None:
-        """Take note of a setting that a search asks for."""
+        """Record a setting that a search asks for."""
         with self._problems("written"), self._writing():
             self._add_settings([candidate])
 

@@ -380,8 +380,8 @@ _FAULTS: dict[str, Callable[[ModuleType], str]] = {
 
 # --- At use -----------------------------------------------------------------------------------------------------------
 def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Technique:
-    """``one`` of the plug-in ``plug_in``, its functions held to their types: where one fails, it says so instead, and
-    ``report`` is told."""
+    """``one`` of the plug-in ``plug_in``, its functions checked against their types; failures go to ``report`` as
+    sentences."""
 
     def saying(field: str, function: Callable[[Any], object], empty: Any) -> Callable[[Any], Any]:
         def said(given: Any) -> Any:

@@ -175,7 +175,7 @@ def _claims(one: Technique) -> Iterator[tuple[str, str]]:
 
 
 def _points(problems: list[str]) -> Iterator[EntryPoint]:
-    """Ours first, so that no plug-in takes their names; ``problems`` is told of unreadable metadata."""
+    """Ours first, so that no plug-in takes their names. Unreadable metadata is added to ``problems``."""
     installed = sorted(_installed(problems), key=lambda one: not _is_ours(one))
     project = Path(__file__).resolve().parents[2] / "pyproject.toml"
     if not project.is_file():

@@ -20,6 +20,7 @@ from typing import TextIO
 from engine.errors import TrainingError
 from engine.front_end.timed_phone import TimedPhone
 from engine.reading import is_regular, shown
+from engine.wording import listed
 
 REQUIRED = ("audio", "text")
 OPTIONAL = ("phones", "voice", "set")
@@ -91,14 +92,12 @@ def _cells(file: TextIO, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     reader = csv.reader(file, strict=True)
     header = [name.strip().lower() for name in next(reader, [])]
     if not any(header):
-        raise TrainingError(
-            f"The manifest {path} is empty; its first line must name the columns {' and '.join(REQUIRED)}."
-        )
+        raise TrainingError(f"The manifest {path} is empty; its first line must name the columns {listed(REQUIRED)}.")
     missing = [name for name in REQUIRED if name not in header]
     strange = [name for name in header if name not in (*REQUIRED, *OPTIONAL)]
     if missing or strange or len(set(header)) < len(header):
         raise TrainingError(
-            f"The manifest {path} has the columns {', '.join(header)}, but needs {' and '.join(REQUIRED)}, "
+            f"The manifest {path} has the columns {', '.join(header)}, but needs {listed(REQUIRED)}, "
             f"may have {', '.join(OPTIONAL)}, and nothing else; correct its first line."
         )
     for cells in reader:

@@ -8,13 +8,19 @@ from typing import TypeVar
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QCoreApplication
 
+from app.audio.deck import Deck
+from app.audio.fades import FADE_SECONDS
 from app.audio.mixer import NO_FADE, SILENCE, Jump, Mixer
 from app.audio.player import LATENCY_SECONDS, Player
 from app.audio.switching import Mode
 from engine.audio.resampling import resample
 from engine.audio.sound_system import probe
 from engine.errors import DeviceError
+from engine.measure.loudness import headroom
+from engine.setting.setting import Setting
+from engine.setting.take import Take
 from tests.sound import RATE, NullSink, SinkRecording, null_sink  # noqa: F401
 from tests.workload import workload
 
@@ -150,6 +156,57 @@ def test_what_streams_in_is_what_sounds(null_sink: NullSink) -> None:  # noqa: F
     start = found_at(recorded, expected)
     np.testing.assert_array_equal(recorded[start : start + len(expected)], expected)
     assert not recorded[start + len(expected) :].any()
+
+
+@pytest.mark.usefixtures("qapp")
+def test_a_stream_that_would_clip_is_turned_down_without_a_step(null_sink: NullSink) -> None:  # noqa: F811
+    """From full level to what its loud end needs within a fade; the finished take has one factor throughout."""
+    level = np.interp(np.arange(3 * RATE), (2 * RATE, 2.1 * RATE), (1.0, 6.0))
+    whole = (speech_like(120, 3.0, 8) * level).astype(np.float32)
+    pieces = np.split(whole, (RATE, 2 * RATE))
+    factor = headroom(whole)
+    assert factor < 0.6 and headroom(whole[: 2 * RATE]) == 1
+
+    def attempt(player: Player) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        deck = Deck(player)
+        with null_sink.recording() as recording:
+            time.sleep(0.3)
+            deck.begin_stream(RATE)
+            for piece in pieces[:2]:
+                deck.append(piece)
+            wait_until(lambda: player.position > 0.5)
+            deck.append(pieces[2])
+            deck.end_stream()
+            wait_until(lambda: not player.streaming)
+            jumps = list(player.mixer.jumps)
+            expected = computed_anew(jumps, [whole], player.mixer, len(whole))
+            wait_for_all(recording, expected, player)
+        with null_sink.recording() as finished:
+            deck.set_matching(False)
+            deck.set_take("A", Take("1", "2026-01-01T00:00:00Z", "Text", "v", Setting("f5-mini"), RATE, whole))
+            wait_until(lambda: QCoreApplication.processEvents() or deck._loaded)
+            player.play()
+            wait_until(lambda: player.mixer.settled and not player.playing)
+            wait_for_all(finished, whole, player)
+        changes = [jump.frame - jumps[0].frame for jump in jumps if jump.leaving != SILENCE != jump.entering]
+        deck.analyser.shut_down(wait=True)
+        return recording.samples, expected, finished.samples, *changes
+
+    recorded, expected, finished, change = cleanly(attempt)
+    fade = round(FADE_SECONDS * RATE)
+    heard = recorded[found_at(recorded, expected) :][: len(whole)]
+    np.testing.assert_array_equal(heard, expected)
+    assert 0.5 * RATE <= change <= 2 * RATE - fade, "while earlier pieces are heard"
+    np.testing.assert_array_equal(heard[:change], whole[:change])
+    np.testing.assert_array_equal(heard[change + fade :], whole[change + fade :] * np.float32(factor))
+    audible = np.abs(whole[change : change + fade]) > 0.01
+    gains = heard[change : change + fade][audible] / whole[change : change + fade][audible]
+    steps = np.abs(np.diff(gains)) / np.diff(np.flatnonzero(audible))
+    assert steps.max() < 1.01 * (1 - factor) / fade, "a straight line"
+    assert np.abs(heard).max() <= 1
+
+    played = whole * np.float32(factor)
+    np.testing.assert_array_equal(finished[found_at(finished, played) :][: len(whole)], played)
 
 
 def test_a_starved_stream_waits_in_silence_and_loses_nothing(null_sink: NullSink) -> None:  # noqa: F811

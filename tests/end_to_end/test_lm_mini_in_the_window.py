@@ -85,7 +85,7 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme,
     # It speaks as in a recording of one's own, too, whose phones have to be found in it.
     recording = voices(MODEL)[1]
     own = Voice("own:me.wav", "me", recording.audio, recording.transcript)
-    state.selection.add_voice(own)
+    state.own_voices.add(own)
     assert outcome_of(state.synthesis.synthesise_baseline) == ("finished", "")
     assert state.comparison.take_a.voice == own.id
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from engine.audio.sound_file import SOUND
 from engine.errors import PlainError, TextError
 from engine.front_end.speakable import MOST_CHARACTERS, require_text
 from engine.models import catalogue
+from engine.models.files import endings
 from engine.reading import read_json, read_text
 from engine.studies.store import DATABASE
 
-AUDIO = frozenset(".wav .flac .ogg .oga .opus .mp3 .aif .aiff .au .caf .w64 .m4a .mp4 .aac .wma .webm .amr".split())
-"""Endings of sound, unreadable formats included: Setup refuses these with a reason."""
 TEXT = frozenset((".txt", ".text", ".md"))
 PROFILE = frozenset((".json", ".paretone"))
 LARGEST_TEXT = 4 * MOST_CHARACTERS
@@ -76,7 +76,7 @@ def text_of(path: Path) -> str:
 
 def _of_file(path: Path) -> Dropped:
     ending = path.suffix.lower()
-    if ending in AUDIO:
+    if ending in SOUND:  # Setup refuses what cannot be read, with a reason.
         return Dropped(Target.VOICE, Target.VOICE.value, path)
     if ending in TEXT:
         return Dropped(Target.TEXT, Target.TEXT.value, path)
@@ -84,7 +84,7 @@ def _of_file(path: Path) -> Dropped:
         return Dropped(Target.STUDY, Target.STUDY.value, path if ending == ".toml" else path.parent)
     if ending in PROFILE:
         return Dropped(Target.PROFILE, Target.PROFILE.value, path)
-    if ending in catalogue.WEIGHT_ENDINGS:
+    if ending in endings.WEIGHTS:
         return _model(path.parent)
     return _refused(f"{path.name} cannot be used here: Paretone opens {KNOWN}.")
 
@@ -96,7 +96,7 @@ def _of_folder(path: Path) -> Dropped:
         looked_at = [one for one, _ in zip(path.rglob("*"), range(MOST_LOOKED_AT), strict=False)]
     except OSError as error:
         return _refused(f"The folder {path.name} cannot be read: {error.strerror or error}.")
-    if any(one.suffix.lower() in catalogue.WEIGHT_ENDINGS for one in looked_at):
+    if any(one.suffix.lower() in endings.WEIGHTS for one in looked_at):
         return _model(path)
     return _refused(f"There are neither weights nor a study in the folder {path.name}: Paretone opens {KNOWN}.")
 

@@ -82,7 +82,9 @@ class GroupsPresenter(Presenter):
     @Slot(object)
     def _ask_where_to_put_sound(self, members: tuple[int, ...]) -> None:
         name = f"tokens-{'-'.join(map(str, members[:4]))}.wav"
-        self._ask_where_to_write("Sound of the group", file_dialogs.SOUND, name, lambda path: self.save(members, path))
+        self._ask_where_to_write(
+            "Sound of the group", file_dialogs.sound(), name, lambda path: self.save(members, path)
+        )
 
     def save(self, members: tuple[int, ...], path: Path) -> None:
         """Decode ``members`` into the WAV file ``path``. Raises when it cannot be done."""

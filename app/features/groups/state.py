@@ -87,10 +87,10 @@ class GroupsState(QObject):
             self._use(artefact)
 
     def compare_with(self, artefact: Artefact | None) -> None:
-        """Nothing is shown next to groups."""
+        """No-op: groups have no comparison."""
 
     def set_knob(self, knob: str, value: object) -> bool:
-        """Groups are found again for other knobs."""
+        """No-op: other knobs need other groups."""
         return False
 
     # --- What can be done ---------------------------------------------------------------------------------------------

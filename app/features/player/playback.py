@@ -50,7 +50,7 @@ class Playback(QObject):
 
     @Slot()
     def follow(self) -> None:
-        """Take note of what the player does."""
+        """Update the state from the player."""
         deck, player, playing = self.deck, self.player, self.playing
         if deck.lent:
             playing.show(Heard(Origin.TEST))

@@ -9,6 +9,7 @@ from engine.measure.gains import Gain
 from engine.measure.metrics import metric
 from engine.techniques import find
 from engine.techniques.base import Technique
+from engine.wording import listed
 
 NOT_MEASURED = "not measured here yet"
 _FIRST = {"calibration": "Calibrate it first", "training": "Train it first"}
@@ -20,7 +21,7 @@ def fit_words(technique: Technique, found: Applicability, little: str) -> str:
     if found.fit is Fit.APPLIES:
         words = little.rstrip(".") or "Applies here"
     elif found.fit is Fit.EXCLUDED and found.others:
-        words = f"Not with {' and '.join(one.partition(' (')[0] for one in found.others)}"
+        words = f"Not with {listed(one.partition(' (')[0] for one in found.others)}"
     elif found.fit is Fit.UNPREPARED and technique.prepared_by:
         words = _FIRST[technique.prepared_by]
     else:

@@ -19,19 +19,19 @@ from app.widgets.layouts import VBoxLayout
 from app.widgets.screen_readers import announce
 from engine.models import catalogue
 from engine.models.base import Voice
-from engine.models.own_voices import Examined, examine, own_voice
+from engine.models.own_voice_check import Examined, examine
+from engine.models.own_voices import own_voice
 
 OWN = "Use a recording of 3 to 12 seconds and its exact words"
 OWN_RELEASED = "Use a released recording; its latents (.npy) must be in the same folder, with the same name"
 HEARD = "The model transcribes the recording itself."
-RECORDINGS = "Audio (*.wav *.flac *.ogg *.opus *.mp3 *.aiff *.aif)"
 
 
 class VoiceChoice(QWidget):
     """Chooses a voice, and adds, changes and removes recordings."""
 
     problem = Signal(str)
-    """A sentence about a recording that cannot be used."""
+    """A sentence about a recording: why it cannot be used, or a remark on one that is used."""
 
     def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -109,7 +109,7 @@ class VoiceChoice(QWidget):
             without = HEARD if chosen.entry.released_voices else "No transcript yet."
             said = f"“{chosen.voice.transcript}”" if chosen.voice.transcript else without
             gone = "" if Path(chosen.voice.audio).is_file() else f"The recording {chosen.voice.audio} is missing."
-            self.note.setText(gone or said)
+            self.note.setText(gone or self._state.availability.why_not_in_voice() or said)
         else:
             self.note.setText(self._state.availability.why_no_voice())
         own = self._state.own_voices.chosen
@@ -168,7 +168,7 @@ class VoiceChoice(QWidget):
 
     @Slot()
     def _ask_for_recording(self) -> None:
-        file_dialogs.ask_for_file(self, "Your recording", RECORDINGS, self.propose)
+        file_dialogs.ask_for_file(self, "Your recording", file_dialogs.recordings(), self.propose)
 
     @Slot()
     def _look_at_recording(self) -> None:
@@ -192,7 +192,7 @@ class VoiceChoice(QWidget):
             self._refuse(f"No recording at “{path}”; choose an audio file with Browse.")
         elif not transcript and not chosen.entry.released_voices:
             self._refuse("The transcript is missing: type the words spoken in the recording.")
-        elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder):
+        elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder, transcript):
             self._refuse(reason)
         elif self._edited is not None and transcript == self._edited.transcript:
             self._accept(path, transcript)  # Another name needs no check.
@@ -225,7 +225,8 @@ class VoiceChoice(QWidget):
             self._conclude(found, path, transcript, use)
 
         worker = Background("recordings", self)
-        worker.run(lambda: examine(path, transcript, lambda: number != self._asked), done)
+        shortened = self._state.selection.entry.shortens_voices
+        worker.run(lambda: examine(path, transcript, shortened, lambda: number != self._asked), done)
 
     def _conclude(self, found: Examined, path: str, transcript: str, use: bool) -> None:
         if found.problem:
@@ -237,9 +238,12 @@ class VoiceChoice(QWidget):
             announce(self, sentence)
             self.use_recording.setText("Use &it anyway")
         else:
-            self._say(" ".join(found.notes), "warning" if found.notes else "muted")
+            sentence = " ".join(found.notes)
+            self._say(sentence, "warning" if sentence else "muted")
             if use:
                 self._accept(path, transcript)
+                if sentence:  # The form, in which it stands, has gone.
+                    self.problem.emit(sentence)
 
     def _accept(self, path: str, transcript: str) -> None:
         own, name = self._state.own_voices, self.name.text()

@@ -369,7 +369,7 @@ class StudyMaker(QDialog):
     def _offer_voices(self, model: str, place: str) -> None:
         """Offer the voices that Setup has for ``model``. Those that were ticked stay so where they are possible, and
         come back with the next model with which they are."""
-        problems = {one: catalogue.voice_problem(Path(one.audio), model, place) for one in self._own}
+        problems = {one: catalogue.voice_problem(Path(one.audio), model, place, one.transcript) for one in self._own}
         impossible = {one: problem for one, problem in problems.items() if problem}
         self._offered = (*catalogue.voices(model, place), *self._own)
         possible = [one for one in self._offered if one not in impossible]

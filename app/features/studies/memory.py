@@ -30,7 +30,7 @@ class StudiesMemory:
         self._settings.setValue(_RECENT, json.dumps(recent[:MOST_RECENT]))
 
     def save(self, folders: Iterable[Path], chosen: Path | None) -> None:
-        """Take note of the studies that are open, and of the one that is shown."""
+        """Save the open studies and the shown one."""
         self._settings.setValue(_OPEN, json.dumps([str(one) for one in folders]))
         self._settings.setValue(_CHOSEN, str(chosen or ""))
         self._settings.sync()

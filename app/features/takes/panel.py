@@ -378,7 +378,7 @@ class TakesPanel(QWidget):
             return
         name = f"{take.label or 'take'}.wav"
         file_dialogs.ask_where_to_write(
-            self, "Save the take", file_dialogs.SOUND, name, lambda path: self._save(take, path)
+            self, "Save the take", file_dialogs.sound(), name, lambda path: self._save(take, path)
         )
 
     def _save(self, take: Take, path: Path) -> None:

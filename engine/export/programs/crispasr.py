@@ -16,6 +16,7 @@ from engine.export.served_f5 import own_grid
 from engine.export.targets import Order, Target
 from engine.models.catalogue import entry
 from engine.setting.profile import Profile
+from engine.wording import listed
 
 if TYPE_CHECKING:
     from engine.export.delivery import Content
@@ -42,7 +43,7 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
     """Only what its registry has weights for."""
     model = profile.setting.model
     if model not in BACKENDS:
-        known = " and ".join(entry(one).title for one in BACKENDS)
+        known = listed(entry(one).title for one in BACKENDS)
         return f"The profile is for {entry(model).title}; of Paretone's models, CrispASR has {known}."
     if guided_weights:
         return "The profile's checkpoint has its guidance in its weights; CrispASR downloads the released weights."

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.errors import SettingError
+from engine.errors import SettingError, TextError
 from engine.front_end.alignment import Alignment
 from engine.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, sentences
 from engine.front_end.language import language_of
@@ -85,7 +85,7 @@ class NaturalReader:
         it is heard sooner; with ``by_sentence`` no piece has more than one sentence. The prosody of each sentence is
         drawn from ``seed``, or the mean one without.
 
-        Raises :class:`engine.errors.TextError`, for texts in other languages too, and :class:`SettingError` for a
+        Raises :class:`TextError`, for texts in other languages too, and :class:`SettingError` for a
         speed that is not positive.
         """
         if not speed > 0:
@@ -113,9 +113,11 @@ class NaturalReader:
     def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
         """The phones of a recording (n,) at ``rate`` Hz.
 
-        Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`.
+        Raises :class:`engine.errors.AudioError` and :class:`TextError`.
         """
-        said = self._phonemise(transcript).sentences
+        said = self._phonemise.read(transcript).sentences
+        if not said:
+            raise TextError("Nothing in the transcript of the recording can be spoken; type its words, in English.")
         spoken = (phone for phonemes in said for phone in Prosody().spoken(phonemes, self._units, 1.0))
         return align_phones(samples, rate, [phone for phone in spoken if phone[0] != EDGE])
 

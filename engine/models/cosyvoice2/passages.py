@@ -26,7 +26,7 @@ from engine.models.cosyvoice2.language_model import PromptIds
 from engine.models.cosyvoice2.prompts import VoicePrompt
 from engine.models.cosyvoice2.text import normalised, read_text
 from engine.models.cosyvoice2.tokenizer import END_OF_PROMPT, TextTokenizer
-from engine.models.families.voices import doubts_of
+from engine.models.families.voices import transcript_notes
 
 _INSTRUCTED = f"“{MODE.titles[MODE.values.index(INSTRUCT)]}”"
 SHORT_TEXT = 0.5
@@ -113,14 +113,14 @@ def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer) -> Co
             f"Zero-shot needs a transcript of the recording {voice.audio}; type it, or choose the mode “Cross-lingual”."
         )
     ratio = len(heard.tokens) / len(ids)
-    notes = (*heard.notes, *doubts_of(voice))
+    mismatch = ""
     if not FASTEST_TRANSCRIPT <= ratio <= SLOWEST_TRANSCRIPT:
         amount = "long" if ratio < FASTEST_TRANSCRIPT else "short"
-        notes = (
-            *notes,
+        mismatch = (
             f"The transcript is too {amount} for the recording's {heard.seconds:.1f} s; if they do not "
-            "match, CosyVoice 2 repeats, drops or invents words.",
+            "match, CosyVoice 2 repeats, drops or invents words."
         )
+    notes = (*heard.notes, *transcript_notes(voice, mismatch))
     return CosyPrompt(heard, PromptIds(tuple(ids), heard.tokens), notes)
 
 

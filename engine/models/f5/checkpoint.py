@@ -29,8 +29,10 @@ from engine.models.files.checkpoints import (
     sound_tensors,
 )
 from engine.models.files.config_file import ConfigFile
+from engine.models.files.endings import PICKLED, SAFETENSORS, WEIGHTS
 from engine.models.networks.shapes import without_weights
 from engine.reading import named_first, shortened, shown
+from engine.wording import listed
 
 SIDECAR = "model.yaml"
 TOKENIZERS = "pinyin", "char", "byte", "custom"
@@ -52,7 +54,6 @@ _WRAPPERS = ("_orig_mod", "module")
 """What ``torch.compile`` and ``DistributedDataParallel`` put into names of weights."""
 _LAST, _STARTED_FROM = "model_last", "pretrained_"
 """Names that the official training gives to the last of its checkpoints, and to what it started from."""
-_TORCH = (".pt", ".pth", ".ckpt")
 _COUNTERS = ("initted", "step")
 _LEGACY_KEYS = (
     "mel_spec.mel_stft.mel_scale.fb",
@@ -67,7 +68,7 @@ class VariantUnknown(CheckpointError):
         self.path = path
         self.candidates = candidates
         super().__init__(
-            f"The architecture of {path} is not given, and its weights fit {' and '.join(candidates)} alike; "
+            f"The architecture of {path} is not given, and its weights fit {listed(candidates)} alike; "
             f"choose one, or name the folder after it."
         )
 
@@ -135,9 +136,9 @@ def find_checkpoint(place: Path) -> Path:
     """
     if not place.is_dir():
         return place
-    there = [path for path in place.glob("*") if path.suffix in (".safetensors", *_TORCH)]
+    there = [path for path in place.glob("*") if path.suffix in WEIGHTS]
     trained = [path for path in there if not path.name.startswith(_STARTED_FROM)]
-    for suffixes in ((".safetensors",), _TORCH):
+    for suffixes in ((SAFETENSORS,), PICKLED):
         found = sorted((path for path in trained or there if path.suffix in suffixes), key=_age)
         if len(found) > 1:
             raise SeveralCheckpoints(place, tuple(found))
@@ -145,7 +146,7 @@ def find_checkpoint(place: Path) -> Path:
             return found[0]
     if (place / LORA_CONFIG).is_file():
         raise lora_error(place / LORA_CONFIG)
-    raise CheckpointError(f"{place} holds no checkpoint; expected a .safetensors, .pt, .pth or .ckpt file in it.")
+    raise CheckpointError(f"{place} holds no checkpoint; expected a {listed(WEIGHTS, 'or')} file in it.")
 
 
 def _age(path: Path) -> tuple:

@@ -11,7 +11,9 @@ import torch
 from engine.audio.mel import MelFrontEnd
 from engine.audio.prompt_resampling import resample
 from engine.audio.recording import read_recording
+from engine.errors import TextError
 from engine.front_end import transcripts
+from engine.front_end.language import unread_transcript
 from engine.models.base import Voice
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.duration import PromptLevel, prompt_frames
@@ -32,10 +34,13 @@ class PromptReader:
         self._prompts: Remembered[Prompt] = Remembered()
 
     def __call__(self, voice: Voice) -> Prompt:
-        """The prompt of ``voice``. Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`."""
-        transcript_of(voice)
-        if self._phones is not None and any(phone not in self._phones for phone, _, _ in voice.phones):
-            voice = replace(voice, phones=())
+        """The prompt of ``voice``. Raises :class:`engine.errors.AudioError` and :class:`TextError`."""
+        transcript = transcript_of(voice)
+        if self._phones is not None:
+            if any(phone not in self._phones for phone, _, _ in voice.phones):
+                voice = replace(voice, phones=())
+            if not voice.phones and (reason := unread_transcript(transcript)):
+                raise TextError(reason)
         return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice))
 
     def _read(self, voice: Voice) -> Prompt:
@@ -49,7 +54,7 @@ class PromptReader:
         frames, notes = prompt_frames(len(samples)), recording.notes
         if not voice.phones:
             heard = transcripts.hear(samples.numpy(), SAMPLE_RATE, voice.transcript)
-            notes = (*notes, *transcripts.doubts(heard, name))
+            notes = (*notes, *transcripts.remarks(heard, name))
         mel = self._mel(samples[: frames * HOP] if self._whole_frames else samples)
         if self._whole_frames:
             mel = mel[:, :frames]

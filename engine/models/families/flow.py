@@ -162,7 +162,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         self._warm_up(self._backbone)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
-        """Take note of other weights that have come, such as from a training; ``check`` may raise to cancel."""
+        """Find new weights, such as those of a training; ``check`` may raise to cancel."""
         model, path, base = self.info.id, Path(self.info.checkpoint), self.info.fingerprint
         self.info = replace(
             self.info,

@@ -176,7 +176,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self._warm_up(self.own)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
-        """Take note of drafts, students and measurements of layers that have come; ``check`` may raise to cancel."""
+        """Find new drafts, students and measurements of layers; ``check`` may raise to cancel."""
         self.info = find_language_weights(places_of(self.info), self.info.fingerprint, check).on(self.info)
         return self.info
 

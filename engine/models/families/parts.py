@@ -25,6 +25,7 @@ from engine.sampling.operations import OperationCounts
 from engine.sampling.tokens import TokenSampler
 from engine.sampling.verification import Rule, Verification
 from engine.setting.plan import Part
+from engine.wording import listed
 
 if TYPE_CHECKING:
     from engine.models.families.evaluations import Stage
@@ -197,7 +198,7 @@ def _held(part: Part, found: Any, wanted: str, checks: Mapping[str, Check | None
         return found
     missing = [name for name in checks if not hasattr(found, name)]
     if missing:
-        raise part.wrong(found, f"{wanted}, which has {' and '.join(missing)}")
+        raise part.wrong(found, f"{wanted}, which has {listed(missing)}")
     return _Held(part, found, checks)
 
 

@@ -37,20 +37,23 @@ def changed(recording: str | Path) -> int:
     return path.stat().st_mtime_ns if path.is_file() else 0
 
 
-def doubts_of(voice: Voice) -> tuple[str, ...]:
-    """Why the recording of a voice may not say its transcript, in sentences: see :mod:`engine.front_end.transcripts`.
-    None if it cannot be read, which others say."""
-    return _doubts(voice.audio, changed(voice.audio), " ".join(voice.transcript.split()))
+def transcript_notes(voice: Voice, mismatch: str = "") -> tuple[str, ...]:
+    """Why the recording of a voice may not say its transcript, in sentences: ``mismatch``, which the model finds and
+    knows the effect of, else :func:`engine.front_end.transcripts.remarks`."""
+    if mismatch:
+        return (mismatch,)
+    heard = _heard(voice.audio, changed(voice.audio), " ".join(voice.transcript.split()))
+    return transcripts.remarks(heard, Path(voice.audio).name) if heard is not None else ()
 
 
 @lru_cache(maxsize=16)
-def _doubts(audio: str, written: int, transcript: str) -> tuple[str, ...]:
+def _heard(audio: str, written: int, transcript: str) -> transcripts.Hearing | None:
+    """``None`` for a recording that cannot be read, which others say."""
     try:
         recording = read_recording(audio)
     except AudioError:
-        return ()
-    heard = transcripts.hear(recording.samples, recording.sample_rate, transcript)
-    return transcripts.doubts(heard, Path(audio).name)
+        return None
+    return transcripts.hear(recording.samples, recording.sample_rate, transcript)
 
 
 def transcript_of(voice: Voice, advice: str = "") -> str:

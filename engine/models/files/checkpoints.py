@@ -26,13 +26,13 @@ from torch import Tensor, nn
 from engine.errors import CheckpointError
 from engine.models.files import digests
 from engine.models.files.bundled import original
+from engine.models.files.endings import READ
 from engine.models.files.packed_weights import PackedFile, unpacking
 from engine.models.files.sorted_metadata import with_sorted_metadata
 from engine.models.networks.shapes import uninitialised
 from engine.reading import first_line, named_first, require_regular, shortened, shown
-from engine.wording import grouped
+from engine.wording import grouped, listed
 
-SUFFIXES = (".safetensors", ".pt", ".bin", ".pth", ".ckpt")
 DAMAGED = "is damaged or not complete; download it again"
 NAMES_SHOWN = 5
 """Maximum number of keys named in an error message."""
@@ -176,8 +176,8 @@ def _require_file(path: Path) -> None:
         raise CheckpointError(f"The checkpoint {path} is missing; choose another file or download the model.") from None
     except OSError as error:
         raise CheckpointError(f"The checkpoint {path} cannot be read: {first_line(error)}.") from None
-    if path.suffix not in SUFFIXES:
-        raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {', '.join(SUFFIXES)}.")
+    if path.suffix not in READ:
+        raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {listed(READ, 'or')}.")
     if size == 0:
         raise CheckpointError(f"The checkpoint {path} is empty; download it again.")
 

@@ -13,7 +13,7 @@ from engine.audio.recording import read_recording
 from engine.errors import AudioError, CheckpointError
 from engine.front_end.numbers import spell_numbers
 from engine.models.base import Voice
-from engine.models.families.voices import Remembered, changed, doubts_of, transcript_of
+from engine.models.families.voices import Remembered, changed, transcript_notes, transcript_of
 from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.config import LONGEST_REFERENCE, USUAL_RATE
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
@@ -80,11 +80,11 @@ class VoiceReader:
                 "belong together. Download both again."
             )
         rate = spoken_bytes(transcript) / recording.seconds
-        notes = (*recording.notes, *doubts_of(voice))
+        mismatch = ""
         if not SLOWEST <= rate <= FASTEST:
-            notes = (
-                *notes,
+            mismatch = (
                 f"The transcript of {Path(voice.audio).name} is too {'long' if rate > FASTEST else 'short'} for its "
-                f"{recording.seconds:.1f} s; where it does not fit, LLaSA repeats or drops words.",
+                f"{recording.seconds:.1f} s; where it does not fit, LLaSA repeats or drops words."
             )
+        notes = (*recording.notes, *transcript_notes(voice, mismatch))
         return LlasaPrompt(transcript, codes, min(max(rate, SLOWEST), FASTEST), notes)

@@ -26,6 +26,7 @@ from engine.models.networks.modules import Modules
 from engine.models.networks.shapes import without_weights
 from engine.reading import shown
 from engine.sampling.cache import KeyValueCache
+from engine.wording import listed
 
 Probe = Callable[[int, str, Tensor], None]
 """Called with layer, name and value of an intermediate result: ``output``, before the final norm; and ``attention``,
@@ -87,8 +88,7 @@ class CausalConfig:
         file = ConfigFile.of(config)
         kind = file.text("model_type")
         if kind not in cls.KINDS:
-            supported = " and ".join(cls.KINDS)
-            raise CheckpointError(f"{file.where} is of type {shown(kind)}; only {supported} is supported.")
+            raise CheckpointError(f"{file.where} is of type {shown(kind)}; only {listed(cls.KINDS)} is supported.")
         for name, value in {"hidden_act": "silu", "mlp_bias": False, "use_sliding_window": False}.items():
             file.require(name, value, value)
         # transformers 5 writes theta and scaling into one object.

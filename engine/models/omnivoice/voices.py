@@ -16,7 +16,7 @@ from engine.audio.prompt_resampling import resample
 from engine.audio.recording import Recording, read_recording
 from engine.files import keep_array, kept_array
 from engine.models.base import Voice
-from engine.models.families.voices import Remembered, changed, doubts_of, transcript_of
+from engine.models.families.voices import Remembered, changed, transcript_notes, transcript_of
 from engine.models.files.shards import Shards
 from engine.models.omnivoice import duration
 from engine.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
@@ -88,8 +88,8 @@ class VoiceReader:
         codes = self._codes(samples, check, status)
         notes = (
             *recording.notes,
-            *doubts_of(voice),
-            *_remarks(voice, transcript, recording, len(samples) / self._rate),
+            *_long(voice, len(samples) / self._rate),
+            *transcript_notes(voice, _mismatch(voice, transcript, recording)),
         )
         return Reference(ended(transcript) if prepare else transcript, codes.to(self._device), level, notes)
 
@@ -121,20 +121,24 @@ def _advice(recording: Recording) -> str:
     )
 
 
-def _remarks(voice: Voice, transcript: str, recording: Recording, seconds: float) -> list[str]:
-    """Remarks on a recording of which ``seconds`` are left."""
-    name, remarks = Path(voice.audio).name, []
-    if seconds > LONGEST_REFERENCE:
-        remarks.append(
-            f"{name}: {seconds:.1f} s are long for a reference: OmniVoice takes longer and sounds less like it than "
-            "with 3 to 10 s."
-        )
+def _long(voice: Voice, seconds: float) -> tuple[str, ...]:
+    """Remark on a recording of which ``seconds`` are left, if they are many."""
+    if seconds <= LONGEST_REFERENCE:
+        return ()
+    return (
+        f"{Path(voice.audio).name}: {seconds:.1f} s are long for a reference: OmniVoice takes longer and sounds less "
+        "like it than with 3 to 10 s.",
+    )
+
+
+def _mismatch(voice: Voice, transcript: str, recording: Recording) -> str:
+    """That a transcript is too long or too short for its recording, as a sentence, or ``""``."""
     pace = duration.weight(transcript) / recording.seconds
-    if not SLOWEST <= pace <= FASTEST:
-        amount, manner = ("long", "fast") if pace > FASTEST else ("short", "slow")
-        expected = duration.frames(transcript) / FRAME_RATE
-        remarks.append(
-            f"The transcript of {name} is too {amount} for its {recording.seconds:.1f} s: so much text usually takes "
-            f"about {expected:.1f} s. If the two do not fit, speech is too {manner} and may lack its end."
-        )
-    return remarks
+    if SLOWEST <= pace <= FASTEST:
+        return ""
+    amount, manner = ("long", "fast") if pace > FASTEST else ("short", "slow")
+    expected = duration.frames(transcript) / FRAME_RATE
+    return (
+        f"The transcript of {Path(voice.audio).name} is too {amount} for its {recording.seconds:.1f} s: so much text "
+        f"usually takes about {expected:.1f} s. If the two do not fit, speech is too {manner} and may lack its end."
+    )

@@ -16,6 +16,7 @@ from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.files.checkpoints import fingerprint, read_float_weights
 from engine.models.files.interval_weights import find_interval_weights, folders, plain_names
 from engine.setting.profile import Profile
+from engine.wording import listed
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class AverageVelocityWeights:
                 return cls(Path(one.path), checkpoint.path.parent)
         raise ProfileError(
             f"The average-velocity weights {profile.weights[:12]!r} of the profile are in none of "
-            f"{' and '.join(map(str, places))}; put their file there."
+            f"{listed(places)}; put their file there."
         )
 
     @cached_property

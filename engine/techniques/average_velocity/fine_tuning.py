@@ -27,7 +27,7 @@ from engine.training.optimisers import Rates
 from engine.training.processes import Processes
 from engine.training.requests import Trained
 from engine.training.session import Intervals, TrainingSession
-from engine.wording import percent
+from engine.wording import listed, percent
 
 SMALL_RATES, USUAL_RATES = Rates(0.006, 4e-4), Rates(None, 1e-5)
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
@@ -80,9 +80,7 @@ def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> Avera
     usual, sway = _usual(chosen)
     unknown = [name for name in request.guidance if name not in usual]
     if unknown:
-        raise TrainingError(
-            f"{chosen.title} is not guided by {unknown[0]}; its guidance is {' and '.join(sorted(usual))}."
-        )
+        raise TrainingError(f"{chosen.title} is not guided by {unknown[0]}; its guidance is {listed(sorted(usual))}.")
     known = [one for one in chosen.options if one.name in usual]
     values = checked(known, {**usual, **request.guidance}, chosen.title) if known else {**usual, **request.guidance}
     return AverageVelocityOptions(

@@ -22,6 +22,7 @@ from engine.models.f5.checkpoint import F5Checkpoint, backbone_weights, expected
 from engine.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint
 from engine.models.files.weight_sets import folders
 from engine.setting.profile import Profile
+from engine.wording import listed
 
 REQUIRED = ("weight", "equivalent_guidance", "method", "base", "steps")
 
@@ -56,7 +57,7 @@ class GuidanceFreeWeights:
                 return cls.read(path, checkpoint)
         raise ProfileError(
             f"The CFG-free weights {profile.weights[:12]!r} of the profile are in none of "
-            f"{' and '.join(map(str, places))}; put their file there."
+            f"{listed(places)}; put their file there."
         )
 
     @classmethod

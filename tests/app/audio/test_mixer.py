@@ -215,6 +215,19 @@ def test_a_gain_changes_without_a_step() -> None:
     np.testing.assert_allclose(rendered(mixer, 100, 100), 0.25)
 
 
+def test_a_stream_that_is_waited_for_goes_on_at_its_new_gain() -> None:
+    """A fade would begin at the old gain, which the next piece is too loud for."""
+    recording = Recording.growing()
+    mixer = Mixer(RATE)
+    mixer.load(Programme((recording,), (1.0,)))
+    mixer.play()
+    for gain in (0.5, 0.25):  # Before its first samples, and in want of more.
+        rendered(mixer, 100, 100)
+        mixer.set_gains((gain,))
+        recording.append(np.full(200, 1 / gain, np.float32))
+        np.testing.assert_allclose(rendered(mixer, 200, 100), 1.0)
+
+
 def test_loading_while_playing_fades_the_old_take_out() -> None:
     old = noise(4000, 1)
     mixer = mixer_with(old)

@@ -154,7 +154,7 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
         ("silent", 3.0, 0.0, "Some words.", "silent.wav is silent"),
         ("long", 24.0, 0.2, "", "It lasts 24.0 s, and more than 20 s do not clone the voice better: cut it"),
     ):
-        state.selection.add_voice(recorded(tmp_path / f"{name}.wav", seconds, transcript, level))
+        state.own_voices.add(recorded(tmp_path / f"{name}.wav", seconds, transcript, level))
         assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
         assert words in banner.text
     state.selection.set_option("clone", False)

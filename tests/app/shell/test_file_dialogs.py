@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import soundfile
 from PySide6.QtCore import QDir, QSettings, QStandardPaths
 from PySide6.QtWidgets import QDialog, QFileDialog, QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
@@ -17,6 +18,7 @@ from pytestqt.qtbot import QtBot
 from app.features.export.destination import DestinationDialog
 from app.shell import file_dialogs
 from app.shell.window import MainWindow
+from engine.audio.sound_file import readable, writable
 from tests.app.conftest import collect
 from tests.app.shell.running import run
 
@@ -169,11 +171,18 @@ def test_every_caller_begins_where_the_user_was(
 
 def test_kinds_have_folders_of_their_own(make: Callable[[], Window], documents: Path, tmp_path: Path) -> None:
     window = make()
-    asked(window, WRITE, "Save the take", file_dialogs.SOUND).fileSelected.emit(str(tmp_path / "take.wav"))
+    asked(window, WRITE, "Save the take", file_dialogs.sound()).fileSelected.emit(str(tmp_path / "take.wav"))
     assert folder_of(asked(window, FILE, "Open", file_dialogs.JSON)) == documents
-    assert folder_of(asked(window, WRITE, "Sound of the group", file_dialogs.SOUND)) == tmp_path
+    assert folder_of(asked(window, WRITE, "Sound of the group", file_dialogs.sound())) == tmp_path
     asked(window, WRITE, "Save the plot", file_dialogs.PLOTS["svg"]).fileSelected.emit(str(tmp_path / "a.svg"))
     assert folder_of(asked(window, WRITE, "Save the figure", file_dialogs.PLOTS["png"])) == tmp_path
+
+
+def test_sound_is_offered_as_it_can_be_read_and_written_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert file_dialogs.sound() == f"Sound ({' '.join(f'*{one}' for one in writable())})"
+    assert file_dialogs.recordings() == f"Audio ({' '.join(f'*{one}' for one in readable())})"
+    monkeypatch.setattr(soundfile, "check_format", lambda form, subtype=None: form != "MP3")
+    assert file_dialogs.sound() == "Sound (*.wav *.flac *.ogg)"
 
 
 def test_a_path_that_was_typed_is_where_the_dialog_opens(

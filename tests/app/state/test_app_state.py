@@ -248,7 +248,7 @@ def test_the_profile_holds_setting_table_and_evidence(presenter: Presenter, tmp_
 
 def test_the_selection_survives_a_restart_and_rubbish_does_not_hurt(presenter: Presenter, tmp_path: Path) -> None:
     state = presenter.state
-    state.selection.add_voice(own_voice("/tmp/me.wav", "That is me."))
+    state.own_voices.add(own_voice("/tmp/me.wav", "That is me."))
     state.selection.set_text("Something else.")
     state.selection.set_seed(99)
     state.selection.set_option("steps", 10)

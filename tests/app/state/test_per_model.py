@@ -94,7 +94,7 @@ def test_a_model_chosen_again_has_what_it_had(state: AppState) -> None:
 def test_a_recording_that_changed_meanwhile_is_still_the_voice(state: AppState) -> None:
     recording = Voice("own:me.wav", "me", "/me.wav", "That is me.")
     load(state, FIRST)
-    state.selection.add_voice(recording)
+    state.own_voices.add(recording)
     load(state, OTHER)
     assert state.selection.speaker.id == "anna", "the recording is offered, and chosen for the other one alone"
     state.selection.own_voices = [replace(recording, title="Me")]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.audio.sound_file import ogg, write_sound
+from engine.audio.sound_file import KINDS, SOUND, ogg, readable, writable, write_sound
 from engine.errors import AudioError, PlainError
 from engine.measure.loudness import headroom
 
@@ -48,6 +48,24 @@ def test_another_ending_is_refused_with_those_that_can_be_written(tmp_path: Path
     with pytest.raises(PlainError, match=r"ends in none of \.wav, \.flac, \.ogg, \.mp3; choose one"):
         write_sound(tmp_path / name, np.zeros(10, np.float32), RATE)
     assert not any(tmp_path.iterdir())
+
+
+def test_what_can_be_read_and_written_follows_libsndfile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tone = 0.5 * np.sin(np.arange(RATE) * 2 * np.pi * 440 / RATE).astype(np.float32)
+    for ending in writable():
+        write_sound(tmp_path / f"a{ending}", tone, RATE)
+        assert ending in readable() and soundfile.info(tmp_path / f"a{ending}").frames
+    assert set(readable()) < SOUND and {".m4a", ".wma"} < SOUND - set(readable())
+    for ending in set(readable()) & {".aiff", ".au", ".caf", ".w64", ".oga"}:
+        soundfile.write(tmp_path / f"b{ending}", tone, RATE, format={".aiff": "AIFF", ".oga": "OGG"}.get(ending))
+        assert soundfile.info(tmp_path / f"b{ending}").frames == RATE
+    # As of libsndfile before 1.1.
+    known, able = soundfile.available_formats(), soundfile.check_format
+    monkeypatch.setattr(soundfile, "available_formats", lambda: {one: known[one] for one in known if one != "MP3"})
+    monkeypatch.setattr(soundfile, "check_format", lambda form, *rest: form != "MP3" and able(form, *rest))
+    assert writable() == tuple(one for one in KINDS if one != ".mp3") and ".mp3" not in readable()
+    with pytest.raises(PlainError, match=r"ends in none of \.wav, \.flac, \.ogg; choose one"):
+        write_sound(tmp_path / "speech.txt", tone, RATE)
 
 
 def test_what_is_louder_than_a_format_holds_is_scaled_by_one_factor(tmp_path: Path) -> None:

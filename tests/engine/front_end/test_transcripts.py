@@ -14,10 +14,9 @@ from engine.audio.recording import Recording
 from engine.audio.resampling import resample
 from engine.errors import AudioError
 from engine.front_end import transcripts
-from engine.front_end.examining import examined
 from engine.front_end.transcripts import doubts, fitted, hear
 from engine.models.catalogue import voices
-from engine.models.own_voices import examine
+from engine.models.own_voice_check import examine, examined
 from tests.workload import workload
 
 VOICES = voices()
@@ -98,7 +97,7 @@ def test_without_the_aligner_the_pace_tells_and_it_is_said_that_nothing_else_doe
     assert heard(*spoken(), TEXT) == heard(*spoken(), OTHER) == ()
     assert "too short for the" in heard(*spoken(), "We will.")[0]
     assert "too long for the" in heard(*spoken(), " ".join([TEXT] * 4))[0]
-    assert "paretone[judge]" in transcripts.unchecked()
+    assert "paretone[judge]" in transcripts.unchecked(hear(*spoken(), TEXT), "me.wav")
 
 
 @pytest.mark.parametrize(
@@ -106,9 +105,64 @@ def test_without_the_aligner_the_pace_tells_and_it_is_said_that_nothing_else_doe
 )
 def test_of_other_languages_it_is_said_that_their_words_are_not_looked_for(transcript: str) -> None:
     samples, rate = spoken()
-    (one,) = heard(samples, rate, transcript)
-    assert "could not be checked: only English words are looked for" in one
-    assert heard(samples, rate, "") == ()
+    said = hear(samples, rate, transcript)
+    assert doubts(said, "me.wav") == ()
+    (one,) = transcripts.remarks(said, "me.wav")
+    assert "could not be checked: only English words are looked for" in one == transcripts.unchecked(said, "me.wav")
+    assert transcripts.remarks(hear(samples, rate, ""), "me.wav") == ()
+
+
+GERMAN = (
+    "Guten Tag, meine Damen und Herren, ich freue mich sehr, dass Sie heute zu uns gekommen sind, um über die Zukunft "
+    "der Sprache zu sprechen. Die Technik hat sich in den letzten Jahren stark verändert, und wir müssen lernen, mit "
+    "ihr umzugehen. Es ist nicht immer leicht, aber es lohnt sich für alle, die sich darauf einlassen. Nach der Pause "
+    "sehen wir uns einige Beispiele an, die zeigen, wie weit die Forschung gekommen ist und was noch vor uns liegt."
+)
+UNNOTICED = (
+    "Heute morgen fuhren drei Busse langsam durchs Dorf. Kinder spielten Fangen, Hunde bellten, Nachbarn grüßten. " * 3
+)
+"""German without any of the frequent words by which it is told."""
+
+
+@pytest.mark.parametrize("transcript", [GERMAN, "今天天气很好，我们去海边，晚上再回家吃饭。" * 4])
+def test_of_other_languages_the_pace_is_judged_roughly(transcript: str) -> None:
+    assert "too long for the 2." in heard(*spoken(), transcript)[0]
+    assert "too short for the" in heard(*spoken_for(37.0), transcript[:10] + "，ist das nicht die")[0]
+
+
+def spoken_for(seconds: float) -> tuple[np.ndarray, int]:
+    """Recordings of all voices in turn."""
+    parts = [spoken(number) for number in range(len(VOICES))]
+    rate = parts[0][1]
+    return np.tile(np.concatenate([samples for samples, _ in parts]), 4)[: round(seconds * rate)], rate
+
+
+def test_a_long_recording_in_another_language_is_not_cut_without_its_transcript() -> None:
+    recording = Recording(*spoken_for(37.0))
+    with pytest.raises(AudioError) as raised:
+        fitted(recording, GERMAN, "me.wav")
+    sentence = str(raised.value)
+    assert sentence.startswith("Only the first 1") and "Shorten the transcript to what is said in them." in sentence
+    assert "“" not in sentence and "judge" not in sentence, "which words end them is not known"
+    of_beginning = GERMAN[: GERMAN.index("Die Technik")]
+    kept, said = fitted(recording, of_beginning, "me.wav")
+    assert said == of_beginning and kept.seconds < 13
+
+
+@pytest.mark.usefixtures("aligner")
+@pytest.mark.parametrize("transcript", workload([UNNOTICED, f"{OTHER} " * 5], [UNNOTICED]))
+def test_no_words_are_quoted_that_a_long_recording_does_not_say(transcript: str) -> None:
+    with pytest.raises(AudioError) as raised:
+        fitted(Recording(*spoken_for(37.0)), transcript, "me.wav")
+    sentence = str(raised.value)
+    assert "exactly the words of the recording. Of its speech only the first 1" in sentence and "“" not in sentence
+
+
+@pytest.mark.usefixtures("no_aligner")
+def test_without_the_aligner_none_are_quoted_of_a_transcript_at_another_pace() -> None:
+    with pytest.raises(AudioError) as raised:
+        fitted(minute(), LONG * 3, "me.wav")
+    assert "too long for the" in str(raised.value) and "“" not in str(raised.value)
 
 
 @pytest.mark.usefixtures("aligner")
@@ -174,7 +228,10 @@ def test_without_the_aligner_it_is_said_which_seconds_and_words_are_used() -> No
         fitted(minute(), LONG, "me.wav")
     sentence = str(raised.value)
     assert "Only the first 1" in sentence and "shorten the transcript" in sentence and "paretone[judge]" in sentence
-    assert "end near “We will meet at …" in sentence
+    quoted = sentence.partition("end near “")[2].partition("”")[0]
+    assert quoted.startswith("We will meet at …")
+    # The first 10.9 s have the sentence three times and a half: within three words of that.
+    assert any(quoted.endswith(" ".join((TEXT.split() * 2)[:last][-4:])) for last in range(4, 12)), quoted
 
 
 # --- As the window asks -----------------------------------------------------------------------------------------------
@@ -186,6 +243,8 @@ def test_a_recording_is_examined_in_a_process_of_its_own(tmp_path: Path) -> None
     assert (found.problem, found.doubts) == ("", ()) and found.seconds == pytest.approx(60, abs=0.5)
     assert found == examined(path, LONG)
     assert "words fit" in examined(VOICES[0].audio, OTHER).doubts[0]
-    assert "Only the first" in examined(path, OTHER * 9).doubts[0]
+    assert "only the first" in examined(path, OTHER * 9).doubts[0]
+    assert "Only the first" in examined(path, GERMAN * 2).doubts[0]
+    assert examine(path, GERMAN * 2, False).notes[-1].endswith("only English words are looked for.")
     soundfile.write(path, np.zeros(48_000), 24_000)
     assert "is silent" in examined(path, LONG).problem

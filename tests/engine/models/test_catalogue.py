@@ -9,7 +9,7 @@ import pytest
 from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import FLOW
-from engine.models.catalogue import CatalogueEntry, entry, voice, voice_problem, voices
+from engine.models.catalogue import MODELS, CatalogueEntry, entry, voice, voice_problem, voices
 from engine.models.loading import LOADERS
 from engine.models.shipped_voices import shipped_names
 from engine.setting.knobs import checked
@@ -62,3 +62,21 @@ def test_recordings_need_latents_only_where_there_is_no_encoder(tmp_path: Path) 
     assert voice_problem(audio, "MegaTTS3", str(model)) == ""
     audio.with_suffix(".npy").write_bytes(b"0")
     assert voice_problem(audio, "MegaTTS3") == ""
+
+
+@pytest.mark.parametrize(
+    ("transcript", "said"),
+    [
+        ("Guten Tag, wie geht es Ihnen heute Morgen, mein Herr?", "looks like German"),
+        ("今天天气很好。", "is in Chinese"),
+        ("Привет, как дела?", "is written in Cyrillic script"),
+        ("…", "has no words; type the words spoken in it"),
+    ],
+)
+def test_transcripts_that_the_bundled_models_cannot_read_are_told_before(transcript: str, said: str) -> None:
+    audio = Path("mine.wav")
+    for one in MODELS:
+        problem = voice_problem(audio, one.id, transcript=transcript) if not one.released_voices else ""
+        assert (f"The transcript of the recording {said}" in problem) == one.bundled
+    assert voice_problem(audio, "f5-mini", transcript="We met in Los Angeles.") == ""
+    assert voice_problem(audio, "f5-mini", "own", transcript) == "", "a checkpoint that may read it"

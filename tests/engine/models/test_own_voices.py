@@ -16,12 +16,16 @@ from pathlib import Path
 import pytest
 
 from engine import cli
+from engine.errors import PlainError
 from engine.models import load_model
-from engine.models.catalogue import voice
+from engine.models.base import run_to_completion
+from engine.models.catalogue import MODELS, entry, voice
 from engine.models.f5.adapter import F5Speech
 from engine.models.own_voices import is_own, own_voice, shown_name, with_folder, without_folder
+from engine.models.silent_observer import SilentObserver
 from engine.setting.library import Library
 from engine.setting.profile import Profile
+from engine.setting.setting import Setting
 from engine.studies.store import DATABASE
 from tests.engine.setting.test_library import take
 from tests.engine.studies import small
@@ -175,6 +179,21 @@ def test_a_transcript_that_the_recording_does_not_say_is_doubted_before_anything
         warnings.simplefilter("error")
         notes = Profile.load(kept).synthesise("One.", own_voice(recording, right)).notes
     assert not any("transcript" in one for one in notes)
+
+
+@pytest.mark.parametrize("model", [one.id for one in MODELS if one.bundled])
+@pytest.mark.parametrize(("transcript", "said"), [("今天天气很好。", "is in Chinese"), ("∂∫∂", "has no words")])
+def test_a_transcript_that_a_bundled_model_cannot_read_is_refused_as_such(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, transcript: str, said: str
+) -> None:
+    own = ["--voice", str(recording), "--transcript", transcript]
+    assert cli.main(["speak", "--model", model, "--text", "One.", "--out", str(tmp_path / "o.wav"), *own]) != 0
+    said_there = capsys.readouterr().err.splitlines()[-1]
+    assert said_there.startswith(f"The transcript of the recording {said}") and "; " in said_there
+    loaded, setting = load_model(model, device="cpu"), Setting(model, entry(model).options_with())
+    with pytest.raises(PlainError) as raised:  # As from Python, where nobody asks before.
+        run_to_completion(loaded.synthesise("One.", own_voice(recording, transcript), setting, (), SilentObserver()))
+    assert str(raised.value) == said_there
 
 
 def test_views_comparisons_and_studies_say_it_once(

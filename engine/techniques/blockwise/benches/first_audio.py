@@ -65,7 +65,6 @@ class _Heard:
     evaluations: int = 0
 
     def add(self, spoken: Synthesis) -> None:
-        """Take note of a take."""
         measured = spoken.measurements
         self.first.append(measured.first_audio_seconds)
         self.last.append(measured.seconds)

@@ -25,6 +25,7 @@ from tests.app.presenters import Presenter
 from tests.voices import FIRST
 
 SHIPPED = catalogue.voice(FIRST)
+GERMAN = "Guten Tag, wie geht es Ihnen heute Morgen, mein Herr?"
 M4A = b"\x00\x00\x00\x1cftypM4A \x00\x00\x02\x00M4A isomiso2" + bytes(4000)
 
 
@@ -129,6 +130,48 @@ def test_another_transcript_is_doubted_and_used_only_if_the_user_insists(
     use(choice, qtbot)
     use(choice, qtbot)
     assert presenter.state.selection.voice.transcript == "The juice of lemons makes fine punch."
+
+
+def test_a_transcript_that_the_model_cannot_read_is_refused_when_it_is_chosen(
+    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path
+) -> None:
+    choice.propose(recording)
+    type_into(qtbot, choice.transcript, GERMAN)
+    said = "The transcript of the recording looks like German, but the bundled models read only English"
+    assert said in use(choice, qtbot)
+    assert presenter.state.selection.own_voices == []
+    added(presenter, recording, GERMAN)  # With a model that reads German.
+    assert said in presenter.state.availability.why_not_synthesise() == choice.note.text()
+    presenter.state.own_voices.change(presenter.state.selection.voice, "Me", "What I say.")
+    assert presenter.state.availability.why_not_synthesise() == "" and choice.note.text() == "“What I say.”"
+
+
+def test_what_could_not_be_checked_is_said_after_the_form_has_gone(
+    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, recording: Path
+) -> None:
+    presenter.state.selection.choose_model("F5TTS_v1_Base", "", "", "cpu", None)
+    problems: list[str] = []
+    choice.problem.connect(problems.append)
+    choice.propose(recording)
+    type_into(qtbot, choice.transcript, GERMAN)
+    use(choice, qtbot)
+    assert presenter.state.selection.voice.audio == str(recording)
+    assert problems == [
+        "Whether my16k.wav says its transcript could not be checked: only English words are looked for."
+    ]
+
+
+def test_a_long_recording_in_another_language_is_doubted_when_it_is_chosen(
+    choice: VoiceChoice, presenter: Presenter, qtbot: QtBot, tmp_path: Path
+) -> None:
+    presenter.state.selection.choose_model("F5TTS_v1_Base", "", "", "cpu", None)
+    samples, rate = soundfile.read(SHIPPED.audio)
+    soundfile.write(tmp_path / "long.wav", np.tile(samples, 12)[: 37 * rate], rate)
+    choice.propose(tmp_path / "long.wav")
+    type_into(qtbot, choice.transcript, f"{GERMAN} " * 8)
+    said = use(choice, qtbot)
+    assert "Only the first 1" in said and "Shorten the transcript to what is said in them." in said
+    assert presenter.state.selection.own_voices == [] and "anyway" in choice.use_recording.text()
 
 
 def added(presenter: Presenter, path: Path, transcript: str = "What I say.") -> None:

@@ -329,7 +329,8 @@ def test_times_of_a_busy_machine_are_marked_as_in_the_list_of_takes(panel: Studi
     show(panel, replace(seen, rows=(replace(idle.rows[0], busy=1), *idle.rows[1:])))
     assert [row for row in lines if marked(row, rtf)] == [0] and not marked(0, ratio)
     figure = model.index(0, rtf)
-    assert f"busy during 1 of {seen.rows[0].finished} takes: other processes took" in figure.data(
+    said = f"busy during 1 of {seen.rows[0].finished} takes: other processes took"
+    assert said in figure.data(Qt.ItemDataRole.ToolTipRole)
         Qt.ItemDataRole.ToolTipRole
     )
     assert figure.data(Qt.ItemDataRole.AccessibleTextRole).endswith("doubtful: the machine was busy")

@@ -129,6 +129,7 @@ def test_a_transcript_that_does_not_fit_is_noted(codec: Path, tmp_path: Path) ->
     assert "is too" not in notes("Sixteen letters.")
     assert "The transcript of voice.wav is too long for its 1.0 s" in notes("Far too many words. " * 5)
     assert "is too short" in notes("Hm.")
+    assert len(reader(Voice("own", "Own", str(audio), "Far too many words. " * 5)).notes) == 1, "once"
 
 
 def test_codes_that_the_language_model_lacks_are_refused(codec: Path, tmp_path: Path) -> None:

@@ -435,6 +435,7 @@ def test_references_that_are_odd_are_used_with_a_warning(
     mine = recorded(tmp_path / "mine.wav", seconds, transcript=transcript)
     notes = model._prompt(mine, setting(clone=True, prepare=False).options, lambda: None).notes
     assert any(said in note for note in notes), notes
+    assert sum("transcript" in note for note in notes) <= 1, "once"
 
 
 def damaged(root: Path, tmp_path: Path, harm: Callable[[Path], None]) -> Path:
