@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
+from engine.by_name import meant
 from engine.errors import PlainError
 from engine.extras import how_to_add
 from engine.files import reason
@@ -124,7 +125,7 @@ def extent(model: str, folder: Path, check: Callable[[], None], endpoint: str | 
 
 def _release(model: str) -> Release:
     if model not in RELEASES:
-        raise PlainError(f"There is nothing to download for {model!r}; known models: {', '.join(RELEASES)}.")
+        raise PlainError(f"There is nothing to download for {model!r}; {meant(model, RELEASES, 'known models:')}")
     return RELEASES[model]
 
 
