@@ -121,7 +121,12 @@ def write_through(path: Path, content: bytes) -> None:
         finally:
             os.close(handle)
     else:
-        write_atomically(Path(os.path.realpath(path)) if path.is_symlink() else path, content)
+        write_atomically(target(path), content)
+
+
+def target(path: Path) -> Path:
+    """Where a symbolic link ``path`` leads in the end; ``path`` itself if it is none."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def flows(path: Path) -> bool:
