@@ -38,7 +38,7 @@ def test_of_a_link_the_target_is_said_and_the_true_reason(read_only_disk: Path, 
         with pytest.raises(PlainError) as at_last:
             files.write(link, b"")
         assert str(at_last.value) == f"{link} could not be written: it is a link to {place}: {reason}."
-    with pytest.raises(PlainError, match="^/proc/a.wav cannot be written: nothing can be made in the folder /proc"):
+    with pytest.raises(PlainError, match=r"^/proc/a.wav cannot be written: nothing can be made in the folder /proc"):
         output.writable("/proc/a.wav")
 
 
