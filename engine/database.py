@@ -94,10 +94,7 @@ class Database:
     # --- Opening and closing ------------------------------------------------------------------------------------------
     def _connect(self) -> sqlite3.Connection:
         path = self.folder / self.file
-        for name in self._names():
-            # SQLite would wait for ever for the writer of a pipe, and calls a folder a failing disk.
-            if name != AUDIO and (self.folder / name).exists():
-                require_regular(self.folder / name)
+        self._require_kinds()
         if not self._read_only:
             return sqlite3.connect(path, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
         if not path.exists():
@@ -106,6 +103,25 @@ class Database:
         shared = "mode=ro" if (self.folder / f"{self.file}-wal").exists() else "mode=ro&immutable=1"
         address = f"{path.resolve().as_uri()}?{shared}"
         return sqlite3.connect(address, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+
+    def _require_kinds(self) -> None:
+        """Raise :class:`OSError`, or the error of a damaged database if something else is in the place of a file or of
+        the folder: SQLite would wait for ever for the writer of a pipe, and calls a folder a failing disk."""
+        for name in self._names():
+            path, kind = self.folder / name, ""
+            if name == AUDIO:
+                kind = "it is no folder" if path.exists() and not path.is_dir() else ""
+            elif path.exists() and not path.is_file():
+                try:
+                    require_regular(path)
+                except OSError as error:
+                    kind = (error.strerror or "it is no file").partition(";")[0]
+            elif path.exists():
+                require_regular(path)
+            elif path.is_symlink():
+                kind = "it is a symbolic link that leads nowhere"
+            if kind:
+                raise self.damaged(f"The {self.title} in {self.folder} could not be opened: {name}: {kind}. {_ASIDE}")
 
     def _prepare(self) -> None:
         migrations = self._migrations()
@@ -257,15 +273,14 @@ class Database:
         except OSError as error:
             where = f" {Path(error.filename).name}:" if error.errno == errno.EINVAL and error.filename else ""
             raise self.error(f"{start}:{where} {files.reason(error)}.") from error
-        except sqlite3.OperationalError as error:
-            raise self.error(f"{start}: {_OPERATIONAL.get(_code(error), shortened(str(error)))}.") from error
         except (sqlite3.DatabaseError, SettingError, ValueError, KeyError, TypeError) as error:
-            raise self.damaged(
-                f"{start}: {self.file} is damaged ({first_line(error)}). Set it aside, where its audio stays playable, "
-                "and start a new one."
-            ) from error
+            # What SQLite itself has no word for is a table or a column that is missing.
+            if isinstance(error, sqlite3.OperationalError) and _code(error) != sqlite3.SQLITE_ERROR:
+                raise self.error(f"{start}: {_OPERATIONAL.get(_code(error), shortened(str(error)))}.") from error
+            raise self.damaged(f"{start}: {self.file} is damaged ({first_line(error)}). {_ASIDE}") from error
 
 
+_ASIDE = "Set it aside, where its audio stays playable, and start a new one."
 _OPERATIONAL = {
     sqlite3.SQLITE_BUSY: "another program is writing to it; close that or wait a moment",
     sqlite3.SQLITE_CANTOPEN: "its folder may not be used; choose another folder",

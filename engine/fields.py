@@ -12,6 +12,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, TypeGuard, TypeVar, get_type_hints, overload
 
+from engine.by_name import meant
 from engine.errors import PlainError
 from engine.reading import shortened, shown
 
@@ -177,8 +178,8 @@ class Fields:
         """Raise for an unknown field."""
         for name in self.values:
             if name not in self._asked:
-                known = ", ".join(sorted(self._asked))
-                raise self._error(f"{self._prefix}{shortened(str(name))} is an unknown field; known ones: {known}.")
+                ending = meant(str(name), sorted(self._asked), "known ones:")
+                raise self._error(f"{self._prefix}{shortened(str(name))} is an unknown field; {ending}")
 
     def _typed(self, name: str, kind: type[Kind], words: str, default: Kind) -> Kind:
         value = self.get(name, default)

@@ -103,7 +103,7 @@ def write(path: Path, content: bytes) -> None:
     try:
         write_through(path, content)
     except OSError as error:
-        raise PlainError(f"{path} could not be written: {reason(error)}.") from error
+        raise PlainError(f"{path} could not be written: {reason_at(path, error)}.") from error
 
 
 def write_through(path: Path, content: bytes) -> None:
@@ -121,7 +121,12 @@ def write_through(path: Path, content: bytes) -> None:
         finally:
             os.close(handle)
     else:
-        write_atomically(Path(os.path.realpath(path)) if path.is_symlink() else path, content)
+        write_atomically(target(path), content)
+
+
+def target(path: Path) -> Path:
+    """Where a symbolic link ``path`` leads in the end; ``path`` itself if it is none."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def flows(path: Path) -> bool:
@@ -301,6 +306,17 @@ def reason(error: OSError) -> str:
         errno.ELOOP: "it is a symbolic link that leads back to itself; delete it or choose another name",
     }
     return reasons.get(error.errno or 0, f"the system says: {error.strerror or error}")
+
+
+def reason_at(path: Path, error: OSError) -> str:
+    """Why ``path`` could not be written, as the end of a sentence: of a symbolic link where it leads, and of a folder
+    that is there that nothing can be made in it."""
+    place = target(path)
+    said = reason(error)
+    if error.errno == errno.ENOENT and os.path.isdir(place.parent):
+        said = f"nothing can be made in the folder {place.parent}; choose another"
+    # A circle leads nowhere, and has a reason of its own.
+    return said if place == path or error.errno == errno.ELOOP else f"it is a link to {place}: {said}"
 
 
 def _permissions(path: Path) -> int:

@@ -19,12 +19,16 @@ class LockedError(Exception):
     """Another process has it."""
 
 
+class UnusableError(OSError):
+    """What should be held cannot be."""
+
+
 @contextmanager
 def held(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[None]:
     """Hold ``path``, a file that is made if there is none, for as long as the block runs.
 
     Where another process holds it, this waits for it and calls ``waiting`` twice a second, which may raise; without
-    ``waiting`` it raises :class:`LockedError` at once. Raises :class:`OSError` if ``path`` cannot be made.
+    ``waiting`` it raises :class:`LockedError` at once. Raises :class:`UnusableError` if ``path`` cannot be made.
     """
     lock = None
     try:
@@ -36,8 +40,12 @@ def held(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[No
                 if waiting is None:
                     raise LockedError(path)
                 waiting()
+        except OSError as error:
+            raise UnusableError(
+                f"{path} could not be held: {(error.strerror or str(error)).partition(';')[0]}"
+            ) from error
         except sqlite3.Error as error:
-            raise OSError(f"{path} could not be held: {error}") from error
+            raise UnusableError(f"{path} could not be held: {error}") from error
         yield
     finally:
         if lock is not None:

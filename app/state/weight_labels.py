@@ -20,5 +20,5 @@ def weights_title(one: TrainedWeights) -> str:
         return f"{guidance}, {one.method} ({whose})"
     if isinstance(one, DraftWeights):
         return f"Draft with {len(one.retained)} layers ({whose})"
-    learnt = f"{general(one.minutes, 3)} min of training" if one.minutes else "not recovered"
+    learnt = f"{general(one.minutes, 3)} min of training" if one.minutes else "not retrained"
     return f"Student with {one.depth} layers, {learnt} ({whose})"

@@ -155,6 +155,8 @@ def _declared(knob: Knob, default: object) -> dict[str, object]:
         case Number():
             ends = {"minimum": knob.minimum, "maximum": knob.maximum}
             found |= {"whole": knob.whole, **{name: end for name, end in ends.items() if math.isfinite(end)}}
+            if knob.lowest:
+                found["minimum_means"] = knob.lowest
         case Choice():
             found["values"] = list(knob.values)
         case Switch():
@@ -170,7 +172,10 @@ def _row(kind: str, name: str, knob: Mapping[str, Any]) -> dict[str, object]:
         takes = f"{_end(knob, 'minimum', 'any')} to {_end(knob, 'maximum', 'any')}"
     else:
         takes = "text"
-    return {kind: name, "default": _word(knob["default"]), "takes": takes, "meaning": knob["meaning"]}
+    default = _word(knob["default"])
+    if "minimum_means" in knob and knob["default"] == knob["minimum"]:
+        default = f"{default} ({knob['minimum_means']})"
+    return {kind: name, "default": default, "takes": takes, "meaning": knob["meaning"]}
 
 
 def _end(knob: Mapping[str, Any], name: str, otherwise: str) -> str:

@@ -33,11 +33,10 @@ def writable(name: str | Path) -> Path:
                 raise PlainError(f"{path} cannot be written: you may not write there; choose another name.")
             return path
     except OSError as error:
-        raise PlainError(f"{path} cannot be written: {files.reason(error)}.") from error
+        raise PlainError(f"{path} cannot be written: {files.reason_at(path, error)}.") from error
     if not os.path.isdir(path.parent):
         raise PlainError(f"The folder {path.parent} does not exist; create it or choose another.")
-    folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
-    _require_permission(folder, f"{path} cannot be written")
+    _require_permission(files.target(path).parent, f"{path} cannot be written", path)
     return path
 
 
@@ -82,8 +81,8 @@ def folder(name: str | Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PlainError(f"The folder {path} could not be created: {files.reason(error)}.") from error
-    _require_permission(path, f"Cannot write to the folder {path}")
+        raise PlainError(f"The folder {path} could not be created: {files.reason_at(path, error)}.") from error
+    _require_permission(path, f"Cannot write to the folder {path}", path / "file")
     return path
 
 
@@ -106,10 +105,12 @@ def _named(name: str | Path, what: str) -> Path:
     return Path(name)
 
 
-def _require_permission(folder: Path, problem: str) -> None:
+def _require_permission(folder: Path, problem: str, path: Path) -> None:
+    """Raise :class:`PlainError` that begins with ``problem`` if nothing can be made in ``folder``, where ``path`` is to
+    be."""
     try:
         # Permissions alone are not enough: disks that can only be read, and shared ones, have their own rules.
         with tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=folder):
             pass
     except OSError as error:
-        raise PlainError(f"{problem}: {files.reason(error)}.") from error
+        raise PlainError(f"{problem}: {files.reason_at(path, error)}.") from error

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from engine.by_name import nearest
 from engine.commands import streams
 from engine.errors import SettingError
 
@@ -31,10 +32,23 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Refuse an empty value, as a script gives that leaves a variable unset: it would pass for an option that was
         left out."""
+        near = nearest(str(value), map(str, action.choices or ()))
+        if near and value not in (action.choices or ()):
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; did you mean {near!r}?")
         super()._check_value(action, value)
         options = set(action.option_strings)
         if value == "" and options and options.isdisjoint(MAY_BE_EMPTY | SAID_LATER):
             raise argparse.ArgumentError(action, "its value is empty; give one, or leave the option out")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As argparse does, but an unknown option that is like one of this command's is refused here, where these are
+        known."""
+        found, rest = super().parse_known_args(args, namespace)
+        for one in rest:
+            near = one.startswith("--") and nearest(one.partition("=")[0], self._option_string_actions)
+            if near:
+                self.error(f"unrecognized option: {one}; did you mean {near}?")
+        return found, rest
 
     def error(self, message: str) -> NoReturn:
         error = ArgumentsError(f"{self.prog}: error: {message}")

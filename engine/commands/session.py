@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import models
 from engine.commands.terminal import Terminal
-from engine.errors import SettingError
+from engine.errors import Cancelled, SettingError
 from engine.models.base import SpeechModel
 from engine.session.commands import Command, LoadModel
 from engine.session.events import Event
@@ -33,7 +33,11 @@ class Session:
         :class:`engine.errors.Cancelled`.
         """
         self.terminal.begin()
-        return self._here.carry_out(command, hear or self.terminal.hear, self.terminal.cancelled)
+        try:
+            return self._here.carry_out(command, hear or self.terminal.hear, self.terminal.cancelled)
+        except KeyboardInterrupt as interruption:
+            # What the command says after a cancelled job, such as what was kept, holds here as well.
+            raise Cancelled from interruption
 
     def load(
         self, model: str, folder: str = "", variant: str = "", device: str = "auto", vocoder: str = ""

@@ -99,8 +99,8 @@ def _how_to_set_aside(folder: Path) -> str:
 def _set_aside(folder: Path) -> Result:
     """Move damaged results away, audio included; sound ones stay where they are."""
     from engine.studies import results as found
-    from engine.studies.running import alone_with
-    from engine.studies.store import Store, StudyDamaged
+    from engine.studies.running import set_aside
+    from engine.studies.store import StudyDamaged
     from engine.studies.wording import lost_lines
 
     try:
@@ -110,8 +110,7 @@ def _set_aside(folder: Path) -> Result:
     if results is not None and not results.damage:
         lost = " ".join(["", *lost_lines(results)])
         raise StudyError(f"The study's file in {folder} is not damaged, so it stays where it is.{lost}")
-    with alone_with(folder):
-        backup = Store.set_aside(folder)
+    backup = set_aside(folder)
     text = f"Moved the damaged results, with audio, to {backup}. 'paretone study run' starts the study over."
     return Result({"folder": str(backup)}, text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import shutil
 import signal
 import sys
@@ -23,6 +24,8 @@ LINES_SHARE = 0.25
 """If lines cannot be overwritten, one is written per this share of progress."""
 LONG_SECONDS = 60.0
 """What takes longer says so at once."""
+GRACE_SECONDS = 1.0
+"""Time to notice a signal, after which the command is interrupted wherever it is."""
 
 
 class Terminal:
@@ -143,19 +146,54 @@ class Terminal:
             self._stream.flush()
 
 
-@contextmanager
-def cancelling() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets, or the first SIGTERM; the second one raises :class:`KeyboardInterrupt` at
-    once."""
-    cancelled = threading.Event()
+class Cancellation(threading.Event):
+    """The event that cancels a command; it knows whether the main thread has seen it set."""
 
-    def cancel() -> None:
-        if cancelled.is_set():
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = threading.Event()
+
+    def is_set(self) -> bool:
+        """Whether the command is cancelled."""
+        cancelled = super().is_set()
+        if cancelled and threading.current_thread() is threading.main_thread():
+            self.seen.set()
+        return cancelled
+
+
+@contextmanager
+def cancelling() -> Iterator[Cancellation]:
+    """An event that the first Ctrl-C sets, or the first SIGTERM. The second one raises :class:`KeyboardInterrupt` at
+    once, and so does the first one after :data:`GRACE_SECONDS` if nobody has asked for the event by then: not all that
+    takes long asks, the import of torch for example."""
+    cancelled = Cancellation()
+    insisting: list[threading.Timer] = []
+
+    def cancel(number: int) -> None:
+        if insisting:
             raise KeyboardInterrupt
         cancelled.set()
+        insisting.append(threading.Timer(GRACE_SECONDS, insist, (number,)))
+        insisting[0].daemon = True
+        insisting[0].start()
+
+    def insist(number: int) -> None:
+        if cancelled.seen.is_set():
+            return
+        if hasattr(signal, "pthread_kill"):
+            # This wakes the main thread up where it waits.
+            signal.pthread_kill(threading.main_thread().ident or 0, number)
+        else:
+            _thread.interrupt_main(signal.Signals(number))
 
     with _handling((signal.SIGINT, signal.SIGTERM), cancel):
-        yield cancelled
+        try:
+            yield cancelled
+        finally:
+            cancelled.seen.set()
+            for one in insisting:
+                one.cancel()
+                one.join()
 
 
 @contextmanager
@@ -163,7 +201,7 @@ def terminable() -> Iterator[None]:
     """Let SIGTERM raise :class:`KeyboardInterrupt` as Ctrl-C does, whatever handled them before; :func:`exit_code`
     tells them apart."""
 
-    def interrupt() -> None:
+    def interrupt(number: int) -> None:
         raise KeyboardInterrupt
 
     global _last_signal
@@ -182,8 +220,8 @@ _last_signal: int = signal.SIGINT
 
 
 @contextmanager
-def _handling(numbers: Sequence[int], handle: Callable[[], None]) -> Iterator[None]:
-    """Call ``handle`` at these signals; Python delivers them to the main thread only."""
+def _handling(numbers: Sequence[int], handle: Callable[[int], None]) -> Iterator[None]:
+    """Call ``handle`` with the number of the signal at these signals; Python delivers them to the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -191,7 +229,7 @@ def _handling(numbers: Sequence[int], handle: Callable[[], None]) -> Iterator[No
     def arrived(number: int, frame: object) -> None:
         global _last_signal
         _last_signal = number
-        handle()
+        handle(number)
 
     before = {number: signal.signal(number, arrived) for number in numbers}
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from engine.front_end.abbreviations import TITLES
 from engine.front_end.normalisation import LONGEST_WORD
-from engine.front_end.stopping import may_stop
+from engine.stopping import may_stop
 
 PIECE_SECONDS = 6.0
 """New speech in one piece; the models were trained on up to ten seconds, prompt included."""

@@ -295,7 +295,7 @@ def run_to_completion(
             return end.value
         try:
             play(piece)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             # Raised again from inside, so that what was finished goes with it.
             speech.throw(error)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.by_name import by_name
+from engine.by_name import by_name, meant
 from engine.errors import SettingError
 from engine.front_end.language import unread_transcript
 from engine.models.base import Voice
@@ -297,7 +297,7 @@ def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
     was = owner_of_voice(name)
     why = f" any more: it was one of the earlier {was}" if was else ""
     raise SettingError(
-        f"There is no voice named {name!r}{why}; known voices: {', '.join(one.id for one in known)}. "
+        f"There is no voice named {name!r}{why}; {meant(name, [one.id for one in known], 'known voices:')} "
         "Use a recording of your own together with its transcript."
     )
 

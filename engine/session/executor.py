@@ -24,6 +24,7 @@ from engine.session.events import EngineReady, Event
 from engine.session.observers import JobObserver, Post, RunningJob
 from engine.setting.plan import imported
 from engine.setting.setting import Setting
+from engine.stopping import stoppable
 
 Load = Callable[..., SpeechModel]
 """See :func:`engine.models.load_model`."""
@@ -63,7 +64,9 @@ class Executor:
         function.
         """
         work = _work_of(type(command))
-        result = work(command, self, RunningJob(command.job, post, cancelled, pausing or threading.Event()))
+        job = RunningJob(command.job, post, cancelled, pausing or threading.Event())
+        with stoppable(JobObserver(job).check):
+            result = work(command, self, job)
         if result is not None:
             post(result)
         return result

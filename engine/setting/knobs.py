@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from engine.by_name import meant
 from engine.errors import SettingError
 from engine.reading import shown
 
@@ -200,6 +201,6 @@ def checked(knobs: Iterable[Knob], values: Mapping[str, object], owner: str) -> 
     declared = {knob.name: knob for knob in knobs}
     unknown = sorted(set(values) - set(declared))
     if unknown:
-        raise SettingError(f"{owner} has no knob named {shown(unknown[0])}; it has {', '.join(declared) or 'none'}.")
+        raise SettingError(f"{owner} has no knob named {shown(unknown[0])}; {meant(unknown[0], declared, 'it has')}")
     found = {name: knob.check(values.get(name, knob.default)) for name, knob in declared.items()}
     return Values.complete(found, {knob.name: knob.default for knob in declared.values() if knob.later})

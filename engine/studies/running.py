@@ -6,8 +6,9 @@ from there. Pausing lets them finish.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -37,6 +38,8 @@ from engine.studies.wording import described
 if TYPE_CHECKING:
     from engine.studies.execution import TaskRunner
 
+LOCK = "running.sqlite"
+"""What the process that runs a study holds."""
 FINISHED, PAUSED = "finished", "paused"
 
 
@@ -292,13 +295,26 @@ class _Run:
         self._queue.drop(key)
 
 
+def set_aside(folder: Path) -> Path:
+    """Move damaged results away, audio included, and what is in the place of the lock; their new folder. Nothing of it
+    is opened. Raises :class:`StudyError`, also if another process runs the study."""
+    lock = folder / LOCK
+    if not os.path.lexists(lock) or (lock.is_file() and not lock.is_symlink()):
+        with alone_with(folder):
+            return Store.set_aside(folder)
+    backup = Store.set_aside(folder)
+    with suppress(OSError):
+        lock.rename(backup / LOCK)
+    return backup
+
+
 @contextmanager
 def alone_with(folder: Path) -> Iterator[None]:
     """Hold the study in ``folder``, so that no other process runs it. A process that dies releases it.
 
-    Raises :class:`StudyError` if another one holds it, and :class:`OSError` where the folder cannot be used.
+    Raises :class:`StudyError` if another one holds it, or if the folder cannot be used.
     """
-    lock = folder / "running.sqlite"
+    lock = folder / LOCK
     if lock.is_symlink():
         raise StudyError(f"{lock} is a symbolic link, and nothing is written through one; delete the link.")
     try:
@@ -306,3 +322,6 @@ def alone_with(folder: Path) -> Iterator[None]:
             yield
     except locks.LockedError as error:
         raise StudyError(f"The study in {folder} is being run by another process; wait for it, or stop it.") from error
+    except locks.UnusableError as error:
+        rest = "Delete it, and try again" if os.path.lexists(lock) else "Choose another folder for the study"
+        raise StudyError(f"{error}. {rest}.") from error

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.by_name import meant
 from engine.errors import SettingError, StudyError
 from engine.fields import Fields
 from engine.measure.limits import Margin, margin
@@ -221,10 +222,8 @@ def _knob(owner: str, name: str, entry: CatalogueEntry, where: str) -> Knob:
     for knob in knobs:
         if knob.name == name:
             return knob
-    raise StudyError(
-        f"{where}: {title} has no {'knob' if owner else 'option'} named {shown(name)}; it has "
-        f"{', '.join(knob.name for knob in knobs)}."
-    )
+    ending = meant(name, [knob.name for knob in knobs], "it has")
+    raise StudyError(f"{where}: {title} has no {'knob' if owner else 'option'} named {shown(name)}; {ending}")
 
 
 def study_fields(values: object, prefix: str = "") -> Fields:

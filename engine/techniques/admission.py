@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from engine.by_name import nearest
 from engine.errors import PlainError, SettingError
 from engine.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark
 from engine.models import catalogue
@@ -26,7 +26,7 @@ from engine.models.base import FLOW, LANGUAGE, MASKED
 from engine.reading import shown
 from engine.setting.knobs import Choice, Effect, Knob, Number, Text, defaults
 from engine.setting.plan import described, kind_of
-from engine.techniques.base import SLOTS, ArtefactFile, ArtefactType, Job, Paper, Technique, Weights
+from engine.techniques.base import ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
 
 FAMILIES = (FLOW, LANGUAGE, MASKED)
 FEATURES = ("recording", "compiling")
@@ -75,12 +75,8 @@ def _faults(one: Technique) -> Iterator[str]:
     for option in one.options:
         if option not in known:
             yield f"options has {shown(option)}, which no model has{_near(option, known)}"
-    slot, _, part = one.slot.partition(":")
-    if (one.slot and slot not in SLOTS) or (":" in one.slot and not part):
-        yield (
-            f"slot is {shown(one.slot)}{_near(slot, SLOTS)}; it must be one of {', '.join(SLOTS)}, one of them with a "
-            "part of your own, such as 'sampling:mine', or ''"
-        )
+    if one.slot and (slot := fault_of_slot(one.slot)):
+        yield f"slot is {slot}, or ''"
     metrics = _metrics()
     if one.improves not in metrics:
         yield f"improves is {shown(one.improves)}{_near(one.improves, metrics)}; it must be one of {', '.join(metrics)}"
@@ -116,8 +112,8 @@ def _texts(one: Technique, field: str) -> Iterator[str]:
 
 
 def _near(word: str, known: Sequence[str] | set[str]) -> str:
-    near = difflib.get_close_matches(word, sorted(known), 1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    near = nearest(word, known)
+    return f" (did you mean {near!r}?)" if near else ""
 
 
 # --- Knobs ------------------------------------------------------------------------------------------------------------

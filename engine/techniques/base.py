@@ -10,16 +10,19 @@ of their own), and the entry-point group ``paretone.techniques`` names its :clas
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from engine.by_name import nearest
 from engine.errors import SettingError
 from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo, ProgressObserver, SpeechModel, TrainedWeights
 from engine.models.catalogue import MODELS
+from engine.reading import shown
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Knob, Values
@@ -43,6 +46,27 @@ SLOTS = (
     "launching",
 )
 """Slots of a plan, in the order in which techniques resolve; other slots come last."""
+PARTS = {"weights": ("language",), "guidance": ("every", "running", "combining"), "draft": ("acceptance",)}
+"""Parts of slots that several techniques may take. A plug-in may have a part of its own."""
+_PART = re.compile(r"[a-z][a-z0-9_]*")
+_MISSPELT = 0.85
+"""Likeness to a known part from which a part is taken for it."""
+
+
+def fault_of_slot(name: str) -> str:
+    """Why a slot or a part of one cannot be called ``name``, as the end of a sentence, or ``""``. A misspelt part would
+    exclude nothing."""
+    slot, colon, part = name.partition(":")
+    near, known = nearest(slot, SLOTS), PARTS.get(slot, ())
+    if slot in SLOTS:
+        near_part = nearest(part, known, _MISSPELT)
+        if not colon or (_PART.fullmatch(part) and near_part in ("", part)):
+            return ""
+        near = f"{slot}:{near_part}" if near_part else slot
+    return (
+        f"{shown(name)}{f' (did you mean {near!r}?)' if near else ''}; it must be one of {', '.join(SLOTS)}, or one of "
+        "them with a part of your own, such as 'sampling:mine'"
+    )
 
 
 @dataclass(frozen=True)
@@ -69,7 +93,10 @@ class Context:
     """The technique in each slot that is taken, whether it has resolved yet or not."""
 
     def title_in(self, slot: str) -> str:
-        """The title of the technique in use that takes ``slot``, or ``""``."""
+        """The title of the technique in use that takes ``slot``, or ``""``. Raises :class:`ValueError` for a slot that
+        cannot be."""
+        if fault := fault_of_slot(slot):
+            raise ValueError(f"the slot is {fault}")
         return self.taken[slot].title if slot in self.taken else ""
 
     @property
@@ -88,6 +115,8 @@ class Conflict(SettingError):
 
     def __init__(self, sentence: str, *slots: str) -> None:
         super().__init__(sentence)
+        if fault := next(filter(None, map(fault_of_slot, slots)), ""):
+            raise ValueError(f"the slot is {fault}")
         self.slots = slots
 
 

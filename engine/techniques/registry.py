@@ -20,6 +20,7 @@ from importlib.metadata import Distribution, EntryPoint, distributions, entry_po
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
+from engine.by_name import nearest
 from engine.errors import SettingError
 from engine.failures import plug_ins
 from engine.models.base import LANGUAGE
@@ -50,8 +51,16 @@ class Registry:
     """In the order in which lists show them."""
     problems: list[str] = field(default_factory=list)
     """A sentence for each plug-in that was left out, and for what failed of others since."""
+    left_out: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    """The sentence of each plug-in that was left out, and the names that it or its technique goes by, as far as they
+    are known."""
     plug_ins: dict[str, str] = field(default_factory=dict)
     """The plug-in of each technique that is not ours, by name, such as ``the plug-in 'a' of plugin-a 2.0``."""
+
+    def leave_out(self, sentence: str, *names: str) -> None:
+        """Note that a plug-in was left out."""
+        self.problems.append(sentence)
+        self.left_out.append((sentence, names))
 
     def report(self, sentence: str) -> None:
         """Note what failed of a plug-in, once."""
@@ -100,18 +109,19 @@ def registry() -> Registry:
     found: dict[str, Technique] = {}
     claimed: dict[tuple[str, str], str] = {}
     made = Registry()
-    for point in _points(made.problems):
-        loaded, called = _loaded(point), _called(point)
-        if isinstance(loaded, str):
-            made.problems.append(loaded)
+    for point in _points(made):
+        loaded, called = _loaded(point, made), _called(point)
+        if loaded is None:
             continue
         claims = dict.fromkeys(_claims(loaded), loaded.name)
         taken = next((one for one in claims if one in claimed), None)
         if taken is not None:
             what, name = taken
-            made.problems.append(
+            made.leave_out(
                 f"The plug-in {called} brings {what} named {shown(name)}, which is there already; it was left out. "
-                "Give it another name."
+                "Give it another name.",
+                point.name,
+                loaded.name,
             )
             continue
         claimed |= claims
@@ -132,13 +142,25 @@ def find(name: str) -> Technique | None:
 
 
 def technique(name: str) -> Technique:
-    """The technique called ``name``. Raises :class:`SettingError` that lists the known ones."""
+    """The technique called ``name``. Raises :class:`SettingError` that says which one may be meant, and why it was left
+    out if it was."""
     found = find(name)
     if found is None:
-        known = ", ".join(one.name for one in techniques())
-        why = "".join(f" {one}" for one in problems())
-        raise SettingError(f"There is no technique named {shown(name)}; known techniques: {known}. {_WHERE_ELSE}{why}")
+        raise SettingError(f"There is no technique named {shown(name)}{_instead_of(name)}")
     return found
+
+
+def _instead_of(name: str) -> str:
+    """End of the sentence that refuses a technique called ``name``."""
+    known, left_out = [one.name for one in techniques()], registry().left_out
+    reasons = {one: sentence for sentence, names in left_out for one in names}
+    near = name if name in reasons else nearest(name, [*known, *reasons])
+    if near in reasons:
+        return f"{'' if near == name else f' (did you mean {near!r}?)'}. {reasons[near]}"
+    if near:
+        return f"; did you mean {near!r}?"
+    nameless = "".join(f" {sentence}" for sentence, names in left_out if not names)
+    return f"; known techniques: {', '.join(known)}. {_WHERE_ELSE}{nameless}"
 
 
 def applying_to(family: str, options: Iterable[Knob], mel_steps: int = 0) -> tuple[Technique, ...]:
@@ -174,9 +196,9 @@ def _claims(one: Technique) -> Iterator[tuple[str, str]]:
             yield "an option", name
 
 
-def _points(problems: list[str]) -> Iterator[EntryPoint]:
-    """Ours first, so that no plug-in takes their names. Unreadable metadata is added to ``problems``."""
-    installed = sorted(_installed(problems), key=lambda one: not _is_ours(one))
+def _points(made: Registry) -> Iterator[EntryPoint]:
+    """Ours first, so that no plug-in takes their names; unreadable metadata is added to the problems of ``made``."""
+    installed = sorted(_installed(made), key=lambda one: not _is_ours(one))
     project = Path(__file__).resolve().parents[2] / "pyproject.toml"
     if not project.is_file():
         yield from installed
@@ -186,7 +208,7 @@ def _points(problems: list[str]) -> Iterator[EntryPoint]:
     yield from (one for one in installed if not _is_ours(one))
 
 
-def _installed(problems: list[str]) -> list[EntryPoint]:
+def _installed(made: Registry) -> list[EntryPoint]:
     with contextlib.suppress(Exception):
         return list(entry_points(group=GROUP))
     # One distribution's file of entry points is damaged: which one is it?
@@ -197,7 +219,7 @@ def _installed(problems: list[str]) -> list[EntryPoint]:
                 found.setdefault(f"{_distribution(one)} {point.name}", point)
         except Exception as error:
             where = getattr(one, "_path", "")
-            problems.append(
+            made.leave_out(
                 f"The plug-ins of {_distribution(one) or 'a package'} were left out: its entry points in {where} "
                 f"cannot be read ({type(error).__name__}: {error}). Install it again."
             )
@@ -217,9 +239,9 @@ def _is_ours(point: EntryPoint) -> bool:
     return point.dist is None or _distribution(point.dist).partition(" ")[0] == OURS
 
 
-def _loaded(point: EntryPoint) -> Technique | str:
-    """The technique that ``point`` names, or a sentence that says what is wrong with it."""
-    left_out = f"The plug-in {_called(point)} was left out"
+def _loaded(point: EntryPoint, made: Registry) -> Technique | None:
+    """The technique that ``point`` names; if something is wrong with it, ``made`` takes note."""
+    left_out, found = f"The plug-in {_called(point)} was left out", None
     try:
         # Standard output is for results: whatever a plug-in prints would spoil JSON.
         with contextlib.redirect_stdout(sys.stderr):
@@ -229,8 +251,13 @@ def _loaded(point: EntryPoint) -> Technique | str:
         raise
     except BaseException as error:  # Whatever a plug-in raises must not take the others down.
         reason = described(error, point.value)
-        return f"{left_out}: it cannot be imported ({reason}). Mend it, or uninstall its package."
-    return f"{left_out}: {reason}." if reason else found
+        made.leave_out(f"{left_out}: it cannot be imported ({reason}). Mend it, or uninstall its package.", point.name)
+        return None
+    if reason:
+        called = getattr(found, "name", "")
+        made.leave_out(f"{left_out}: {reason}.", point.name, *([called] if isinstance(called, str) and called else []))
+        return None
+    return found
 
 
 def _called(point: EntryPoint) -> str:

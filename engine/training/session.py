@@ -24,6 +24,7 @@ from engine.failures import is_out_of_memory
 from engine.files import append_line, reason, write_atomically
 from engine.models.files.checkpoints import read_checkpoint
 from engine.reading import first_line, parsed_json, read_bytes, shortened, shown
+from engine.stopping import stoppable
 from engine.training.recipe import Diverged, Recipe, require_finite
 from engine.training.stopping import StopRequest, stop_requests
 
@@ -199,48 +200,49 @@ class TrainingSession:
 
         Raises :class:`Diverged`; the checkpoint on disk then is the last good one.
         """
-        try:
-            stopped = self._train()
-        except Diverged:
-            # Too early for a checkpoint: what is there was good, for a step that diverges changes nothing.
-            if not (self.work / CHECKPOINT).exists():
-                self.save()
-            raise
-        if not stopped and self._validated_at != self.number:
-            self._validate()
-        self.save()
+        with stop_requests() as self._stop:
+            try:
+                stopped = self._train()
+            except Diverged:
+                # Too early for a checkpoint: what is there was good, for a step that diverges changes nothing.
+                if not (self.work / CHECKPOINT).exists():
+                    self.save()
+                raise
+            if not stopped and self._validated_at != self.number:
+                self._validate()
+                _, stopped = self.team.agree(1.0, self._stop.is_set())
+            self.save()
         return not stopped
 
     def _train(self) -> bool:
         """Make steps until the budget is spent, or, which is true, someone asks to stop."""
-        with stop_requests() as self._stop:
-            if self.intervals.validates_first and self.number == 0:
+        if self.intervals.validates_first and self.number == 0:
+            self._validate()
+        self._last = self._clock()
+        saved = time.monotonic()
+        sums: dict[str, float] = {}
+        counted = 0
+        while True:
+            spent = self.budget.progress(self.seconds, self.number)
+            share, stopped = self.team.agree(spent, self._stop.is_set())
+            if stopped or share >= 1.0:
+                break
+            self._began = self._began or (time.monotonic(), share)
+            losses = self.recipe.step(self.number + 1, share)
+            self.number += 1
+            self._count_time()
+            for name, value in losses.items():
+                sums[name] = sums.get(name, 0.0) + require_finite(value, name, self.number)
+            counted += 1
+            self._tell(losses=losses)
+            if self.number % self.intervals.log_steps == 0:
+                self._log_losses({name: total / counted for name, total in sums.items()})
+                sums, counted = {}, 0
+            if self.number % self.intervals.validation_steps == 0:
                 self._validate()
-            self._last = self._clock()
-            saved = time.monotonic()
-            sums: dict[str, float] = {}
-            counted = 0
-            while True:
-                spent = self.budget.progress(self.seconds, self.number)
-                share, stopped = self.team.agree(spent, self._stop.is_set())
-                if stopped or share >= 1.0:
-                    break
-                self._began = self._began or (time.monotonic(), share)
-                losses = self.recipe.step(self.number + 1, share)
-                self.number += 1
-                self._count_time()
-                for name, value in losses.items():
-                    sums[name] = sums.get(name, 0.0) + require_finite(value, name, self.number)
-                counted += 1
-                self._tell(losses=losses)
-                if self.number % self.intervals.log_steps == 0:
-                    self._log_losses({name: total / counted for name, total in sums.items()})
-                    sums, counted = {}, 0
-                if self.number % self.intervals.validation_steps == 0:
-                    self._validate()
-                if time.monotonic() - saved > self.intervals.checkpoint_seconds:
-                    self.save()
-                    saved = time.monotonic()
+            if time.monotonic() - saved > self.intervals.checkpoint_seconds:
+                self.save()
+                saved = time.monotonic()
         return stopped
 
     def save(self) -> None:
@@ -309,10 +311,16 @@ class TrainingSession:
         self._say(f"step {self.number}  {100 * progress:.1f} %, about {left:.1f} min left  {figures}")
 
     def _validate(self) -> None:
+        """Get the figures, unless someone asks to stop meanwhile: a large model takes minutes."""
         self._validated_at = self.number
         if not self.team.is_first:
             return
-        self.validation = self.recipe.validate()
+        try:
+            with stoppable(self._require_no_stop):
+                self.validation = self.recipe.validate()
+        except Cancelled:
+            self._stop.set()
+            return
         self._last = self._clock()  # looking is not training: it is not taken from the budget
         if self._logged_at != self.number:  # A run that ended is validated once more when it is resumed.
             self._log({"validation": self.validation})
@@ -320,6 +328,10 @@ class TrainingSession:
         figures = "  ".join(f"{name} {value:.4f}" for name, value in self.validation.items())
         self._say(f"step {self.number}  held out: {figures}")
         self._tell(validation=self.validation)
+
+    def _require_no_stop(self) -> None:
+        if self._stop.is_set():
+            raise Cancelled
 
     def _tell(self, **figures: Mapping[str, float]) -> None:
         """Notify the callback."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import TrainingError
+from engine.stopping import may_stop
 from engine.training.batch_queue import BatchQueue, held_out_pairs
 from engine.training.learner import Learner, LearningOptions
 from engine.training.learning_recipe import LearningRecipe
@@ -114,6 +115,7 @@ class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
         """:meth:`figures` on held-out utterances, mean over positions."""
         found: dict[str, list[Tensor]] = {}
         for batch in self._validation_batches:
+            may_stop()
             for name, values in self.figures(batch.to(self.device)).items():
                 found.setdefault(name, []).append(values.float().cpu())
         return {name: float(torch.cat(values).mean()) for name, values in found.items()}

@@ -7,10 +7,15 @@ import html
 import html.parser
 import io
 import json
+import os
 import re
+import shutil
 import signal
+import socket
 import sqlite3
+import stat
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -19,10 +24,11 @@ import pytest
 import soundfile
 
 from engine import cli
-from engine.errors import PlainError
+from engine.errors import PlainError, StudyError
 from engine.listening import trials
 from engine.models.f5.adapter import F5Speech
 from engine.studies.results import read
+from engine.studies.running import LOCK, alone_with
 from engine.studies.store import DATABASE, Store
 from tests.app.damage import spoil_database
 from tests.engine.listening.listeners import BASELINE, FAST, abx_trial
@@ -240,6 +246,73 @@ def test_damaged_results_are_set_aside(file: Path, capsys: pytest.CaptureFixture
         code, _, err = run(capsys, action, str(file))
         assert code != 0 and "is damaged" in err and "paretone study set-aside" in err
     assert run(capsys, "set-aside", str(file))[0] == 0
+
+
+def _no_database(place: Path) -> None:
+    place.write_bytes(b"")
+
+
+def _another(place: Path) -> None:
+    with sqlite3.connect(place) as direct:
+        direct.execute(f"PRAGMA application_id = {Store.application}")
+        direct.execute("CREATE TABLE others (name TEXT)")
+    direct.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such things in folders")
+@pytest.mark.parametrize(
+    ("name", "lay"),
+    [
+        (DATABASE, os.mkfifo),
+        (DATABASE, Path.mkdir),
+        (DATABASE, lambda place: place.symlink_to("nowhere")),
+        (DATABASE, lambda place: socket.socket(socket.AF_UNIX).bind(str(place))),
+        (DATABASE, _no_database),
+        (DATABASE, _another),
+        (f"{DATABASE}-wal", os.mkfifo),
+        (f"{DATABASE}-journal", Path.mkdir),
+        ("audio", lambda place: place.write_text("no folder")),
+    ],
+    ids=["pipe", "folder", "link", "socket", "empty", "other tables", "log a pipe", "journal a folder", "audio a file"],
+)
+def test_whatever_lies_there_is_set_aside(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    lay: Callable[[Path], object],
+) -> None:
+    """Without opening it: a pipe would wait for ever."""
+    monkeypatch.chdir(tmp_path)  # A socket's address is short.
+    folder = Path("s.study")
+    folder.mkdir()
+    if name != DATABASE:
+        Store(folder).close()
+        shutil.rmtree(folder / "audio")
+    lay(folder / name)
+    kind = stat.S_IFMT((folder / name).lstat().st_mode)
+    code, _, err = run(capsys, "status", str(folder))
+    assert code == StudyError.exit_code and err.count("\n") == 1
+    assert f"To set it aside, run: paretone study set-aside {folder}" in err
+    os.mkfifo(folder / LOCK)
+    code, out, _ = run(capsys, "set-aside", str(folder), "--json")
+    backup = Path(json.loads(out)["folder"])
+    assert code == 0 and backup.parent == folder
+    assert stat.S_IFMT((backup / name).lstat().st_mode) == kind
+    assert {one.name for one in folder.iterdir()} == {backup.name}
+    Store(folder).close()
+    with alone_with(folder):
+        pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes in folders")
+def test_a_lock_that_is_none_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lock = file.with_suffix(".study") / LOCK
+    lock.parent.mkdir()
+    os.mkfifo(lock)
+    code, _, err = run(capsys, "run", str(file))
+    assert code == StudyError.exit_code and "Traceback" not in err
+    assert f"{lock} could not be held: it is a pipe. Delete it, and try again." in err
 
 
 def test_a_study_of_which_nothing_could_be_made_is_not_finished(

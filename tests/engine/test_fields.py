@@ -70,7 +70,8 @@ def test_fields_have_defaults_and_types() -> None:
         ({"steps": True}, lambda one: one.whole("steps", 1), "search.steps must be a whole number, not True."),
         ({"bound": "x"}, lambda one: one.number("bound"), "search.bound must be a number, not 'x'."),
         ({"texts": ["a", 1]}, lambda one: one.texts("texts"), "search.texts must be a list of texts; 1 is not."),
-        ({"spets": 1}, lambda one: one.whole("steps", 1), "search.spets is an unknown field; known ones: steps."),
+        ({"spets": 1}, lambda one: one.whole("steps", 1), "search.spets is an unknown field; did you mean 'steps'?"),
+        ({"pace": 1}, lambda one: one.whole("steps", 1), "search.pace is an unknown field; known ones: steps."),
     ],
 )
 def test_mistakes_of_people_are_reported_by_field(values: dict, read: object, sentence: str) -> None:

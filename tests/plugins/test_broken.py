@@ -17,7 +17,7 @@ from app.features.setup.panel import SetupPanel
 from app.shell.colours import LIGHT
 from engine import bench, cli
 from engine.commands import commands
-from engine.commands.technique_args import from_files
+from engine.commands.technique_args import from_files, typed_technique
 from engine.errors import PlugInError, SettingError
 from engine.export.targets import targets
 from engine.models import load_model
@@ -92,9 +92,22 @@ LEFT_OUT = {
         "families is the text 'flow', but must be a tuple: ('flow',)",
     ),
     "family": (f"{DECLARED}TECHNIQUE = declared(families=('flwo',))", "'flwo', but there are flow, language, masked"),
+    "renamed": (f"{DECLARED}TECHNIQUE = declared(name='misnamed', families=())", "families is empty; name one or more"),
     "homeless": (f"{DECLARED}TECHNIQUE = declared(families=())", "families is empty; name one or more of flow"),
     "slot": (f"{DECLARED}TECHNIQUE = declared(slot='skiping')", "slot is 'skiping' (did you mean 'skipping'?)"),
     "part": (f"{DECLARED}TECHNIQUE = declared(slot='grid:')", "slot is 'grid:' (did you mean 'grid'?)"),
+    "combining": (
+        f"{DECLARED}TECHNIQUE = declared(slot='guidance:combinig')",
+        "slot is 'guidance:combinig' (did you mean 'guidance:combining'?); it must be one of passages, grid",
+    ),
+    "capitals": (
+        f"{DECLARED}TECHNIQUE = declared(slot='guidance:Combining')",
+        "slot is 'guidance:Combining' (did you mean 'guidance:combining'?)",
+    ),
+    "accepting": (
+        f"{DECLARED}TECHNIQUE = declared(slot='draft:acceptence')",
+        "slot is 'draft:acceptence' (did you mean 'draft:acceptance'?)",
+    ),
     "options": (
         f"{DECLARED}TECHNIQUE = declared(options=('stepz',))",
         "'stepz', which no model has (did you mean 'steps'?)",
@@ -218,6 +231,26 @@ def test_it_is_left_out_with_a_sentence(
     assert cli.main(["models", "--techniques", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in listed["techniques"]] == OURS and listed["left_out"] == [problem]
+
+
+def test_an_unknown_technique_names_only_what_may_be_meant(all_broken: None) -> None:
+    said = {one: _refused(one) for one in ("raises", "raisse", "misnamed", "multistp", "godo", "zirconium")}
+    raises = next(one for one in problems() if one.startswith("The plug-in 'raises'"))
+    metadata = next(one for one in problems() if "entry points" in one)
+    assert said["raises"] == f"There is no technique named 'raises'. {raises}"
+    assert said["raisse"] == f"There is no technique named 'raisse' (did you mean 'raises'?). {raises}"
+    # By the technique's own name, where the entry point has another.
+    assert "The plug-in 'renamed' of plugin-renamed 2.0 was left out: families is empty" in said["misnamed"]
+    assert said["multistp"] == "There is no technique named 'multistp'; did you mean 'multistep'?"
+    assert said["godo"] == "There is no technique named 'godo'; did you mean 'good'?"
+    assert said["zirconium"].startswith("There is no technique named 'zirconium'; known techniques: ditreducio, ")
+    assert [one for one in problems() if one in said["zirconium"]] == [metadata], "which may bring it"
+
+
+def _refused(name: str) -> str:
+    with pytest.raises(SettingError) as raised:
+        typed_technique(name)
+    return str(raised.value)
 
 
 ODD = (None, -1, 1.5, float("nan"), True, "", "x", (), (1,), ("x",), (None,), ["x"], {}, object(), lambda: None, Paper)

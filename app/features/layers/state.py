@@ -43,7 +43,8 @@ class LayerChoice(QObject):
     @property
     def depth(self) -> int:
         """Number of kept layers if they are not chosen by hand."""
-        return min(int(self._state.selection.knobs(spade.NAME)["depth"]), self.layers)
+        knobs = self._state.selection.knobs(spade.NAME).replace(layers="")
+        return min(spade.kept_count(knobs, self.layers), self.layers)
 
     @property
     def by_hand(self) -> bool:

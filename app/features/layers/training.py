@@ -17,8 +17,8 @@ from app.features.training.model import (
 )
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Effect, Number, Values
-from engine.techniques.spade import RECOVERED, TECHNIQUE, parsed_layers
-from engine.techniques.spade.requests import StudentRequest, fitting_depth
+from engine.techniques.spade import RECOVERED, TECHNIQUE, fitting_depth, parsed_layers
+from engine.techniques.spade.requests import StudentRequest
 
 _minutes = minutes_by_size(45.0)
 
@@ -50,6 +50,8 @@ def _estimate(info: ModelInfo, spoken: bool) -> str:
     return scaled_estimate(info, _minutes(info))
 
 
+_DEPTH = "Number of layers that the student keeps: the most important ones. At first half of the loaded model's."
+
 TRAINING = Training(
     name=TECHNIQUE.name,
     title="Student (SPADE)",
@@ -57,12 +59,13 @@ TRAINING = Training(
     intro="Trains a student with only some of the loaded model's layers, which learns to replace the removed ones, by "
     "SPADE's composite loss. It learns from speech that the model generates; a manifest of recordings is optional.",
     knobs=(
-        knob_of(TECHNIQUE.knobs, "depth"),
+        # A number in any case, for half of the loaded model's layers is one as well.
+        Number("depth", "Layers kept", _DEPTH, default=6, minimum=1, maximum=64, whole=True),
         knob_of(TECHNIQUE.knobs, "layers"),
         Number(
             "stage",
             "Early student after",
-            "Also keep the student after this many minutes, to compare with the recovered one; 0 for none.",
+            "Also keep the student after this many minutes, to compare with the fully retrained one; 0 for none.",
             default=5.0,
             unit="min",
             minimum=0.0,

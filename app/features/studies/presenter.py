@@ -365,13 +365,13 @@ class StudiesPresenter(Presenter):
 
     def set_aside(self) -> None:
         """Move damaged results away, so that the study can be run again."""
-        from engine.studies.store import Store
+        from engine.studies.running import set_aside
 
         seen = self.summary
         if seen is None or not seen.damaged:
             return
         try:
-            backup = Store.set_aside(seen.folder)
+            backup = set_aside(seen.folder)
         except PlainError as error:
             self._notices.warn(str(error))
             return

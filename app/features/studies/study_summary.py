@@ -5,6 +5,7 @@ Reading is too slow for the window's thread: call :func:`summary` in another one
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -254,7 +255,7 @@ def _lost_folder(file: Path, results: Results | None) -> str:
 
 def _found(folder: Path) -> tuple[Results | None, str, bool]:
     """Results, what is wrong with them, and whether they are damaged."""
-    if not (folder / DATABASE).exists():
+    if not os.path.lexists(folder / DATABASE):
         return None, "", False
     try:
         results = found.read(folder)

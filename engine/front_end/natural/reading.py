@@ -27,8 +27,8 @@ from engine.front_end.natural.lengths import SymbolLengths, default_lengths
 from engine.front_end.natural.phonemiser import NaturalPhonemiser, NaturalText
 from engine.front_end.natural.phones import EDGE, PUNCTUATION, last_sound
 from engine.front_end.natural.prosody import FRAME, Prosody
-from engine.front_end.stopping import may_stop
 from engine.front_end.timed_phone import TimedPhone
+from engine.stopping import may_stop
 
 MEL_FRAMES_PER_SECOND = 24000 / 256
 SHORTEST_SILENCE = 0.15

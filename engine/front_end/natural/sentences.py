@@ -19,7 +19,7 @@ from engine.front_end.natural.stress import PRIMARY, unstressed, weakened, weigh
 from engine.front_end.natural.tagger import Tagger
 from engine.front_end.natural.tokens import Token, tokens
 from engine.front_end.numbers import ONES, TENS
-from engine.front_end.stopping import may_stop
+from engine.stopping import may_stop
 
 _PAUSES = frozenset(PUNCTUATION) - frozenset('"“”()')
 _SOUNDS = frozenset((*VOWELS, *CONSONANTS)) - frozenset("ɐᵊT")

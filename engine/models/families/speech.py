@@ -13,7 +13,6 @@ import numpy as np
 
 from engine.errors import Cancelled, PlainError, PlugInError
 from engine.front_end.markup import markup_notes
-from engine.front_end.stopping import stoppable
 from engine.measure.processor_time import ProcessorTime, processor_time
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice, caution, keep_finished_part
 from engine.models.families.delivery import Delivery, Joiner
@@ -25,6 +24,7 @@ from engine.setting.knobs import Values
 from engine.setting.plan import Plan
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
+from engine.stopping import stoppable
 from engine.techniques import resolve
 from engine.wording import grouped
 

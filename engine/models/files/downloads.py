@@ -13,14 +13,15 @@ import importlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
+from engine.by_name import meant
 from engine.errors import PlainError
 from engine.extras import how_to_add
-from engine.files import reason
+from engine.files import flows, reason, target
 from engine.models.files.releases import RELEASES, Release, RemoteFile
 from engine.models.files.shard_index import shard_of_each
 
@@ -101,7 +102,9 @@ def download(
     transfers = _transfers(hub, release, folder, check, endpoint)
     total = sum(one.size for one in transfers)
     done = sum(one.present for one in transfers)
-    _require_space(folder, total - done)
+    for one in transfers:
+        _require_place(one, folder)
+    _require_space(transfers)
     for one in transfers:
         inside = one.destination.is_relative_to(os.path.normpath(folder))
         name = one.destination.relative_to(os.path.normpath(folder)).as_posix() if inside else one.destination.name
@@ -124,7 +127,7 @@ def extent(model: str, folder: Path, check: Callable[[], None], endpoint: str | 
 
 def _release(model: str) -> Release:
     if model not in RELEASES:
-        raise PlainError(f"There is nothing to download for {model!r}; known models: {', '.join(RELEASES)}.")
+        raise PlainError(f"There is nothing to download for {model!r}; {meant(model, RELEASES, 'known models:')}")
     return RELEASES[model]
 
 
@@ -189,7 +192,7 @@ def _described(hub: ModuleType, file: RemoteFile, folder: Path, endpoint: str | 
         raise PlainError(_unreachable(address, error)) from None
     if found.size is None or not found.etag:
         raise PlainError(f"The server gave no information about {address}; try again later.")
-    destination = Path(os.path.normpath(folder / file.saved_as))
+    destination = target(Path(os.path.normpath(folder / file.saved_as)))
     return _Transfer(file, destination, address, found.size, found.etag)
 
 
@@ -205,14 +208,40 @@ def _unreachable(address: str, error: Exception) -> str:
     return f"{address} cannot be reached ({detail}); check the network connection and try again."
 
 
-def _require_space(folder: Path, needed: int) -> None:
-    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    free = shutil.disk_usage(existing).free
-    if needed > free:
-        raise PlainError(
-            f"{folder} has {free / 1e9:.1f} GB of free space, but the download needs {needed / 1e9:.1f} GB; "
-            "free some space or choose another folder."
-        )
+def _require_place(transfer: _Transfer, folder: Path) -> None:
+    """Raise :class:`PlainError` if a file cannot be put where it belongs; a symbolic link there is kept and its target
+    written."""
+    named, path = folder / transfer.file.saved_as, transfer.destination
+    try:
+        for one in (path, transfer.part):
+            if flows(one):
+                raise OSError("it is a pipe or a device; delete it")
+        if named.is_symlink() and not transfer.complete:
+            if not path.parent.is_dir():
+                raise OSError(f"it is a link to {path}, whose folder does not exist; create it, or delete the link")
+            if _CONTENT_NAME.fullmatch(path.name):
+                raise OSError(f"it is a link to {path}, which others keep under its checksum; delete the link")
+    except OSError as error:
+        raise PlainError(f"{named} cannot be written: {reason(error)}.") from None
+
+
+_CONTENT_NAME = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+"""Name of a file in a cache of Hugging Face's, to which its folders hold links."""
+
+
+def _require_space(transfers: Iterable[_Transfer]) -> None:
+    """Raise :class:`PlainError` if a disk is too small for what comes to it."""
+    needed: dict[int, int] = {}
+    for one in transfers:
+        place = next(parent for parent in one.destination.absolute().parents if parent.exists())
+        disk = place.stat().st_dev
+        needed[disk] = needed.get(disk, 0) + one.size - one.present
+        free = shutil.disk_usage(place).free
+        if needed[disk] > free:
+            raise PlainError(
+                f"{place} has {free / 1e9:.1f} GB of free space, but the download needs {needed[disk] / 1e9:.1f} GB or "
+                "more; free some space or choose another folder."
+            )
 
 
 def _fetch(hub: ModuleType, transfer: _Transfer, check: Callable[[], None]) -> Iterator[int]:

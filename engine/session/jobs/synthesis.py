@@ -64,7 +64,7 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
 
     try:
         take = take_of(run_to_completion(pieces, play))
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         finished = finished_part(error)
         if finished is not None:
             observer.post(TakeReady(command.job, take_of(finished)))
@@ -89,7 +89,7 @@ def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> Timed
             speech = model.synthesise(command.text, command.voice, command.setting, command.artefacts, observer)
             runs.append(run_to_completion(speech).measurements)
             observer.done += 1
-    except Exception:
+    except (Exception, KeyboardInterrupt):
         if runs:
             observer.post(TimedAgain(command.job, command.take, tuple(runs)))
         raise

@@ -29,6 +29,7 @@ from engine.models.base import IntervalWeights
 from engine.models.files.interval_weights import metadata, save_interval_weights
 from engine.sampling.flow import sampling_grid
 from engine.setting.knobs import Values
+from engine.stopping import may_stop
 from engine.techniques.average_velocity.requests import (
     DISPLACEMENT,
     FEWEST_STEPS,
@@ -287,6 +288,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         times = grid[:, None].expand(-1, len(problem.times))
         state, velocity = state_at(problem, times[0]), self._in_run_precision(field)
         for start, end in itertools.pairwise(times):
+            may_stop()
             asked = torch.stack([start, end], dim=-1) if of_intervals else start
             state = state + (end - start)[:, None, None] * velocity(state, asked)
         return state

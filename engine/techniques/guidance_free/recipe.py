@@ -31,6 +31,7 @@ from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.f5.dit import DiT
 from engine.models.f5.saving import save_official
 from engine.models.files.checkpoints import fingerprint
+from engine.stopping import may_stop
 from engine.training.batch_queue import BatchQueue
 from engine.training.f5_checkpoints import diffusion_transformer
 from engine.training.features import Examples
@@ -204,6 +205,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         return figures | {"learnt": float(np.mean(shares))}
 
     def _result(self, one: _ValidationProblem) -> _Result:
+        may_stop()
         problem = one.problem.to(self.device)
         velocity = predicted_velocity(self.average.module, one.batch.ids.to(self.device), problem).cpu()
         span = one.problem.span
@@ -223,6 +225,7 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         problems = []
         for time in VALIDATION_TIMES:
             for batch in validation_batches(self.examples.held_out, self.options.validation_items):
+                may_stop()
                 problem = synthesis_problem(batch, time, generator)
                 ids, there = batch.ids.to(self.device), problem.to(self.device)
                 conditional = predicted_velocity(self._teacher, ids, there)

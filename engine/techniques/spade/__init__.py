@@ -1,7 +1,7 @@
 """SPADE: structured pruning and adaptive distillation. A student that has only the layers that matter.
 
 What is removed was measured (:mod:`.importance`, :mod:`engine.models.files.layer_importance`); what is left over either
-speaks as it is, or has learnt from the whole model what the removed layers did (:mod:`.recipe`). The recovered student
+speaks as it is, or has learnt from the whole model what the removed layers did (:mod:`.recipe`). The retrained student
 is the technique's artefact.
 """
 
@@ -47,13 +47,28 @@ def parsed_layers(text: str) -> tuple[int, ...]:
     return tuple(layers)
 
 
+def fitting_depth(layers: int) -> int:
+    """Layers that a student of a model of ``layers`` keeps, unless another number is asked for: half of them."""
+    return max(1, layers // 2)
+
+
+def kept_count(knobs: Values, layers: int) -> int:
+    """Number of layers that ``knobs`` keep of a model of ``layers``."""
+    return len(parsed_layers(str(knobs["layers"]))) or int(knobs["depth"]) or fitting_depth(layers)
+
+
+def stage_title(stage: str) -> str:
+    """A value of the knob ``recovery`` in words."""
+    return dict(zip(_STAGES.values, _STAGES.titles, strict=True))[stage]
+
+
 def describe(knobs: Values) -> str:
     """Kept layers, in words."""
     kept = parsed_layers(str(knobs["layers"]))
     count = len(kept) or knobs["depth"]
     chosen = "selected by hand" if kept else f"the most important one{'s' * (count != 1)}"
-    state = {RECOVERED: "fully retrained", PARTLY: "briefly retrained", NONE: "pruned"}[str(knobs["recovery"])]
-    return f"{count} layer{'s' * (count != 1)}, {chosen}, {state}"
+    which = f"{count} layer{'s' * (count != 1)}" if count else "half of the layers"
+    return f"{which}, {chosen}, {stage_title(str(knobs['recovery'])).lower()}"
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
@@ -63,7 +78,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
     info, entry = context.info, context.entry
     by_hand = parsed_layers(str(knobs["layers"]))
     _require_layers(info, by_hand)
-    depth = len(by_hand) or int(knobs["depth"])
+    depth = kept_count(knobs, info.layers)
     if depth > info.layers:
         raise SettingError(f"{info.title} has {info.layers} layers, so it cannot keep {depth}; choose fewer.")
     if knobs["recovery"] == NONE:
@@ -95,10 +110,11 @@ def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ..
     if knobs["recovery"] == NONE:
         return ()
     partly, by_hand = knobs["recovery"] == PARTLY, parsed_layers(str(knobs["layers"]))
+    depth = kept_count(knobs, info.layers)
     found = [
         one
         for one in info.students
-        if one.recovered != partly and (one.retained == by_hand if by_hand else one.depth == int(knobs["depth"]))
+        if one.recovered != partly and (one.retained == by_hand if by_hand else one.depth == depth)
     ]
     return tuple(sorted(found, key=lambda one: -one.minutes))
 
@@ -123,13 +139,19 @@ def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
 
 def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], partly: bool) -> str:
     which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else _layers(depth)
-    state = "briefly retrained" if partly else "fully retrained"
-    there = ", ".join(f"{one.depth} ({one.stage})" for one in info.students)
+    state = stage_title(PARTLY if partly else RECOVERED).lower()
+    there = ", ".join(f"{one.depth} ({_how_trained(one)})" for one in info.students)
     has = f"; there are some with {there}" if there else ""
     return (
         f"No {state} student of {info.title} with {which} has been trained yet{has}; train one, or hear it "
         f"pruned.{other_checkpoint(info, 'students')}"
     )
+
+
+def _how_trained(student: StudentWeights) -> str:
+    if student.recovered or not student.minutes:
+        return stage_title(RECOVERED if student.recovered else PARTLY).lower()
+    return f"{student.minutes:g} minutes of training"
 
 
 def _layers(count: int) -> str:
@@ -141,6 +163,16 @@ def _knobs_of(student: TrainedWeights) -> dict[str, object]:
     assert isinstance(student, StudentWeights)
     return {"depth": student.depth, "recovery": RECOVERED if student.recovered else PARTLY, "layers": ""}
 
+
+_STAGES = Choice(
+    "recovery",
+    "Recovery",
+    "Training of the remaining layers: none (hear pruning alone), some minutes of distillation, or the fully trained "
+    "student.",
+    default=RECOVERED,
+    values=(NONE, PARTLY, RECOVERED),
+    titles=("Pruned", "Briefly retrained", "Fully retrained"),
+)
 
 TECHNIQUE = Technique(
     name=NAME,
@@ -184,21 +216,15 @@ TECHNIQUE = Technique(
         Number(
             "depth",
             "Layers kept",
-            "Number of layers to keep. A retrained student must be trained for each number; pruned takes any.",
-            default=6,
-            minimum=1,
+            "Number of layers to keep; 0: half of the model's. A retrained student must be trained for each number; "
+            "pruned takes any.",
+            default=0,
+            minimum=0,
             maximum=64,
             whole=True,
+            lowest="half of them",
         ),
-        Choice(
-            "recovery",
-            "Recovery",
-            "Training of the remaining layers: none (hear pruning alone), "
-            "some minutes of distillation, or the fully trained student.",
-            default=RECOVERED,
-            values=(NONE, PARTLY, RECOVERED),
-            titles=("Pruned", "Briefly retrained", "Fully retrained"),
-        ),
+        _STAGES,
         LayerList(
             "layers",
             "Layers by hand",

@@ -14,11 +14,6 @@ MEASURED_SENTENCES = 8
 """Number of sentences, in every voice, to measure layers on, as a rule."""
 
 
-def fitting_depth(layers: int) -> int:
-    """Layers that a student of a model of ``layers`` keeps, unless another number is asked for: half of them."""
-    return max(1, layers // 2)
-
-
 @dataclass(frozen=True)
 class ImportanceRequest:
     """Measure how much each layer of the loaded language model matters, and keep the record in the user's place for the
@@ -47,7 +42,7 @@ class StudentRequest(CompanionRequest):
     :class:`engine.training.requests.Trained`."""
 
     depth: int | None = None
-    """``None``: :func:`fitting_depth`."""
+    """``None``: :func:`engine.techniques.spade.fitting_depth`."""
     retained: tuple[int, ...] = ()
     stages: tuple[float, ...] = ()
     relative_latents: bool = True

@@ -20,9 +20,10 @@ from engine.models.files.pruning import require_layers
 from engine.paths import own_place
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
+from engine.techniques.spade import fitting_depth
 from engine.techniques.spade.measuring import measure_layers
 from engine.techniques.spade.recipe import StudentOptions, StudentRecipe
-from engine.techniques.spade.requests import MEASURED_SENTENCES, StudentRequest, fitting_depth
+from engine.techniques.spade.requests import MEASURED_SENTENCES, StudentRequest
 from engine.training.companions import Companion, MakeRecipe
 from engine.training.follower import Follower
 from engine.training.optimisers import Rates

@@ -24,6 +24,7 @@ from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
+from engine.stopping import may_stop
 from engine.training.batch_queue import held_out_pairs
 from engine.training.corpus import Corpus
 from engine.training.natural_corpus import NaturalClip
@@ -141,6 +142,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
         return {"cross_entropy": float(np.mean(errors)), "first": known[0], "second": known[1]}
 
     def _layer(self, network: MaskedNetwork, joined: Joined, codebook: int) -> tuple[Tensor, Tensor]:
+        may_stop()
         canvases = layer(joined, network.config.mask, codebook).to(self.device)
         only = torch.zeros_like(canvases.hidden)
         only[:, codebook] = canvases.hidden[:, codebook]

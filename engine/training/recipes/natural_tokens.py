@@ -29,6 +29,7 @@ from engine.models.minis.natural.layout import COMPONENTS, LATENT, PITCH, VOICIN
 from engine.models.minis.natural.said import NaturalVoice
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
+from engine.stopping import may_stop
 from engine.training.corpus import Corpus
 from engine.training.learner import LearningOptions
 from engine.training.natural_corpus import NaturalClip
@@ -164,6 +165,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
         sums = dict.fromkeys(("components", "cents", "voicing", "phones"), 0.0)
         used: set[int] = set()
         for clip in self.held_out:
+            may_stop()
             frames = voice_frames(clip)
             said = NaturalVoice.of(frames).said(frames)[: len(frames) // stride * stride].to(self.device)
             latents = codec.latents(said[None])

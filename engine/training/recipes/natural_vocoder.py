@@ -34,6 +34,7 @@ from engine.models.minis.natural.layout import (
     VOICING,
 )
 from engine.models.minis.natural.mel_reader import CONFIG_FILE, WEIGHT_FILE, MelReader, MelReaderConfig
+from engine.stopping import may_stop
 from engine.training.corpus import Corpus
 from engine.training.learner import LearningOptions
 from engine.training.natural_corpus import NaturalClip
@@ -145,6 +146,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         reader = self.average.module
         sums = dict.fromkeys(("components", "components_noised", "cents", "voicing", "formant", "level"), 0.0)
         for clip in self.held_out:
+            may_stop()
             count = min(len(clip.latents), latent_frames(clip.frames))
             wanted = voice_frames(clip)[:count].to(self.device)
             mel = mel_at(clip, 0, count)[None].to(self.device)

@@ -69,6 +69,34 @@ def test_what_an_option_wants_is_said(typed: tuple[str, ...], words: str, capsys
     assert words in capsys.readouterr().err
 
 
+SPEAK = ("speak", "--text", "Rice.", "--out", "o.wav")
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (("doctr",), "invalid choice: 'doctr'; did you mean 'doctor'?"),
+        (("train", "drft"), "invalid choice: 'drft'; did you mean 'draft'?"),
+        (("view", "tabels"), "invalid choice: 'tabels'; did you mean 'tables'?"),
+        (("bench", "staked"), "There is no bench named 'staked'; did you mean 'stacked'?"),
+        (("bench", "stacked", "--ruonds", "3"), "unrecognized option: --ruonds; did you mean --rounds?"),
+        ((*SPEAK, "--techniqe=steps"), "unrecognized option: --techniqe=steps; did you mean --technique?"),
+        ((*SPEAK, "--xyz"), "unrecognized arguments: --xyz"),
+        ((*SPEAK, "--model", "f5-minni"), "There is no model named 'f5-minni'; did you mean 'f5-mini'?"),
+        ((*SPEAK, "--voice", "ana"), "There is no voice named 'ana'; did you mean 'anna'? Use a recording"),
+        ((*SPEAK, "--technique", "multistp"), "There is no technique named 'multistp'; did you mean 'multistep'?"),
+        ((*SPEAK, "--technique", "steps:spacin=epss"), "has no knob named 'spacin'; did you mean 'spacing'?"),
+        (
+            ("compare", "baseline", "guidence=1", "--text", "Rice."),
+            "no knob named 'guidence'; did you mean 'guidance'?",
+        ),
+    ],
+)
+def test_what_may_be_meant_is_said(typed: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(typed) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_what_fits_is_taken() -> None:
     assert [arguments.positive("1"), arguments.count("0"), arguments.above_zero("1e-4")] == [1, 0, 1e-4]
     options = cli.parser().parse_args(["train", "cfg-free", "--w", "2/3", "--work", "runs", "--steps", "1"])

@@ -168,6 +168,22 @@ def test_control_c_writes_what_was_finished(
         assert "Cancelled after 3 of 4 passages: the rest of the text is missing." in said.out
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+def test_control_c_twice_ends_at_once_and_writes_what_was_finished(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], at_the_third_piece: Callable[[Callable[[], object]], None]
+) -> None:
+    def press() -> None:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    at_the_third_piece(press)
+    out = tmp_path / "o.wav"
+    assert cli.main(["speak", "--json", *SENTENCES, "--out", str(out)]) == 130
+    said = capsys.readouterr()
+    assert f"Cancelled after 2 of 4 passages; wrote them to {out}." in said.err.splitlines()
+    assert soundfile.info(out).frames == json.loads(said.out)["samples"] > 0
+
+
 def test_an_error_in_the_middle_writes_what_was_finished(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], at_the_third_piece: Callable[[Callable[[], object]], None]
 ) -> None:

@@ -6,9 +6,11 @@ import io
 import os
 import signal
 import threading
+import time
 
 import pytest
 
+from engine.commands import terminal
 from engine.commands.terminal import Terminal, cancelling, exit_code, terminable
 from engine.errors import Cancelled
 from engine.session.events import EngineStatus, Progress
@@ -92,6 +94,28 @@ def test_the_first_interrupt_cancels_and_the_second_one_ends() -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGTERM for one process")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_ends_what_does_not_ask(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "GRACE_SECONDS", 0.05)
+    with cancelling():
+        os.kill(os.getpid(), number)
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(600)
+    assert exit_code() == 128 + number
+
+
+def test_what_has_asked_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "GRACE_SECONDS", 0.05)
+    with cancelling() as cancelled:
+        signal.raise_signal(signal.SIGINT)
+        assert cancelled.is_set()
+        time.sleep(0.2)
+    with cancelling():
+        signal.raise_signal(signal.SIGINT)  # And what ends in time.
+    time.sleep(0.2)
 
 
 def test_other_threads_leave_signals_alone() -> None:

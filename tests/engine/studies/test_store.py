@@ -332,5 +332,5 @@ def test_a_database_that_is_no_file_says_what_it_is(
     kind(tmp_path).close()
     (tmp_path / name).unlink(missing_ok=True)
     make(tmp_path / name)
-    with pytest.raises(kind.error, match=f"could not be opened: {name}: {words}; choose a regular file"):
+    with pytest.raises(kind.damaged, match=f"could not be opened: {name}: {words}. Set it aside"):
         kind(tmp_path, read_only=read_only)

@@ -140,9 +140,12 @@ def test_a_search_is_read() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"grid": {"stepz.steps": [4]}}, "There is no technique named 'stepz'; known techniques: ditreducio"),
-        ({"grid": {"steps.stepz": [4]}}, "grid.steps.stepz: Step pruning has no knob named 'stepz'; it has steps"),
-        ({"grid": {"stepz": [4]}}, "grid.stepz: F5 mini has no option named 'stepz'; it has steps"),
+        ({"grid": {"stepz.steps": [4]}}, "There is no technique named 'stepz'; did you mean 'steps'"),
+        (
+            {"grid": {"steps.stepz": [4]}},
+            "grid.steps.stepz: Step pruning has no knob named 'stepz'; did you mean 'steps'",
+        ),
+        ({"grid": {"stepz": [4]}}, "grid.stepz: F5 mini has no option named 'stepz'; did you mean 'steps'"),
         ({"grid": {"steps.steps": [4, 4]}}, "grid.steps.steps names a value twice"),
         ({"grid": {"steps.steps": []}}, "grid.steps.steps must be a list of values"),
         ({"grid": {"steps.steps": [0]}}, "must lie between 1 and 128"),
@@ -151,7 +154,7 @@ def test_a_search_is_read() -> None:
         ({"grid": {"steps.used": ["maybe"]}}, "must be a list of 'on' and 'off'"),
         ({"grid": None}, "nothing to compare"),
         ({"setting": [{"techniques": {"nothing": {}}}]}, "There is no technique named 'nothing'"),
-        ({"setting": [{"techniqes": {}}]}, r"setting\[0\]\.techniqes is an unknown field; known ones: name, options"),
+        ({"setting": [{"techniqes": {}}]}, r"setting\[0\]\.techniqes is an unknown field; did you mean 'techniques'"),
         ({"setting": [3]}, r"setting\[0\] must be a table of fields, not 3"),
         ({"voices": ["nobody"]}, f"There is no voice named 'nobody'; known voices: {FIRST}, {SECOND}"),
         ({"voices": 99}, "voices must be a list, or a number from 1 to"),

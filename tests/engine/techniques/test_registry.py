@@ -10,8 +10,11 @@ import pytest
 from engine.errors import SettingError
 from engine.paths import resource
 from engine.setting.plan import Part, imported
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import applying_to, find, technique, techniques
+from engine.techniques.base import SLOTS, Conflict, Context, fault_of_slot
 from engine.techniques.registry import GROUP, OURS, problems
+from engine.techniques.resolving import known
 
 ROOM = resource().parent / "engine" / "techniques"
 
@@ -51,6 +54,31 @@ def test_a_model_is_offered_what_its_family_and_options_allow() -> None:
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
     with pytest.raises(SettingError, match=r"no technique named 'warp'; known techniques: ditreducio"):
         technique("warp")
+
+
+@pytest.mark.parametrize(
+    ("slot", "meant"),
+    [
+        ("guidance:combinig", "guidance:combining"),
+        ("guidence:combining", "guidance"),
+        ("weights:langauge", "weights:language"),
+        ("skiping", "skipping"),
+        ("sampling:", "sampling"),
+        ("draft:a b", "draft"),
+    ],
+)
+def test_a_misspelt_slot_is_refused_wherever_it_is_named(slot: str, meant: str) -> None:
+    """It would exclude nothing, and nothing would be found in it."""
+    assert fault_of_slot(slot).startswith(f"{slot!r} (did you mean {meant!r}?); it must be one of passages, ")
+    with pytest.raises(ValueError, match="did you mean"):
+        Context(known("f5-mini"), Setting("f5-mini"), UsedTechnique("steps")).title_in(slot)
+    with pytest.raises(ValueError, match="did you mean"):
+        Conflict("Both decide about it.", slot)
+
+
+def test_slots_of_all_techniques_and_parts_of_ones_own_are_let_in() -> None:
+    own = ("sampling:mine", "guidance:everyone", "guidance:combine")
+    assert not any(map(fault_of_slot, (*SLOTS, *own, *(one.slot for one in techniques() if one.slot))))
 
 
 def test_a_part_is_imported_when_it_is_made() -> None:

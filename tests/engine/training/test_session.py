@@ -212,6 +212,31 @@ def test_control_c_finishes_the_step_and_leaves_a_checkpoint(tmp_path: Path, mon
     assert _run(f5(), tmp_path, steps=5, resume=True).number == 5
 
 
+@pytest.mark.parametrize("at", [0, 4, 5], ids=["first", "between", "last"])
+def test_control_c_ends_a_validation_and_leaves_a_checkpoint(
+    make: Callable[[], Recipe], at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Of a large model it takes minutes."""
+    recipe, said = make(), []
+    intervals = replace(INTERVALS, validates_first=True)
+    session = TrainingSession(recipe, tmp_path, Budget(steps=5), intervals, report=said.append)
+    session.begin(resume=False)
+    validate = recipe.validate
+
+    def interrupted_validation() -> dict[str, float]:
+        if session.number == at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return validate()
+
+    monkeypatch.setattr(recipe, "validate", interrupted_validation)
+    assert session.run() is False
+    assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == session.number == at
+    assert not any(line.startswith(f"step {at}  held out") for line in said)
+    monkeypatch.undo()
+    _run(make(), tmp_path, steps=5, resume=True)
+    assert [one["step"] for one in _log(tmp_path) if "validation" in one][-1] == 5
+
+
 def test_every_step_and_validation_is_told(tmp_path: Path):
     told: list[Milestone] = []
     intervals = replace(INTERVALS, validates_first=True)

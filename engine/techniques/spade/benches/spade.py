@@ -1,7 +1,8 @@
 """Students of SPADE against the whole model: how much faster they are, and what is understood at each stage.
 
-The whole model, the same layers without having learnt anything, the student after some minutes if one was kept, and
-the recovered student; word error rates of an offline judge, and the language model's seconds a token in paired rounds.
+The whole model, its most important layers as they are (pruned), a briefly retrained student if one was kept, and the
+fully retrained student; word error rates of an offline judge, and the language model's seconds a token in paired
+rounds.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from engine.techniques import spade
 from engine.techniques.spade.requests import MEASURED_SENTENCES
 
 NAME = "spade"
-WHOLE, PRUNED = "whole model", "pruned only"
+WHOLE, PRUNED = "whole model", "pruned"
 DEFINITION = (
-    "Backbone CPU seconds per token of the whole model over those of its recovered student, both in the engine's "
-    "optimised autoregressive loop, prompt reading included; median of paired, interleaved rounds on different "
-    "sentences."
+    "Backbone CPU seconds per token of the whole model over those of its fully retrained student, both in the "
+    "engine's optimised autoregressive loop, prompt reading included; median of paired, interleaved rounds on "
+    "different sentences."
 )
 
 
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     common.add_arguments(parser)
     parser.add_argument(
-        "--depth", type=positive, help="layers of the student (default: the shallowest recovered one's)"
+        "--depth", type=positive, help="layers of the student (default: the shallowest fully retrained one's)"
     )
 
 
@@ -48,10 +49,10 @@ def run(arguments: argparse.Namespace) -> Report:
     within = Budget(arguments.minutes, arguments.rounds)
     model = loaded(arguments)
     student = _student(model, arguments.depth)
-    recovered = f"recovered, {student.depth} of {model.info.layers} layers"
+    retrained = f"fully retrained, {student.depth} of {model.info.layers} layers"
     plain = baseline(arguments)
-    ways = {WHOLE: plain, **dict(_stages(model, student, plain, recovered))}
-    timed = {WHOLE: plain, recovered: ways[recovered]}
+    ways = {WHOLE: plain, **dict(_stages(model, student, plain, retrained))}
+    timed = {WHOLE: plain, retrained: ways[retrained]}
     times = timed_decoding(model, timed, bundled.speaker(arguments), arguments.rounds, bundled.say)
     ranked_on = harvard_sentences()[:MEASURED_SENTENCES]  # Of the bundled models' layers.
     said = judged(model, ways, arguments, Turns(within, least=1), prepared_on=ranked_on)
@@ -72,7 +73,7 @@ def run(arguments: argparse.Namespace) -> Report:
         rows.append(row)
     same = times.speed_up[AGAIN]
     rows.append({"speech": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
-    top = times.speed_up[recovered]
+    top = times.speed_up[retrained]
     definition = DEFINITION + listened(said, arguments)
     return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
 
@@ -80,19 +81,20 @@ def run(arguments: argparse.Namespace) -> Report:
 def _student(model: LanguageSpeech, depth: int | None) -> StudentWeights:
     there = [one for one in model.info.students if one.recovered and depth in (None, one.depth)]
     if not there:
-        which = "recovered student" if depth is None else f"recovered student with {depth} layers"
+        which = "fully retrained student" if depth is None else f"fully retrained student with {depth} layers"
         raise PlainError(f"{model.info.title} has no {which}; train one (paretone train spade), then run this again.")
     return min(there, key=lambda one: one.depth)
 
 
 def _stages(
-    model: LanguageSpeech, student: StudentWeights, plain: Setting, recovered: str
+    model: LanguageSpeech, student: StudentWeights, plain: Setting, retrained: str
 ) -> Iterator[tuple[str, Setting]]:
     layers = ",".join(map(str, student.retained))
     yield PRUNED, plain.with_technique(UsedTechnique(spade.NAME, Values(recovery=spade.NONE, layers=layers)))
     earlier = [one for one in model.info.students if one.retained == student.retained and not one.recovered]
     for one in sorted(earlier, key=lambda one: one.minutes):
         used = UsedTechnique(spade.NAME, Values(depth=one.depth, recovery=spade.PARTLY), one.fingerprint)
-        yield f"after {one.minutes:g} minute{'s' * (one.minutes != 1)}", plain.with_technique(used)
+        minutes = f"{one.minutes:g} minute{'s' * (one.minutes != 1)}"
+        yield f"briefly retrained, {minutes}", plain.with_technique(used)
     used = UsedTechnique(spade.NAME, Values(depth=student.depth), student.fingerprint)
-    yield recovered, plain.with_technique(used)
+    yield retrained, plain.with_technique(used)

@@ -15,7 +15,8 @@ from engine.models.files.layer_importance import COSINE, DIVERGENCE, MEASURES, I
 from engine.session.commands import Prepare
 from engine.setting.setting import Setting
 from engine.techniques import spade
-from engine.techniques.spade.requests import MEASURED_SENTENCES, ImportanceRequest, fitting_depth
+from engine.techniques.spade import fitting_depth
+from engine.techniques.spade.requests import MEASURED_SENTENCES, ImportanceRequest
 
 NAME = "measure-layers"
 SUMMARY = "Measure how much each layer of a speech language model matters."

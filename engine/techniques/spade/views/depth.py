@@ -1,7 +1,7 @@
 """Savings of fewer layers: figure 3 of the SPADE paper, memory by depth, and with it the time of a token.
 
 Memory is counted by shapes: every weight that decoding needs at a depth, at the precision of the tables, with a cache
-for the tokens of the sentence. Times are measured on layers that were only left out; a recovered student of a depth
+for the tokens of the sentence. Times are measured on layers that were only left out; a retrained student of a depth
 takes the same, as it has the same shapes.
 """
 

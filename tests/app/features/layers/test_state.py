@@ -62,6 +62,13 @@ def test_the_most_important_layers_stay(choice: LayerChoice) -> None:
     assert (choice.depth, choice.retained) == (4, (0, 1, 2, 3))
 
 
+def test_half_of_the_models_layers_stay_unless_another_number_is_chosen(choice: LayerChoice, state: AppState) -> None:
+    state.selection.set_knob(spade.NAME, "depth", spade.TECHNIQUE.knobs[0].default)
+    assert (choice.depth, choice.retained) == (2, (0, 3))
+    state.selection.info = replace(state.selection.info, layers=24)
+    assert choice.depth == 12
+
+
 def test_a_layer_chosen_by_hand_decides_until_it_is_taken_back(choice: LayerChoice, state: AppState) -> None:
     choice.toggle(1)
     assert (choice.by_hand, choice.retained) == (True, (0, 1, 3))

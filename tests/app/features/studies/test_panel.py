@@ -331,6 +331,4 @@ def test_times_of_a_busy_machine_are_marked_as_in_the_list_of_takes(panel: Studi
     figure = model.index(0, rtf)
     said = f"busy during 1 of {seen.rows[0].finished} takes: other processes took"
     assert said in figure.data(Qt.ItemDataRole.ToolTipRole)
-        Qt.ItemDataRole.ToolTipRole
-    )
     assert figure.data(Qt.ItemDataRole.AccessibleTextRole).endswith("doubtful: the machine was busy")

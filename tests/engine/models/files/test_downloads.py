@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -175,6 +178,53 @@ def test_a_full_disk_is_noticed_before_anything_is_fetched(
     with pytest.raises(PlainError, match=r"0\.0 GB of free space"):
         fetch(hub, tmp_path / "m")
     assert not hub.transfers()
+
+
+def test_links_stay_and_their_targets_are_written(hub: Hub, tmp_path: Path) -> None:
+    big, folder = tmp_path / "big disk", tmp_path / "m"
+    big.mkdir()
+    folder.mkdir()
+    link = folder / files_of("F5TTS_v1_Base")[0].saved_as
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(big / "weights")
+    fetch(hub, folder)
+    assert link.is_symlink() and not (big / "weights").is_symlink()
+    assert_complete(folder, "F5TTS_v1_Base")
+    assert [one.name for one in big.iterdir()] == ["weights"]
+    hub.requests.clear()
+    fetch(hub, folder)
+    assert not [request for request in hub.requests if request[0] == "GET"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such things in folders")
+@pytest.mark.parametrize(
+    ("lay", "words"),
+    [
+        (os.mkfifo, "it is a pipe or a device; delete it"),
+        (Path.mkdir, "it is a folder"),
+        (lambda place: place.symlink_to("/dev/null"), "it is a pipe or a device"),
+        (
+            lambda place: place.symlink_to("missing/weights"),
+            "whose folder does not exist; create it, or delete",
+        ),
+        (
+            lambda place: place.symlink_to("0123456789abcdef" * 4),
+            "which others keep under its checksum; delete",
+        ),
+        (lambda place: place.symlink_to(place), "it is a symbolic link that leads back to itself"),
+    ],
+    ids=["pipe", "folder", "device", "dangling", "cache", "circle"],
+)
+def test_what_is_no_place_for_a_file_is_said_before_anything_is_fetched(
+    hub: Hub, tmp_path: Path, lay: Callable[[Path], object], words: str
+) -> None:
+    place = tmp_path / "m" / files_of("F5TTS_v1_Base")[0].saved_as
+    place.parent.mkdir(parents=True)
+    lay(place)
+    kind = stat.S_IFMT(place.lstat().st_mode)
+    with pytest.raises(PlainError, match=f"{place} cannot be written: .*{words}"):
+        fetch(hub, tmp_path / "m")
+    assert stat.S_IFMT(place.lstat().st_mode) == kind and not [one for one in hub.requests if one[0] == "GET"]
 
 
 def test_a_folder_that_cannot_be_written_is_named(hub: Hub, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,10 @@ from engine.models.silent_observer import SilentObserver
 from engine.sampling.autoregressive import Request
 from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.tokens import Greedy, Uniforms
+from engine.setting.plan import NotPrepared
 from engine.setting.profile import Profile
 from engine.techniques import problem, resolve, spade, speculative
+from engine.techniques.resolving import knobs_of
 from engine.techniques.speculative import decoding
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
 from tests.engine.speaking import drafted, load, setting, shallow, spoken, write_all
@@ -217,6 +220,24 @@ def test_a_draft_may_propose_to_a_student(model: LmMiniSpeech) -> None:
 )
 def test_students_that_are_not_there(model: LmMiniSpeech, knobs: dict, reason: str) -> None:
     assert reason in problem(model.info, setting(shallow(**knobs)))
+
+
+def test_the_usual_number_of_layers_is_half_of_the_models(model: LmMiniSpeech) -> None:
+    large = replace(model.info, layers=24)
+    with pytest.raises(NotPrepared, match="No fully retrained student of LM mini with 12 layers") as raised:
+        resolve(large, setting(shallow()))
+    assert " --depth 12 " in raised.value.command
+    measured = replace(large, layer_order=tuple(range(24)))
+    assert resolve(measured, setting(shallow(recovery="none"))).layers == tuple(range(12))
+    student = replace(model.info.students[0], retained=tuple(range(12)))
+    assert resolve(replace(large, students=(student,)), setting(shallow())).weights == student
+    assert spade.describe(knobs_of(shallow())) == "half of the layers, the most important ones, fully retrained"
+
+
+def test_stages_are_said_in_words(model: LmMiniSpeech) -> None:
+    """Not as files name them."""
+    said = problem(model.info, setting(shallow(depth=1)))
+    assert "there are some with 2 (fully retrained)" in said and "recovered" not in said and "minutes:" not in said
 
 
 def test_one_layer_is_enough_to_speak(model: LmMiniSpeech) -> None:

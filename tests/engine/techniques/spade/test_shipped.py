@@ -1,4 +1,4 @@
-"""Shipped students of LM mini: pruned only, after some minutes, and recovered can each be chosen and heard."""
+"""Shipped students of LM mini: pruned, briefly retrained and fully retrained ones can each be chosen and heard."""
 
 from __future__ import annotations
 

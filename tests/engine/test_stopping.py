@@ -9,7 +9,7 @@ import pytest
 
 from engine.errors import Cancelled
 from engine.front_end.natural.reading import NaturalReader
-from engine.front_end.stopping import may_stop, stoppable
+from engine.stopping import may_stop, stoppable
 
 WORD = "".join(np.random.default_rng(0).choice(list(string.ascii_lowercase), 20_000))
 
