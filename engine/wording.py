@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 _separator = ","
@@ -27,3 +28,8 @@ def listed(names: Iterable[object], last: str = "and") -> str:
     """``a, b and c``; ``last`` is the word before the last."""
     *before, end = map(str, names)
     return f"{', '.join(before)} {last} {end}" if before else end
+
+
+def beyond(seconds: float) -> str:
+    """A length above a limit, rounded up to a tenth of a second so that it never reads as the limit: ``60.4 s``."""
+    return f"{math.ceil(10 * round(seconds, 6)) / 10:g} s"

@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.errors import AudioError
 from engine.reading import first_line, require_regular
+from engine.wording import beyond
 
 SHORTEST_SECONDS = 0.3
 LONGEST_SECONDS = 60.0
@@ -110,4 +111,4 @@ def _require_length(path: Path, frames: int, rate: int, longest: float) -> None:
         raise AudioError(f"The recording {path} lasts {seconds:.2f} s; at least {SHORTEST_SECONDS} s are needed.")
     if seconds > longest:
         advice = ", best 5 to 12 s" if longest == LONGEST_SECONDS else ""
-        raise AudioError(f"The recording {path} lasts {seconds:.0f} s; cut it to {longest:.0f} s or less{advice}.")
+        raise AudioError(f"The recording {path} lasts {beyond(seconds)}; cut it to {longest:.0f} s or less{advice}.")

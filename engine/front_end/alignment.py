@@ -78,8 +78,8 @@ def checked_span(samples: np.ndarray, rate: int, expected: float) -> tuple[float
     start, end = speech_span(samples, rate)
     if not FASTEST * expected <= end - start <= SLOWEST * expected:
         raise AudioError(
-            f"The recording has {end - start:.1f} s of speech, but its transcript would take about {expected:.1f} s; "
-            "check that the transcript has exactly the words of the recording."
+            f"{end - start:.1f} s of the recording's speech are used, but its transcript would take about "
+            f"{expected:.1f} s; check that the transcript has exactly the words of the recording."
         )
     return start, end
 

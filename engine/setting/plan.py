@@ -93,14 +93,22 @@ def described(error: BaseException, target: str) -> str:
     for frame, line in traceback.walk_tb(error.__traceback__):
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] == root:
             place = f", {Path(frame.f_code.co_filename).name} line {line}"
-    return f"{shortened(f'{type(error).__name__}: {error}'.rstrip(': '), 300)}{place}"
+    return f"{shortened(f'{type(error).__name__}: {_words(error)}'.rstrip(': '), 300)}{place}"
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # Its class is a plug-in's as well.
+        return ""
 
 
 def kind_of(value: object) -> str:
-    """The kind of ``value`` in a few words: the shape of what has one."""
-    shape = getattr(value, "shape", None)
+    """The kind of ``value`` in a few words: shape and kind of number of what has them."""
+    shape, number = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is not None:
-        return f"a {type(value).__name__} of shape {tuple(shape)}"
+        of = f" of {str(number).removeprefix('torch.')}" if number is not None else ""
+        return f"a {type(value).__name__} of shape {tuple(shape)}{of}"
     return shown(value) if value is None or isinstance(value, bool | int | float | str) else type(value).__name__
 
 

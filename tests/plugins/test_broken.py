@@ -50,6 +50,10 @@ LEFT_OUT = {
         "raise RuntimeError('no luck')",
         "it cannot be imported (RuntimeError: no luck, plugin_raises.py line 1)",
     ),
+    "wordless": (
+        "class Odd(Exception):\n    def __str__(self):\n        raise self\n\nraise Odd()",
+        "it cannot be imported (Odd, plugin_wordless.py line 5)",
+    ),
     "exits": ("import sys\nsys.exit(3)", "it cannot be imported (SystemExit: 3, plugin_exits.py line 2)"),
     "syntax": ("TECHNIQUE = (", "it cannot be imported (SyntaxError: '(' was never closed"),
     "empty": ("", "it cannot be imported (AttributeError: module 'plugin_empty' has no attribute 'TECHNIQUE'"),
@@ -448,6 +452,11 @@ FLOW = {
         "stepper",
         "def part(times, follow):\n    return lambda state, velocity, step: state[:, :1]",
         "gave a Tensor of shape (1, 1, ",
+    ),
+    "halved": (
+        "stepper",
+        "def part(times, follow):\n    return lambda state, velocity, step: state.half()",
+        " of float16, but must give the next state, a Tensor of shape (1, ",
     ),
     "numberless": (
         "stepper",

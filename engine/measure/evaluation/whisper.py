@@ -20,6 +20,7 @@ from engine.errors import AudioError, CheckpointError, TextError
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Voice
 from engine.reading import shown
+from engine.wording import beyond
 
 RATE = 16_000
 LONGEST_SECONDS = 30.0
@@ -71,8 +72,8 @@ class WhisperJudge:
             raise TextError(f"{shown(text)} has no words that could be judged.")
         if len(samples) > LONGEST_SECONDS * rate:
             raise AudioError(
-                f"The recording lasts {len(samples) / rate:.0f} s, and Whisper hears {LONGEST_SECONDS:.0f} s at once; "
-                "judge shorter sentences."
+                f"The recording lasts {beyond(len(samples) / rate)}, and Whisper hears {LONGEST_SECONDS:.0f} s at "
+                "once; judge shorter sentences."
             )
         heard = self._transcribed(resample(samples, rate, RATE))
         found = self._jiwer.process_words(words, normalised(heard))

@@ -28,6 +28,7 @@ from engine.models.cosyvoice2.features import ENCODER_RATE, SPEECH_RATE, speech_
 from engine.models.cosyvoice2.speech_tokenizer import RecordingEncoder
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt
 from engine.paths import data_folder
+from engine.wording import beyond
 
 LONGEST_SECONDS = 30.0
 REMEMBERED = 16
@@ -79,7 +80,7 @@ class VoicePrompts:
         recording = read_recording(audio)
         if recording.seconds > LONGEST_SECONDS:
             raise AudioError(
-                f"The recording {audio} lasts {recording.seconds:.0f} s, but CosyVoice 2 takes at most "
+                f"The recording {audio} lasts {beyond(recording.seconds)}, but CosyVoice 2 takes at most "
                 f"{LONGEST_SECONDS:.0f} s; cut it, and its transcript, best to 5 to 12 s."
             )
         key = self._key(recording, check)

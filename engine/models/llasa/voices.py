@@ -17,6 +17,7 @@ from engine.models.families.voices import Remembered, changed, transcript_notes,
 from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.config import LONGEST_REFERENCE, USUAL_RATE
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
+from engine.wording import beyond
 
 SLOWEST, FASTEST = USUAL_RATE / 3, USUAL_RATE * 2.5
 """Bytes of text a second between which a transcript may fit its recording."""
@@ -69,7 +70,7 @@ class VoiceReader:
         recording = read_recording(voice.audio)
         if recording.seconds > LONGEST_REFERENCE:
             raise AudioError(
-                f"The recording {voice.audio} lasts {recording.seconds:.0f} s, but LLaSA has room for "
+                f"The recording {voice.audio} lasts {beyond(recording.seconds)}, but LLaSA has room for "
                 f"{LONGEST_REFERENCE:.0f} s besides the new speech; cut it, and its transcript, best to 5 to 12 s."
             )
         samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)

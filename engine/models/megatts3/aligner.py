@@ -21,6 +21,7 @@ from engine.models.files.checkpoints import loaded_strictly
 from engine.models.megatts3.passages import Timed
 from engine.models.megatts3.phone_table import separated
 from engine.models.networks.modules import Modules
+from engine.wording import beyond
 
 SAMPLE_RATE = 16000
 WINDOW, HOP = 400, 160
@@ -214,8 +215,8 @@ class Aligner(nn.Module):
         """
         if mel.shape[-1] > 2 * self.config.places:
             raise AudioError(
-                f"The reference recording lasts {mel.shape[-1] / 100:.0f} s; cut it to {self.config.places / 50:.0f} s "
-                "or less, best 5 to 20 s."
+                f"The reference recording lasts {beyond(mel.shape[-1] / 100)}; cut it to {self.config.places / 50:.0f} "
+                "s or less, best 5 to 20 s."
             )
         longest = min(longest, self.config.tokens)
         caches = self.decoder.begin(self.encoder(mel), longest)

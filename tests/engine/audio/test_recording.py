@@ -55,6 +55,8 @@ def test_more_than_full_scale_is_said(tmp_path: Path) -> None:
         (np.zeros(0), "is empty"),
         (tone(0.1), r"lasts 0\.10 s; at least 0\.3 s"),
         (tone(600, 8000), "lasts 600 s; cut it to 60 s"),
+        (tone(60.325), r"lasts 60\.4 s; cut it to 60 s"),
+        (tone(60.001), r"lasts 60\.1 s; cut it to 60 s"),
         (np.full(24000, np.nan), "not numbers"),
         (np.where(np.arange(24000) == 5, np.inf, tone(1)), "not numbers"),
         (np.zeros(24000), "is silent"),
