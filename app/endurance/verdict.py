@@ -24,7 +24,7 @@ WARM_UP = 2
 """Rounds that are not judged: in these every model, panel and judge is used for the first time."""
 LEAST = 6
 """Rounds after them without which nothing is judged."""
-MEMORY_LIMIT = 1.05
+MEMORY_LIMIT = 1.01
 """Memory of the last third of the judged rounds, against that of the first third."""
 LEAKS = {
     "threads": "threads",
