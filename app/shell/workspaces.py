@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from PySide6.QtCore import QObject, QPoint, QRect, QSettings, QSize, Qt, Signal
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QToolBar, QWidget, QWidgetAction
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QTabBar, QToolBar, QWidget, QWidgetAction
 from shiboken6 import isValid
 
 from app.shell.colours import Colours
@@ -247,7 +247,9 @@ class Workspaces(QObject):
                 if self.shown.is_at_the_right(place.name):
                     room.setRight(min(room.right(), corner.x() - 1))
                 else:
-                    room.setBottom(min(room.bottom(), corner.y() - 1))
+                    tabs = self.shown.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+                    above = max((one.height() for one in tabs if one.isVisible()), default=0)
+                    room.setBottom(min(room.bottom(), corner.y() - above - 1))
         return room
 
     def look_again(self) -> None:
