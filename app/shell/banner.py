@@ -210,6 +210,14 @@ class Banner(QWidget):
             self._take_away(card)
             self.dismissed.emit(card.message)
 
+    def dismiss_newest(self) -> bool:
+        """Take the newest card away that neither asks something nor says that data are at risk; whether there was
+        one."""
+        told = [one for one in self.cards if not one.message.choices and not one.message.at_risk]
+        if told:
+            self.dismiss(told[-1])
+        return bool(told)
+
     def pass_by(self) -> None:
         """Take away everything that does not stay."""
         for one in [one for one in self._cards if not one.message.stays]:

@@ -98,7 +98,7 @@ class Docks(QObject):
     def _look(self) -> None:
         if not self.host.isVisible():
             return
-        behind = [one for one in self._wanted.values() if not one.isHidden() and one.visibleRegion().isEmpty()]
+        behind = [one for one in self._wanted.values() if not one.isHidden() and not self.is_seen(one)]
         self._wanted.clear()
         for dock in behind:
             _raise(dock)
@@ -152,7 +152,7 @@ class Docks(QObject):
             return
         folded = not self._folded
         shown = {dock: not dock.isHidden() for dock in self._docks.values()}
-        seen = [dock for dock in self._docks.values() if not dock.visibleRegion().isEmpty()]
+        seen = [dock for dock in self._docks.values() if self.is_seen(dock)]
         if folded:
             self._wide = self.host.saveState(self.version), dict(self._kept)
             # To one that is shown: Qt forgets the place of a group whose first tab is hidden.
@@ -239,6 +239,15 @@ class Docks(QObject):
         """Where the panel is now."""
         region = next(place.region for place in self.places if place.name == name)
         return Region.BELOW if region is Region.RIGHT and self._folded else region
+
+    def is_seen(self, dock: QDockWidget) -> bool:
+        """Whether ``dock`` is in front. (Qt puts tabs behind outside the host; a visible region says nothing where the
+        panel is opaque.)"""
+        return dock.isVisible() and (dock.isFloating() or self.host.rect().intersects(dock.geometry()))
+
+    def is_at_the_right(self, name: str) -> bool:
+        """Whether the panel is to the right of the centre."""
+        return self._region(name) is Region.RIGHT
 
     def bring_forward(self, name: str) -> None:
         """Show the panel in front of the tabs next to it, unless it is closed."""

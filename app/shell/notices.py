@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import IntEnum
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Signal, Slot
 from PySide6.QtWidgets import QMainWindow
 
 from app.numbers import fixed, localised
 from app.shell.banner import WARNING, Banner, Message
+from app.shell.workspaces import Workspaces
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from app.widgets.screen_readers import announce
 from engine.session.events import Caution, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
@@ -49,9 +50,9 @@ class Notices(QObject):
     history_changed = Signal()
     """A message came, or went unseen, or the history was looked at."""
 
-    def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
+    def __init__(self, window: QMainWindow, jobs: Jobs, workspaces: Workspaces) -> None:
         super().__init__(window)
-        self._window, self._jobs = window, jobs
+        self._window, self._jobs, self._workspaces = window, jobs, workspaces
         self.banner = Banner(window)
         self.history: deque[Said] = deque(maxlen=_REMEMBERED)
         """All messages, the newest last."""
@@ -62,13 +63,15 @@ class Notices(QObject):
         self.banner.chosen.connect(self._answer)
         self.banner.expired.connect(self._miss)
         window.centralWidget().installEventFilter(self)
+        workspaces.changed.connect(self.place)
+        workspaces.moved.connect(self.place)
         jobs.began.connect(self._job_began)
         jobs.ended.connect(self._job_ended)
 
+    @Slot()
     def place(self) -> None:
-        """Put the messages into the lower right corner of the panels."""
-        centre = self._window.centralWidget()
-        room = QRect(centre.mapTo(self._window, QPoint()), centre.size())
+        """Put the messages into the lower right corner of the panels, clear of figures that were just measured."""
+        room = self._workspaces.room_for_messages()
         self.banner.place(room.adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -107,6 +110,10 @@ class Notices(QObject):
     ) -> None:
         """Show ``question``; ``answered`` is given the one of ``choices`` that the user presses, if any."""
         self._put(Message(question, level, tuple(choices), answered))
+
+    def dismiss(self) -> bool:
+        """Take the newest message away, unless it asks something or data are at risk; whether there was one."""
+        return self.banner.dismiss_newest()
 
     def go_to_message(self) -> None:
         """Put the focus into the newest message, if there is one."""

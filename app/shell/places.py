@@ -61,6 +61,9 @@ class Place:
     workspaces: tuple[Workspace, ...] = (INSPECT,)
     """Where it lives: shown at first in the first of these, its home, and in the others once the user asks for it."""
 
+    uncovered: bool = False
+    """Whether messages keep clear of it: its figures are what an action has just found."""
+
     @property
     def home(self) -> Workspace:
         """The workspace that it is shown in at first."""

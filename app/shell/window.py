@@ -104,7 +104,7 @@ class MainWindow(QMainWindow):
         add_bar(self, "rail", "Workspaces", self.rail, Qt.ToolBarArea.LeftToolBarArea)
         self.regions = Regions(self)
         self.status = StatusLine(self, self.jobs)
-        self.notices = Notices(self, self.jobs)
+        self.notices = Notices(self, self.jobs, self.workspaces)
         self.features = self._make_presenters(features, data_folder)
         VisibleMnemonics(self)
         self._menus = Menus(
@@ -212,7 +212,9 @@ class MainWindow(QMainWindow):
         self.settings.sync()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """A key whose action cannot be done says why."""
+        """A key whose action cannot be done says why. Escape, while there is nothing to cancel, dismisses a message."""
+        if event.key() == Qt.Key.Key_Escape and not self.jobs.busy and self.notices.dismiss():
+            return
         reason = self.action.why_not(QKeySequence(event.keyCombination()))
         if reason:
             self.status.say(reason)

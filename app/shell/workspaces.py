@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QObject, QSettings, QSize, Qt, Signal
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QToolBar, QWidget, QWidgetAction
+from PySide6.QtCore import QObject, QPoint, QRect, QSettings, QSize, Qt, Signal
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QTabBar, QToolBar, QWidget, QWidgetAction
 from shiboken6 import isValid
 
 from app.shell.colours import Colours
@@ -33,6 +33,8 @@ class Workspaces(QObject):
 
     changed = Signal()
     """Another workspace is shown."""
+    moved = Signal()
+    """Other panels are to be seen, or they are elsewhere."""
 
     def __init__(self, window: QMainWindow, places: Sequence[Place]) -> None:
         super().__init__(window)
@@ -62,6 +64,7 @@ class Workspaces(QObject):
             host.setObjectName(f"workspace {workspace.name}")
             host.setAccessibleName(f"Workspace {workspace.title}")
             self._docks[workspace] = docks = Docks(host, workspace, theirs)
+            docks.front_changed.connect(self.moved)
             if workspace.gallery:
                 self.galleries[workspace] = Gallery(docks)
             self._stack.addWidget(host)
@@ -233,6 +236,21 @@ class Workspaces(QObject):
     def size(self) -> QSize:
         """The room that every workspace has."""
         return self._stack.size()
+
+    def room_for_messages(self) -> QRect:
+        """Where messages cover no panel that keeps clear of them, in the window's coordinates: to the left of what is
+        at the right of the centre, above what is below it."""
+        room = QRect(self._stack.mapTo(self._window, QPoint()), self._stack.size())
+        for place, dock in self.shown:
+            if place.uncovered and not dock.isFloating() and self.shown.is_seen(dock):
+                corner = dock.mapTo(self._window, QPoint())
+                if self.shown.is_at_the_right(place.name):
+                    room.setRight(min(room.right(), corner.x() - 1))
+                else:
+                    tabs = self.shown.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+                    above = max((one.height() for one in tabs if one.isVisible()), default=0)
+                    room.setBottom(min(room.bottom(), corner.y() - above - 1))
+        return room
 
     def look_again(self) -> None:
         """The panels may show something else: so do the pictures of them."""

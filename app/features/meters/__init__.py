@@ -9,7 +9,7 @@ from app.shell.places import INSPECT, LISTEN, TRAIN, Place, Region
 FEATURE = Feature(
     "meters",
     "app.features.meters.presenter:MetersPresenter",
-    (Place("meters", "Meters", Region.RIGHT, workspaces=(LISTEN, INSPECT, TRAIN)),),
+    (Place("meters", "Meters", Region.RIGHT, workspaces=(LISTEN, INSPECT, TRAIN), uncovered=True),),
     actions=(
         FeatureAction(
             "repeat",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import math
 from collections.abc import Collection
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from PySide6.QtCore import (
     Signal,
     Slot,
 )
-from PySide6.QtGui import QAction, QDesktopServices, QUndoStack
+from PySide6.QtGui import QAction, QDesktopServices, QResizeEvent, QUndoStack
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -51,6 +52,8 @@ _INVITATION = "No takes yet: every synthesis is kept here."
 
 _DELETED_ONE = "Its audio file is deleted, too. Undo brings it back until another model is loaded or calibrated."
 _DELETED_MANY = "Their audio files are deleted, too. Undo brings them back until another model is loaded or calibrated."
+_SHORTEST = 12
+"""Digits that a shortened text has room for, at least."""
 
 
 class TakesPanel(QWidget):
@@ -172,13 +175,29 @@ class TakesPanel(QWidget):
 
     @Slot()
     def _fit(self) -> None:
-        """Widen columns to what they show now, icons included; texts of any length are shortened instead."""
+        """Widen columns to what they show now, icons included. Texts of any length are shortened instead, and more so
+        where the first figure would be cut off."""
         header, self._fits = self.table.horizontalHeader(), True
         for number, column in enumerate(COLUMNS):
             if not column.shortened and number not in self._by_hand:
                 needed = max(self.table.sizeHintForColumn(number), header.sectionSizeHint(number))
                 self.table.setColumnWidth(number, max(needed, self.table.columnWidth(number)))
+        unit = self.fontMetrics().horizontalAdvance("0")
+        first = next(number for number, column in enumerate(COLUMNS) if column.wall_time)
+        texts = [one for one in range(first) if COLUMNS[one].shortened and one not in self._by_hand]
+        wanted = {one: COLUMNS[one].width * unit for one in texts}
+        rest = sum(self.table.columnWidth(one) for one in range(first + 1) if one not in wanted)
+        over = max(0, rest + sum(wanted.values()) - self.table.viewport().width())
+        # The widest give most.
+        spare = {one: max(0, width - _SHORTEST * unit) for one, width in wanted.items()}
+        share = min(1.0, over / max(1, sum(spare.values())))
+        for one, width in wanted.items():
+            self.table.setColumnWidth(one, width - math.ceil(share * spare[one]))
         self._fits = False
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fitting.start()
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:

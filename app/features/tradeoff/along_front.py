@@ -13,6 +13,7 @@ from app.features.lab.presenter import LabPresenter
 from app.features.player.presenter import PlayerPresenter
 from app.features.tradeoff.front_row import FrontRow, spoken_front
 from app.features.tradeoff.model.limits import Crossing
+from app.features.tradeoff.model.words import playing_words
 from app.listening.ranking import FEWEST, MOST
 from app.state.undo import Edit
 from app.widgets.screen_readers import announce
@@ -116,9 +117,9 @@ class AlongFront(QObject):
 
     @Slot()
     def _show_row(self) -> None:
-        count, remarks = len(self.row.front), self.row.remarks
+        count, whole, remarks = len(self.row.front), len(self._panel.scene.walk), self.row.remarks
         if self.on and self._walks:
-            remarks = (f"Playing the front: {count} settings in turn; walk to stay with one.", *remarks)
+            remarks = (playing_words(count, whole), *remarks)
         self._panel.show_front_playing(self.on, remarks)
 
     @Slot()

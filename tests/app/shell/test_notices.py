@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.shell import banner as cards
 from app.shell.banner import INFO, MOST, Banner, Message
+from app.shell.places import EXPLORE, LISTEN
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from engine.session.events import Caution
@@ -53,6 +54,49 @@ def test_nothing_moves_when_messages_come_and_go_and_no_bar_is_covered(borrowed_
     assert {name: window.workspaces[name].geometry() for name in places} == places
     window.notices.say("")
     assert not banner.isVisible()
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 768)])
+def test_figures_of_what_was_just_done_are_not_covered(
+    borrowed_window: MainWindow, qtbot: QtBot, size: tuple[int, int]
+) -> None:
+    window, banner, before = borrowed_window, borrowed_window.notices.banner, borrowed_window.size()
+    window.resize(*size)
+    window.workspaces.switch(LISTEN)
+    docks, meters = window.workspaces.shown, window.workspaces["meters"]
+    for panel in ("meters", "takes"):
+        window.workspaces.go_to(panel)
+        for number in range(MOST):
+            window.notices.say(f"Error {number}: " + "a sentence on what went wrong and what to do. " * 4, "error")
+        qtbot.waitUntil(lambda: not banner.isHidden())
+        assert window.rect().contains(banner.geometry()) and banner.width() > 200
+        if size[0] > 1024 or panel == "meters":
+            qtbot.waitUntil(
+                lambda: docks.is_seen(meters) and not banner.geometry().intersects(place_in(window, meters)),
+                timeout=5000,
+            )
+    # Below Meters again when there is nothing to keep clear of.
+    window.workspaces.switch(EXPLORE)
+    qtbot.waitUntil(lambda: window.width() - 20 < banner.geometry().right() < window.width(), timeout=5000)
+    window.notices.clear()
+    window.workspaces.switch(LISTEN)
+    window.resize(before)
+    window.workspaces.default_layout()
+
+
+def test_escape_dismisses_what_was_said_while_there_is_nothing_to_cancel(
+    borrowed_window: MainWindow, qtbot: QtBot
+) -> None:
+    window, notices, banner = borrowed_window, borrowed_window.notices, borrowed_window.notices.banner
+    window.activateWindow()
+    window.panels["takes"].table.setFocus()
+    notices.ask("Shall it?", ("Yes",), lambda _: None)
+    notices.say("It failed.", "error")
+    qtbot.keyClick(window.panels["takes"].table, Qt.Key.Key_Escape)
+    assert banner.text == "Shall it?"
+    qtbot.keyClick(window.panels["takes"].table, Qt.Key.Key_Escape)
+    assert banner.text == "Shall it?", "a question waits for its answer"
+    notices.clear()
 
 
 def test_a_few_are_shown_one_above_the_other_the_newest_at_the_corner(borrowed_window: MainWindow) -> None:

@@ -200,6 +200,11 @@ class Scene:
         return frozenset(self.walk)
 
     @cached_property
+    def places_on_front(self) -> int:
+        """Number of places of the front: points with equal figures are drawn over each other."""
+        return len({(float(self.x[one, 0]), float(self.y[one, 0])) for one in self.walk})
+
+    @cached_property
     def across(self) -> tuple[int, ...]:
         """All points, from left to right."""
         return tuple(np.lexsort((self.y[:, 0], self.x[:, 0])).tolist())

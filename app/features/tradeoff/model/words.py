@@ -181,7 +181,8 @@ def counts(shown: Scene) -> str:
     published = len(shown.points) - shown.own - len(shown.ghosts)
     parts = [counted(shown.own, "point", "points")]
     if shown.walk:
-        parts.append(f"{len(shown.walk)} on the front")
+        places = f" at {counted(shown.places_on_front, 'place', 'places')}"
+        parts.append(f"{len(shown.walk)} on the front{places if shown.places_on_front < len(shown.walk) else ''}")
     if shown.dominated:
         parts.append(f"{shown.dominated} dominated not shown")
     if published:
@@ -191,6 +192,14 @@ def counts(shown: Scene) -> str:
     if shown.filtered:
         parts.append(f"{shown.filtered} filtered out")
     return " · ".join(parts)
+
+
+def playing_words(played: int, whole: int) -> str:
+    """That ``played`` of the ``whole`` points on the front are heard in turn, as a sentence."""
+    if played < whole:
+        which = f"{played} of the {whole} points on the front, those of one study,"
+        return f"Playing {which} in turn; walk to stay with one."
+    return f"Playing the front: {played} settings in turn; walk to stay with one."
 
 
 def remarks(shown: Scene) -> tuple[str, ...]:

@@ -106,6 +106,17 @@ def test_every_column_is_as_wide_as_its_figures(
     index = table.model().index(0, column("RTF"))
     assert index.data(Qt.ItemDataRole.DecorationRole) is not None, "the machine was busy"
     qtbot.waitUntil(lambda: not too_narrow(), timeout=5000)
+    # The first figure is not cut off by the edge, in windows of 1440 and of 1024 pixels.
+    for width in (794, 613, 794):
+        panel.resize(width, 400)
+        rtf, words = column("RTF"), [column("Text"), column("Setting")]
+        qtbot.waitUntil(
+            lambda rtf=rtf: header.sectionPosition(rtf) + header.sectionSize(rtf) <= table.viewport().width(),
+            timeout=5000,
+        )
+        assert not too_narrow() and min(map(header.sectionSize, words)) > 60
+    panel.resize(1400, 400)
+    qtbot.waitUntil(lambda: header.sectionSize(column("Text")) > 200, timeout=5000)
     header.resizeSection(column("RTF"), 20)
     panel.add(library.add(take(8, measurements=busy)))
     qtbot.wait(50)

@@ -32,6 +32,7 @@ from app.features.tradeoff.model.words import (
     difference_html,
     figures_html,
     plain,
+    playing_words,
     reference_of,
     remarks,
     tip,
@@ -545,3 +546,13 @@ def test_settings_are_told_apart_in_words() -> None:
     assert comparable(take, Reference("A", FAST, take.sounds[0].text))
     assert not comparable(take, Reference("A", FAST, "Another text."))
     assert not comparable(take, Reference("A", replace(FAST, model="lm-mini"), take.sounds[0].text))
+
+
+def test_the_front_has_as_many_points_as_are_said_and_seen() -> None:
+    points = [point("a", 1.0, 0.3), point("same", 1.0, 0.3), point("b", 2.0, 0.2), point("worse", 2.5, 0.25)]
+    found = shown(points)
+    assert len(found.walk) == 3 and found.places_on_front == 2
+    assert "3 on the front at 2 places" in counts(found), "two are drawn over each other"
+    assert counts(shown(points[1:])).endswith("2 on the front") or "2 on the front ·" in counts(shown(points[1:]))
+    assert "Playing the front: 6 settings" in playing_words(6, 6)
+    assert "Playing 6 of the 7 points on the front, those of one study," in playing_words(6, 7)
