@@ -11,7 +11,7 @@ from engine.techniques import find
 from engine.techniques.base import Technique
 
 NOT_MEASURED = "not measured here yet"
-_FIRST = {"calibration": "Calibrate it first", "training": "Train it first"}
+_FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it first"}
 
 
 def fit_words(technique: Technique, found: Applicability, little: str) -> str:
