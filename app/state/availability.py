@@ -227,5 +227,5 @@ class Availability:
 def _not_calibrated(source: ArtefactSource) -> str:
     """Why a technique that is not used would lack its artefact, as a sentence, or ``""``."""
     if source.artefact is None:
-        return "Calibrate it first."
+        return "Switch it on, then calibrate."
     return "" if source.fits(source.artefact) else "What was calibrated does not fit the options; calibrate again."

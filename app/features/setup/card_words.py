@@ -12,7 +12,7 @@ from engine.techniques.base import Technique
 from engine.wording import listed
 
 NOT_MEASURED = "not measured here yet"
-_FIRST = {"calibration": "Calibrate it first", "training": "Train it first"}
+_FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it first"}
 
 
 def fit_words(technique: Technique, found: Applicability, little: str) -> str:

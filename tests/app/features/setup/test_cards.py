@@ -73,7 +73,7 @@ def test_what_cannot_apply_goes_last_with_its_reason(panel: SetupPanel, presente
 def test_a_card_says_whether_it_applies_before_it_is_used(panel: SetupPanel, presenter: Presenter) -> None:
     cards = panel.techniques.groups
     presenter.state.selection.switch("ditreducio", False)
-    assert cards["ditreducio"].state.text().startswith("Calibrate it first")
+    assert cards["ditreducio"].state.text().startswith("Switch it on, then calibrate")
     assert cards["guidance_free"].state.text().startswith("Train it first")
     assert cards["steps"].state.text() == f"Applies here · {NOT_MEASURED}"
     assert cards["steps"].benefit.text() == "A few well-placed steps instead of many"
