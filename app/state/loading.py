@@ -49,10 +49,13 @@ class Loading(QObject):
         info = self._selection.info
         return info.device if info is not None else self._machine.device.upper() or "starting"
 
-    def load_model(self, model: str, folder: str = "", variant: str = "", device: str = "") -> None:
+    def load_model(
+        self, model: str, folder: str = "", variant: str = "", device: str = "", vocoder: str | None = None
+    ) -> None:
         """Choose ``model`` and load it; what runs is cancelled first. The present model stays if that fails.
 
-        ``folder`` and ``variant`` override the catalogue's; ``device`` is wanted from now on, when given.
+        ``folder`` and ``variant`` override the catalogue's; ``device`` is wanted from now on, when given; without
+        a ``vocoder``, its folder, the model has the one that it was loaded with last.
         """
         self._jobs.cancel_all()
         chosen = self._selection
@@ -67,7 +70,7 @@ class Loading(QObject):
             )
         chosen.loading = True  # Choosing announces it.
         self._choose(model, folder, variant, device or chosen.device_wanted)
-        command = (model, folder, variant, chosen.device_wanted)
+        command = (model, folder, variant, chosen.device_wanted, chosen.vocoder(model) if vocoder is None else vocoder)
         self._jobs.start(Kind.LOAD, lambda job: LoadModel(job, *command))
 
     def reload(self, device: str = "") -> None:
@@ -112,6 +115,8 @@ class Loading(QObject):
                 self._kept = _Loaded(one.model, one.folder, one.variant, one.device, event.info, None)
             return
         self._kept = None
+        if job is not None and isinstance(job.command, LoadModel):
+            chosen.vocoders[chosen.model_id] = job.command.vocoder
         chosen.set_info(event.info)
 
     def _weights_came(self, info: ModelInfo) -> None:

@@ -59,6 +59,8 @@ class Remembered:
     """Id of the voice in files of earlier versions, which kept one selection for all models."""
     has_common_options: bool = False
     """Whether an earlier version wrote options and techniques without their model."""
+    vocoders: Mapping[str, str] = field(default_factory=dict)
+    """By model, the folder of its vocoder, if that is not the usual one."""
 
     def to_json(self) -> str:
         """As text; :meth:`from_json` reads it back."""
@@ -71,6 +73,7 @@ class Remembered:
                 "model": self.model,
                 "device": self.device,
                 "models": {name: one.to_json() for name, one in self.models.items()},
+                "vocoders": dict(self.vocoders),
             }
         )
 
@@ -98,6 +101,7 @@ class Remembered:
             {name: RememberedModel.from_json(one) for name, one in models.items() if isinstance(one, dict)},
             without_folder(_text(saved.get("voice"))),
             any(_mapping(saved.get(name)) for name in ("options", "knobs", "used", "engaged")),
+            {name: _text(folder) for name, folder in _mapping(saved.get("vocoders")).items()},
         )
 
 

@@ -87,6 +87,8 @@ class Selection(QObject):
         self.model_folder = ""
         self.model_variant = ""
         self.device_wanted = "auto"
+        self.vocoders: dict[str, str] = {}
+        """By model, the folder of the vocoder that it was loaded with, if that is not the usual one."""
         self.candidate = ""
         """Id of another model that is shown, but was not loaded yet; ``""`` if there is none."""
         self.info: ModelInfo | None = None
@@ -162,6 +164,11 @@ class Selection(QObject):
         if model == self.model_id:
             folder, variant = self.model_folder, self.model_variant
         return (folder, variant) if not folder or Path(folder).exists() else ("", "")
+
+    def vocoder(self, model: str) -> str:
+        """Folder of the vocoder to load ``model`` with, if it is still there; ``""`` for the usual one."""
+        folder = self.vocoders.get(model, "")
+        return folder if Path(folder).is_dir() else ""
 
     def is_installed(self, model: str) -> bool:
         """Whether the files of ``model`` are there: in its usual folder, or where the user has them."""
@@ -460,6 +467,7 @@ class Selection(QObject):
             self.model_id,
             self.device_wanted,
             {**self._remembered, **models},
+            vocoders=self.vocoders,
         ).to_json()
 
     def recall(self, data: str, unfinished: str = "") -> None:
@@ -473,6 +481,7 @@ class Selection(QObject):
         self.seed = saved.seed if saved.seed is not None and 0 <= saved.seed <= SEED_LIMIT else self.seed
         self.seed_locked = saved.seed_locked
         self.device_wanted = saved.device or self.device_wanted
+        self.vocoders = dict(saved.vocoders)
         self._models, self._remembered = {}, dict(saved.models)
         if not saved.models and saved.voice:
             # Earlier versions began with the first model, whichever was chosen at the end.

@@ -350,9 +350,11 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
 
 
 def training_request(options: argparse.Namespace) -> dict[str, Any]:
-    """Values of :func:`add_run`, :func:`add_budget` and ``--device``, as every
+    """Values of :func:`add_run`, :func:`add_budget`, ``--vocoder`` and ``--device``, as every
     :class:`engine.training.requests.TrainingRequest` takes it."""
+    catalogue.entry(options.model or DEFAULT_MODEL).require_vocoder(options.vocoder)
     return {
+        "vocoder": options.vocoder,
         "work": str(options.work),
         "export": str(options.export or ""),
         "minutes": options.minutes,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.by_name import by_name, meant
-from engine.errors import SettingError
+from engine.errors import CheckpointError, SettingError
 from engine.front_end.language import unread_transcript
 from engine.models.base import Voice
 from engine.models.cosyvoice2.acoustic_config import FlowConfig
@@ -24,6 +24,7 @@ from engine.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
 from engine.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
 from engine.models.shipped_voices import shipped_voices
 from engine.paths import own_place, resource
+from engine.reading import shown
 from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from engine.setting.editions import owner_of_voice
 from engine.setting.knobs import NO_VALUES, Knob, Values
@@ -78,6 +79,16 @@ class CatalogueEntry:
     def vocoder_folder(self) -> Path:
         """Folder of its vocoder."""
         return self.folder.parent / self.vocoder
+
+    @property
+    def has_separate_vocoder(self) -> bool:
+        """Whether its vocoder is another release, in another folder, which the user may choose."""
+        return not self.bundled and self.loader in ("f5", "llasa")
+
+    def require_vocoder(self, vocoder: str) -> None:
+        """Raise :class:`CheckpointError` if the folder of a ``vocoder`` is given to a model that comes with one."""
+        if vocoder and not self.has_separate_vocoder:
+            raise CheckpointError(f"{self.title} comes with its vocoder; leave out {shown(vocoder)}.")
 
     @property
     def shortens_voices(self) -> bool:

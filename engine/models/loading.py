@@ -17,7 +17,6 @@ from engine.models.files.bundled import require_shipped, verified_meanwhile
 from engine.models.files.releases import RELEASES
 from engine.models.load_request import LoadRequest
 from engine.paths import resource
-from engine.reading import shown
 from engine.setting.plan import imported
 from engine.techniques.registry import lacking
 
@@ -41,10 +40,6 @@ LOADERS: Mapping[str, str] = {
 }
 """The function that loads a model from a :class:`LoadRequest`, by the catalogue's ``loader``. Functions are imported
 when they load, so that loading one model does not import the code of the others."""
-
-
-WITH_VOCODER = "f5", "llasa"
-"""Loaders of models whose vocoder has a separate folder."""
 
 
 def load(
@@ -72,8 +67,7 @@ def load(
     devices.keep_freed_memory()
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
-    if vocoder and (chosen.bundled or chosen.loader not in WITH_VOCODER):
-        raise CheckpointError(f"{chosen.title} comes with its vocoder; leave out {shown(vocoder)}.")
+    chosen.require_vocoder(vocoder)
     request = LoadRequest(chosen, place, variant, on, status, check, vocoder)
     require_parts_shipped = verified_meanwhile(
         (*map(place.joinpath, PARTS), request.vocoder_folder, resource(*DECODER))

@@ -124,6 +124,7 @@ class _Reader:
             search=search,
             folder=self._folder,
             variant=fields.text("variant"),
+            vocoder=fields.text("vocoder"),
             device=fields.text("device", "auto"),
             ruled_out=tuple(self._ruled_out),
             definition=fields.values,

@@ -73,6 +73,7 @@ class TaskRunner:
                 device=self._device,
                 status=observer.status,
                 check=observer.check,
+                **({"vocoder": wanted.vocoder} if wanted.vocoder else {}),
             )
             self._machine = describe().line
         if self._judges is None:

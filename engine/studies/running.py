@@ -149,7 +149,9 @@ class _Run:
     def run(self) -> str:
         study, store = self._study, self._store
         texts = tuple(dict.fromkeys(one.text for one in study.utterances))
-        equipment = Equipment(study.model, study.folder, study.variant, study.device, study.judges, texts)
+        equipment = Equipment(
+            study.model, study.folder, study.variant, study.device, study.judges, texts, study.vocoder
+        )
         try:
             store.settle_checkpoint(self._executor.begin(equipment, self._follower))
             referred = [key for key, (verdicts, _) in store.references().items() if verdicts]

@@ -99,6 +99,7 @@ class Study:
     search: Search | None = None
     folder: str = ""
     variant: str = ""
+    vocoder: str = ""
     device: str = "auto"
     ruled_out: tuple[tuple[str, str], ...] = ()
     definition: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)

@@ -25,6 +25,7 @@ class Equipment:
     judges: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     """All sentences of the study, over which the offline judge is closed."""
+    vocoder: str = ""
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def train_companion(
     check_place(work, request.resume, Path(request.export) if request.export else None)
     budget = Budget(request.minutes, request.steps)
     follower.status(f"Reading {chosen.title}")
-    teacher = read_teacher(request.model, request.folder, follower)
+    teacher = read_teacher(request.model, request.folder, follower, request.vocoder)
     torch.set_flush_denormal(True)
     make = companion.recipe(request, teacher, rates_of(request, companion, teacher), follower)
     recipe = make(gathered(request, teacher, follower), devices.choose(request.device))

@@ -29,12 +29,13 @@ from engine.training.token_network import TokenNetwork
 class LlasaTeacher(OfficialTeacher):
     """Texts are kept as their bytes: several of them are one text with blanks between."""
 
-    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
+    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower, vocoder: str = "") -> None:
         """Raises :class:`engine.errors.CheckpointError`."""
         folder = LlasaFolder.read(root)
+        self.vocoder = vocoder
         self._tokenizer = folder.tokenizer
         cpu = torch.device("cpu")
-        request = LoadRequest(entry, root, "", cpu, follower.status, follower.check)
+        request = LoadRequest(entry, root, "", cpu, follower.status, follower.check, vocoder)
         self._encoder = VoiceEncoder(request.vocoder_folder, data_folder() / "cache" / "xcodec2", cpu, several=True)
         plain = folder.plain(follower.check)
         codes = plain.tokens.codes

@@ -105,7 +105,7 @@ def flow_speaker(
 
     def ready() -> Say:
         where = request.folder, request.variant, request.device
-        model = load_model(request.model, *where, check=check)
+        model = load_model(request.model, *where, check=check, vocoder=request.vocoder)
         assert isinstance(model, FlowSpeech)
 
         def say(text: str, voice: Voice, seed: int) -> Iterable[Arrays]:

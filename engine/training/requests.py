@@ -23,6 +23,8 @@ class TrainingRequest:
     """Recordings to learn from, and their texts."""
     folder: str = ""
     """Folder of the model's checkpoint, if not the usual one."""
+    vocoder: str = ""
+    """Folder of its vocoder, if not the usual one."""
     minutes: float | None = None
     steps: int | None = None
     resume: bool = False

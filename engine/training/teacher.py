@@ -88,6 +88,8 @@ class Teacher(ABC):
 class OfficialTeacher(Teacher):
     """A model that finds out for itself where in a text it is: its sequences are text, then speech."""
 
+    vocoder = ""
+    """Folder of its vocoder, if not the usual one."""
     _speaking: LanguageSpeech | None = None
 
     @abstractmethod
@@ -117,7 +119,8 @@ class OfficialTeacher(Teacher):
         self, sentences: Sequence[str], voices: Sequence[Voice], seed: int, device: str, follower: Follower
     ) -> Utterances:
         if self._speaking is None:
-            model = load_model(self.entry.id, folder=str(self.root), device=device, check=follower.check)
+            root, vocoder = str(self.root), self.vocoder
+            model = load_model(self.entry.id, folder=root, device=device, vocoder=vocoder, check=follower.check)
             assert isinstance(model, LanguageSpeech)
             self._speaking = model
         model, found = self._speaking, []

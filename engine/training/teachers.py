@@ -31,10 +31,12 @@ def require_teacher(model: str) -> CatalogueEntry:
     return chosen
 
 
-def read_teacher(model: str, folder: str, follower: Follower) -> Teacher:
-    """The ``model``, in ``folder`` if given. Raises what :func:`require_teacher` does, and :class:`CheckpointError`."""
+def read_teacher(model: str, folder: str, follower: Follower, vocoder: str = "") -> Teacher:
+    """The ``model``, in ``folder`` if given, with the ``vocoder`` if given. Raises what :func:`require_teacher` does,
+    and :class:`CheckpointError`."""
     chosen = require_teacher(model)
     place = Path(folder) if folder else chosen.folder
     if not place.is_dir():
         raise CheckpointError(f"{chosen.title} is not in {place}; choose the folder that holds its checkpoint.")
-    return TEACHERS[chosen.loader](chosen, place, follower)
+    chosen.require_vocoder(vocoder)
+    return TEACHERS[chosen.loader](chosen, place, follower, *((vocoder,) if vocoder else ()))

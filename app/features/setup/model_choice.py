@@ -16,6 +16,7 @@ from app.widgets.layouts import VBoxLayout
 from engine.models import catalogue
 
 CHECKPOINT_FOLDER = "Folder with the checkpoint"
+VOCODER_FOLDER = "Folder with the vocoder"
 
 
 class NarrowBox(ComboBox):
@@ -44,6 +45,8 @@ class ModelChoice(QWidget):
 
     load_wanted = Signal(str, str)
     """The user wants the model with this id loaded, from this folder if that is not empty."""
+    vocoder_wanted = Signal(str, str)
+    """The user wants the model with this id loaded with the vocoder in this folder."""
     download_wanted = Signal(str)
     """The user wants to fetch the model with this id."""
 
@@ -65,11 +68,14 @@ class ModelChoice(QWidget):
             lambda: self.download_wanted.emit(self.box.currentData()),
             "Show the licence, then download the official checkpoint",
         )
+        self.vocoder = build.button("Vocoder…", self._ask_for_vocoder)
         self.load = build.button("Lo&ad", self._load)
         self.keep = build.button("&Keep", self._keep)
         self._official = build.row(self.folder, self.download)
         self._confirm = build.row(self.load, self.keep)
-        build.fill(VBoxLayout(self), [self.box, self.note, self._official, self._confirm]).setSpacing(NEAR)
+        build.fill(VBoxLayout(self), [self.box, self.note, self._official, self.vocoder, self._confirm]).setSpacing(
+            NEAR
+        )
 
     def show_models(self) -> None:
         """Say of each model whether its weights are there."""
@@ -85,6 +91,9 @@ class ModelChoice(QWidget):
         missing = other and not chosen.is_installed(entry.id)
         self.box.setCurrentIndex(self.box.findData(entry.id))
         self._official.setVisible(not entry.bundled)
+        self.vocoder.setVisible(entry.has_separate_vocoder and not missing)
+        now = chosen.vocoder(entry.id) or f"{entry.vocoder}, its usual folder"
+        self.vocoder.setToolTip(f"Load the model with the vocoder in another folder (now {now})")
         self._confirm.setVisible(other)
         self.load.setVisible(not missing)
         self.load.setToolTip(f"Load {entry.title} (Enter)")
@@ -125,3 +134,8 @@ class ModelChoice(QWidget):
     def _ask_for_folder(self) -> None:
         model = self.box.currentData()
         file_dialogs.ask_for_folder(self, CHECKPOINT_FOLDER, lambda folder: self.load_wanted.emit(model, str(folder)))
+
+    @Slot()
+    def _ask_for_vocoder(self) -> None:
+        model = self.box.currentData()
+        file_dialogs.ask_for_folder(self, VOCODER_FOLDER, lambda folder: self.vocoder_wanted.emit(model, str(folder)))

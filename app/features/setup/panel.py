@@ -41,6 +41,8 @@ class SetupPanel(QWidget):
     """A sentence about a choice that cannot be made."""
     load_wanted = Signal(str, str)
     """The user wants the model with this id loaded, from this folder if that is not empty."""
+    vocoder_wanted = Signal(str, str)
+    """The user wants the model with this id loaded with the vocoder in this folder."""
     download_wanted = Signal(str)
     """The user wants to fetch the model with this id."""
     training_wanted = Signal(str, object)
@@ -92,6 +94,7 @@ class SetupPanel(QWidget):
     def _add_model_group(self) -> None:
         self.model_choice = ModelChoice(self._state.selection)
         self.model_choice.load_wanted.connect(self.load_wanted)
+        self.model_choice.vocoder_wanted.connect(self.vocoder_wanted)
         self.model_choice.download_wanted.connect(self.download_wanted)
         self._group("Model").addWidget(self.model_choice)
 

@@ -48,6 +48,7 @@ class SetupPresenter(Presenter):
         self.setup = SetupPanel(services.state, services.theme.colours)
         self.setup.problem.connect(services.notices.warn)
         self.setup.load_wanted.connect(self.load)
+        self.setup.vocoder_wanted.connect(self.load_vocoder)
         self.setup.download_wanted.connect(self._ask_to_download)
         self.setup.training_wanted.connect(self._train)
         services.workspaces.put("setup", self.setup)
@@ -89,6 +90,12 @@ class SetupPresenter(Presenter):
         place = (folder, "") if folder else self._state.selection.place(model)
         title = catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
+
+    @Slot(str, str)
+    def load_vocoder(self, model: str, vocoder: str) -> None:
+        """Load ``model`` from where it was loaded last, with the vocoder in a folder; asks as :meth:`load` does."""
+        place, title = self._state.selection.place(model), catalogue.entry(model).title
+        self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
 
     def _offer_folder(self, sentence: str, model: str) -> None:
         """Say what is wrong with the folder of ``model``, and let the user choose another."""
@@ -137,7 +144,7 @@ class SetupPresenter(Presenter):
     def _load_variant(self, command: LoadModel, variant: str) -> None:
         title = catalogue.entry(command.model).title
         load = self._state.loading.load_model
-        self._ask_first(title, lambda: load(command.model, command.folder, variant, command.device))
+        self._ask_first(title, lambda: load(command.model, command.folder, variant, command.device, command.vocoder))
 
     def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
         """Let the user choose one of several files of weights in a folder."""
@@ -152,7 +159,7 @@ class SetupPresenter(Presenter):
         title, load = catalogue.entry(command.model).title, self._state.loading.load_model
         dialog.textValueSelected.connect(
             lambda name: self._ask_first(
-                title, lambda: load(command.model, names[name], command.variant, command.device)
+                title, lambda: load(command.model, names[name], command.variant, command.device, command.vocoder)
             )
         )
         dialog.open()
@@ -186,7 +193,7 @@ class SetupPresenter(Presenter):
             return
         if command.device not in ("auto", "", *self._state.machine.devices):
             self._notices.say(f"{sentence} {chosen.entry.title} runs on the best device there is.", "warning")
-            load(command.model, command.folder, command.variant, "auto")
+            load(command.model, command.folder, command.variant, "auto", command.vocoder)
         elif (command.model, command.folder) != (usual.id, ""):
             if not (self._candidates or self._files):
                 self._offer_folder(f"{sentence} {usual.title} is loaded instead.", command.model)

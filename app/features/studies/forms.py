@@ -100,6 +100,8 @@ class StudyForm:
     """Its architecture, where the checkpoint does not say it."""
     device: str = ""
     """``""`` for the best one."""
+    vocoder: str = ""
+    """Folder of its vocoder; ``""`` for the usual one."""
 
 
 def definition(form: StudyForm) -> dict[str, object]:
@@ -111,7 +113,7 @@ def definition(form: StudyForm) -> dict[str, object]:
     if not form.sentences:
         raise StudyError("Choose a text file with one sentence per line.")
     made: dict[str, object] = {"title": form.title.strip(), "model": form.model}
-    place = {"folder": form.folder, "variant": form.variant, "device": form.device}
+    place = {"folder": form.folder, "variant": form.variant, "vocoder": form.vocoder, "device": form.device}
     made |= {name: value for name, value in place.items() if value}
     made["sentences"] = form.sentences
     if form.count:

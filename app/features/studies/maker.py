@@ -312,6 +312,7 @@ class StudyMaker(QDialog):
             folder=str(Path(place).absolute()) if place else "",
             variant=variant,
             device="" if device == "auto" else device,
+            vocoder=self._selection.vocoder(model),
             sentences=self.text_file.text().strip() if chosen == _OWN else chosen,
             count=self.count.value(),
             voices=self.voices.ticked,

@@ -52,6 +52,7 @@ class Place:
     folder: str
     variant: str
     device: str
+    vocoder: str = ""
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,7 @@ def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
         "half_precision": plan.half_precision,
         "rate_scale": plan.rate_scale,
         "device": place.device,
+        "vocoder": place.vocoder,
     }
 
 

@@ -163,7 +163,8 @@ class TrainingPresenter(Presenter):
             raise SettingError(reason)
         built(self.training).begin(plan.resume)
         chosen, one = state.selection, training(plan.training)
-        place = Place(chosen.model_id, chosen.model_folder, chosen.model_variant, chosen.device_wanted)
+        where = chosen.model_id, chosen.model_folder, chosen.model_variant, chosen.device_wanted
+        place = Place(*where, chosen.vocoder(chosen.model_id))
         request = one.request(place, plan)
         state.jobs.start(Kind.TRAIN, lambda job: Prepare(job, one.name, request))
 

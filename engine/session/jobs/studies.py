@@ -92,6 +92,8 @@ def _serves(executor: Executor, study: Study) -> bool:
     model, loaded = executor.model, executor.loaded
     if model is None or model.info.id != study.model or str(device.choose(study.device)) != executor.device:
         return False
+    if loaded is not None and loaded.vocoder != study.vocoder:
+        return False
     if study.folder or study.variant:
         place = Path(study.folder).absolute(), study.variant
         return loaded is not None and (Path(loaded.folder).absolute(), loaded.variant) == place

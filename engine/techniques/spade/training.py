@@ -93,7 +93,8 @@ def _record(request: CompanionRequest, teacher: Teacher, follower: Follower) -> 
     if found is not None:
         return found
     follower.status(f"Measuring how much each layer of {teacher.entry.title} matters")
-    model = load_model(request.model, folder=request.folder, device=request.device, check=follower.check)
+    where = request.folder, "", request.device
+    model = load_model(request.model, *where, check=follower.check, vocoder=request.vocoder)
     assert isinstance(model, LanguageSpeech)
     sentences = teacher.sentences(MEASURED_SENTENCES)
     speakers = voices(request.model, request.folder)

@@ -18,6 +18,7 @@ from engine.commands import arguments, speak
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.sampling.actions import SkipAction
+from engine.session.commands import LoadModel
 from engine.session.events import JobFailed, JobFinished, ModelLoaded
 from engine.setting.knobs import defaults
 from engine.setting.setting import Setting
@@ -256,3 +257,30 @@ def test_a_table_survives_a_model_that_cannot_be_loaded(state: AppState, tmp_pat
     fail(state, "E2TTS_Base")
     load(state, FIRST)
     assert strategy.table == edited
+
+
+def test_a_vocoder_in_another_folder_stays_with_its_model(qapp, tmp_path: Path) -> None:
+    sent: list[LoadModel] = []
+    state = AppState(Jobs(sent.append))
+    chosen, elsewhere, wrong = state.selection, tmp_path / "vocos", tmp_path / "bigvgan"
+    for folder in (elsewhere, wrong):
+        folder.mkdir()
+
+    def wanted(vocoder: Path | None = None) -> str:
+        """The vocoder that the engine is asked for."""
+        state.loading.load_model("F5TTS_v1_Base", "", "", "cpu", str(vocoder) if vocoder else None)
+        return sent[-1].vocoder
+
+    assert wanted() == "" and wanted(elsewhere) == str(elsewhere)
+    number = state.jobs.running[-1].number
+    state.follow(ModelLoaded(number, replace(INFO, id="F5TTS_v1_Base"), 0.1))
+    state.jobs.handle(JobFinished(number))
+    assert wanted(wrong) == str(wrong)
+    state.jobs.handle(JobFailed(state.jobs.running[-1].number, "That is a BigVGAN."))
+    assert chosen.vocoder("F5TTS_v1_Base") == str(elsewhere) == wanted(), "what failed is not kept"
+    assert chosen.vocoder(FIRST) == ""
+    restarted = AppState(Jobs(sent.append))
+    restarted.selection.recall(chosen.remembered())
+    assert restarted.selection.vocoder("F5TTS_v1_Base") == str(elsewhere)
+    elsewhere.rmdir()
+    assert restarted.selection.vocoder("F5TTS_v1_Base") == ""

@@ -26,6 +26,7 @@ WHOLE = Remembered(
     "f5-mini",
     "cuda",
     {"f5-mini": OF_F5, "lm-mini": RememberedModel(options={"temperature": 0.5})},
+    vocoders={"F5TTS_Base": "/vocos"},
 )
 EARLIER = {
     "text": "A text.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,14 @@ from engine import cli
 from engine.errors import Cancelled, CheckpointError
 from engine.models import load_model
 from engine.models.catalogue import entry
+from engine.models.silent_observer import SilentObserver
 from engine.paths import resource
+from engine.setting.knobs import Values
+from engine.studies.definition import parse
+from engine.studies.execution import TaskRunner
+from engine.studies.tasks import Equipment
+from engine.training.own_speech import flow_speaker
+from engine.training.requests import FineTuningRequest
 
 Damage = Callable[[Path], None]
 Weights = dict[str, Tensor]
@@ -164,6 +172,21 @@ def test_a_vocoder_may_lie_elsewhere(folder: Path, tmp_path: Path) -> None:
     shutil.move(folder.parent / "natural-vocoder", tmp_path / "elsewhere")
     model = load_model("F5TTS_v1_Base", folder=str(own), device="cpu", vocoder=str(tmp_path / "elsewhere"))
     assert model.info.checkpoint == str(own / "model.safetensors")
+    # So it may for studies, trainings and what is trained of the model's own speech.
+    place = {"model": "F5TTS_v1_Base", "folder": str(own), "device": "cpu"}
+    study = parse(
+        {**place, "vocoder": str(tmp_path / "elsewhere"), "sentences": ["Rice."], "grid": {"steps.steps": [2]}}
+    )
+    runner = TaskRunner(Equipment(study.model, study.folder, "", "cpu", vocoder=study.vocoder), load_model)
+    assert runner.equip(SilentObserver()).info.checkpoint == model.info.checkpoint
+    for vocoder in ("elsewhere", "nowhere"):
+        request = FineTuningRequest(**place, work=str(tmp_path), vocoder=str(tmp_path / vocoder))
+        ready = flow_speaker(request, entry("F5TTS_v1_Base"), Values(), lambda *_: {}, lambda: None).ready
+        with pytest.raises(CheckpointError, match="nowhere") if vocoder == "nowhere" else nullcontext():
+            ready()
+    wanted = "--weight 0.5 --steps 1".split()
+    train = ["train", "cfg-free", *wanted, "--work", str(tmp_path / "w"), "--vocoder", str(tmp_path)]
+    assert cli.main(train) == CheckpointError.exit_code, "a bundled model comes with its vocoder"
 
 
 def test_the_command_line_names_the_files_to_choose_from(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from app.features.setup.panel import SetupPanel
@@ -98,3 +102,21 @@ def test_loading_is_confirmed_and_asks_before_a_job_is_cancelled(
         timeout=PATIENCE_MILLISECONDS,
     )
     assert window.state.selection.candidate == ""
+
+
+def test_a_vocoder_can_be_chosen_for_models_whose_vocoder_is_another_release(
+    borrowed_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window, sent = borrowed_window, []
+    choice = window.panels["setup"].model_choice
+    monkeypatch.setattr(catalogue.CatalogueEntry, "available", True)
+    offered = {one.id for one in catalogue.MODELS if choose(window, one.id) and choice.vocoder.isVisibleTo(choice)}
+    assert offered == {one.id for one in catalogue.MODELS if one.has_separate_vocoder} and "f5-mini" not in offered
+    choose(window, MISSING)
+    monkeypatch.setattr(window.state.loading, "load_model", lambda *asked, **how: sent.append((*asked, how)))
+    qtbot.mouseClick(choice.vocoder, Qt.MouseButton.LeftButton)
+    (dialog,) = choice.findChildren(QFileDialog)
+    dialog.fileSelected.emit(str(tmp_path))
+    dialog.close()
+    assert sent == [(MISSING, "", "", {"vocoder": str(tmp_path)})]
+    choose(window, window.state.selection.model_id)

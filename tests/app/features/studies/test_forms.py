@@ -174,8 +174,8 @@ def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> N
     assert study.judges == ("words",)
     assert [one.name for one in study.candidates] == ["baseline", *(f"without layer {one}" for one in range(12))]
     (elsewhere,) = offered_kinds(loaded("language", 3))
-    made = definition(replace(form, offered=elsewhere, folder="/models/mine", variant="small"))
-    assert (made["layers"], made["folder"], made["variant"]) == (3, "/models/mine", "small")
+    made = definition(replace(form, offered=elsewhere, folder="/models/mine", variant="small", vocoder="/vocos"))
+    assert (made["layers"], made["folder"], made["variant"], made["vocoder"]) == (3, "/models/mine", "small", "/vocos")
 
 
 @pytest.mark.parametrize("info", [None, loaded("flow", 12), loaded("language", 1)])

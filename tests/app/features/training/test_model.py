@@ -66,6 +66,7 @@ def test_techniques_carry_out_what_they_are_asked_to_train() -> None:
         found = preparation_for(one.name, one.request(PLACE, plan(one)))
         assert found.finds_weights and not found.on_loaded_model
     assert GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE)).variant == "small"
+    assert GUIDANCE_FREE.request(replace(PLACE, vocoder="/vocos"), plan(GUIDANCE_FREE)).vocoder == "/vocos"
 
 
 def test_larger_models_take_longer() -> None:
