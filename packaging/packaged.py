@@ -34,7 +34,7 @@ def main() -> int:
         from app.__main__ import main as gui
 
         return gui()
-    from engine.start import main as command_line
+    from engine.__main__ import main as command_line
 
     return command_line()
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import PlainError, StudyError
+from engine.files import reason
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.reading import parsed_toml, read_text, shown
@@ -114,7 +115,9 @@ def read(path: Path) -> SampleChoices:
         data = parsed_toml(read_text(path, "utf-8-sig"))
     except FileNotFoundError:
         raise StudyError(f"There is no file {path}; check the path.") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise StudyError(f"{path} could not be read: {reason(error)}.") from error
+    except ValueError as error:
         raise StudyError(f"{path} could not be read as TOML ({error}).") from error
     try:
         return _parsed(data)

@@ -28,6 +28,7 @@ from engine.front_end.natural.prosody import EMPHASISED, STRENGTHS, TEMPOS
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.catalogue import judged_sentences
 from engine.models.minis.natural.layout import HOP, LEVEL_MEAN, SAMPLE_RATE
+from engine.reading import parsed_json, read_text
 from engine.training.corpus import Corpus
 from engine.training.everyday import corpus_sentences
 from engine.training.sentences import PROMPT
@@ -183,13 +184,15 @@ def make_corpus(
 def open_corpus(folder: Path) -> Corpus[NaturalClip]:
     """Open a corpus that is complete. Raises :class:`TrainingError` if it is not."""
     try:
-        options = CorpusOptions(**json.loads((folder / _PLAN).read_text(encoding="utf-8")))
+        options = CorpusOptions(**parsed_json(read_text(folder / _PLAN)))
         shards = [_Shard(folder, start) for start in range(0, options.utterances, SHARD)]
         clips = [one for shard in shards for one in shard.open()]
     except (OSError, ValueError, TypeError, KeyError) as error:
+        why = f"{type(error).__name__}: {error}"
+        if isinstance(error, OSError) and error.strerror:
+            why = f"{Path(error.filename or folder).name}: {error.strerror.partition(';')[0]}"
         raise TrainingError(
-            f"{folder} holds no complete corpus ({type(error).__name__}: {error}); make it: "
-            f"paretone train voice-corpus --work {folder}"
+            f"{folder} holds no complete corpus ({why}); make it: paretone train voice-corpus --work {folder}"
         ) from None
     return Corpus(
         tuple(clip for clip, held_out in clips if not held_out),

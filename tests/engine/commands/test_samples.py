@@ -127,6 +127,8 @@ def test_files_that_are_not_there_or_no_toml(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("text = ", encoding="utf-8")
     with pytest.raises(StudyError, match="could not be read as TOML"):
         samples.read(tmp_path / "bad.toml")
+    with pytest.raises(StudyError, match=rf"^{tmp_path} could not be read: it is a folder; choose a regular file\.$"):
+        samples.read(tmp_path)
 
 
 def test_the_samples_of_the_documentation_are_eight_of_all_families() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,15 @@ FEW = CorpusOptions(voices=3, sentences=4, held_out_voices=2, held_out_sentences
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(natural_corpus, "SHARD", 5)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes in folders")
+def test_what_is_no_corpus_is_said_without_waiting(tmp_path: Path):
+    with pytest.raises(TrainingError, match=r"no complete corpus \(plan\.json: No such file or directory\); make it"):
+        open_corpus(tmp_path)
+    os.mkfifo(tmp_path / "plan.json")
+    with pytest.raises(TrainingError, match=r"no complete corpus \(plan\.json: it is a pipe\); make it"):
+        open_corpus(tmp_path)
 
 
 def test_voices_are_drawn_once_and_deliveries_for_every_utterance():

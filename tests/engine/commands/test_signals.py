@@ -1,0 +1,160 @@
+"""Ctrl-C and SIGTERM end every command that takes long, wherever it is, and what it says is kept is kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from engine.training.session import CHECKPOINT
+from tests.workload import workload
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads processor time from /proc")
+PATIENCE_SECONDS = 300.0
+MOST_SECONDS = 5.0
+"""Processor time from a signal to the end, which other processes do not lengthen: what a step, a checkpoint and letting
+go of torch take. Preparing speech went on for 15 to 60 s."""
+RESOURCES = Path(__file__).parents[3] / "resources"
+TRAIN = "--work WORK --export WORK/out --device cpu --threads 1 --minutes 9"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command, and moments of its life at which a signal comes: seconds of processor time after a line."""
+
+    command: str
+    line: str = ""
+    """Beginning of the line of standard error from which time is counted; ``""``: the start of the process."""
+    moments: Sequence[float] = (1.0,)
+    says: str = "Cancelled."
+    keeps: str = ""
+    """File in the work folder that is there afterwards."""
+
+
+CASES = [
+    Case(f"train draft {TRAIN}", "LM mini speaks"),
+    Case(f"train draft --sentences 2 {TRAIN}", "step 0", says="Stopped at step ", keeps=CHECKPOINT),
+    Case("bench voices --device cpu --threads 1", moments=(4.0,)),
+]
+MANY = [
+    Case(f"train draft --sentences 2 {TRAIN}", "Training", (0.0,), "Stopped at step 0", CHECKPOINT),
+    Case(f"train spade --depth 6 {TRAIN}", moments=(6.0, 20.0)),
+    Case(f"train cfg-free --w 0.5 {TRAIN}", moments=(4.0, 12.0)),
+    Case(f"train average-velocity {TRAIN}", moments=(12.0,)),
+    Case("train voice-corpus --work WORK", moments=(1.5,)),
+    Case("measure-layers", moments=(4.0, 12.0)),
+    Case("measure-weights", moments=(5.0,)),
+    Case("calibrate --table WORK/table.json", moments=(6.0,)),
+    Case("search-grid --grid WORK/grid.json", moments=(8.0,)),
+    Case("group-tokens --audio WORK/groups.wav", moments=(3.0,)),
+    Case("roofline", moments=(6.0,)),
+    Case("compare baseline steps=4", moments=(6.0,)),
+    Case("samples --out WORK/samples --work WORK/work", moments=(6.0,)),
+    Case("judge voice.wav", moments=(2.0,)),
+    Case("export-model draft --out WORK/draft", moments=(2.0,)),
+    Case("doctor", moments=(1.0,)),
+    Case("speak --model f5-mini --text-file text.txt --out WORK/o.wav", moments=(2.0, 6.0), says="Cancelled"),
+    Case("speak --model lm-mini --text-file text.txt --out WORK/o.wav", moments=(8.0,), says="Cancelled"),
+    Case("speak --technique compilation --text Rice. --out WORK/o.wav", moments=(10.0,)),
+    Case("study run WORK/study.toml", moments=(4.0, 12.0), says=""),
+    Case("bench stacked", moments=(10.0,)),
+    Case("bench calibration", moments=(5.0,)),
+    Case("bench ssd", moments=(5.0,)),
+    Case("bench peers", moments=(4.0,)),
+    Case("bench study-scale", moments=(5.0,)),
+    Case("bench omnivoice", moments=(5.0,)),
+]
+
+
+def _table() -> list[object]:
+    cases = workload([*CASES, *MANY], CASES)
+    return [
+        pytest.param(one, moment, number, id=f"{one.command.split(' --')[0]} {moment:g} s {one.line} {number.name}")
+        for place, one in enumerate(cases)
+        for later, moment in enumerate(one.moments)
+        for number in [(signal.SIGINT, signal.SIGTERM)[(place + later) % 2]]
+    ]
+
+
+@pytest.mark.timeout(2 * PATIENCE_SECONDS)
+@pytest.mark.parametrize(("case", "moment", "number"), _table())
+def test_a_signal_ends_it_soon(tmp_path: Path, case: Case, moment: float, number: signal.Signals) -> None:
+    work = tmp_path / "work"
+    words = [word.replace("WORK", str(work)) for word in case.command.split()]
+    if "--work" not in words:
+        work.mkdir()
+    (tmp_path / "text.txt").write_text("Rice is often served in round bowls. " * 40, encoding="utf-8")
+    (tmp_path / "voice.wav").write_bytes((RESOURCES / "voices" / "natural" / "anna.wav").read_bytes())
+    if case.command.startswith("study"):
+        (work / "study.toml").write_bytes((RESOURCES / "studies" / "f5-mini-guidance.toml").read_bytes())
+    command = [sys.executable, "-m", "engine", *words]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as process:
+        said, came = [], threading.Event()
+
+        def read() -> None:
+            for line in process.stderr or ():
+                said.append(line)
+                if line.startswith(case.line):
+                    came.set()
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        try:
+            assert not case.line or came.wait(PATIENCE_SECONDS), said
+            before = _processor_seconds(process.pid)
+            since = before if case.line else 0.0
+            while before < since + moment and process.poll() is None:
+                time.sleep(0.05)
+                before = _processor_seconds(process.pid)
+            assert process.poll() is None, f"ended too early: {said}"
+            process.send_signal(number)
+            # Not reaped: what it has used can still be read.
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            used = _processor_seconds(process.pid) - before
+        finally:
+            if process.poll() is None:
+                process.kill()
+        code = process.wait()
+        reader.join()
+    assert code == 128 + number, said
+    assert said[-1].startswith(case.says)
+    assert "Traceback" not in "".join(said)
+    assert not case.keeps or (work / case.keeps).is_file()
+    assert used < MOST_SECONDS, f"{used:.1f} s of processor time after the signal"
+
+
+INTERRUPTED = """
+import os, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "engine.commands.terminal":
+            os.kill(os.getpid(), {number})
+
+sys.meta_path.insert(0, Interrupting())
+from engine.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_may_come_before_the_command_line_is_imported(number: signal.Signals) -> None:
+    command = [sys.executable, "-c", INTERRUPTED.format(number=int(number)), "models"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", "Cancelled.\n")
+
+
+def _processor_seconds(process: int) -> float:
+    """What it and its children have used."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
