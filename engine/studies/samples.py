@@ -114,7 +114,9 @@ def read(path: Path) -> SampleChoices:
         data = parsed_toml(read_text(path, "utf-8-sig"))
     except FileNotFoundError:
         raise StudyError(f"There is no file {path}; check the path.") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise StudyError(f"{path} could not be read: {error.strerror or error}.") from error
+    except ValueError as error:
         raise StudyError(f"{path} could not be read as TOML ({error}).") from error
     try:
         return _parsed(data)
