@@ -1,5 +1,8 @@
-"""The command ``paretone``; ``python -m engine`` is the same. While the command line is imported, which takes some tenths of a second, Ctrl-C and
-SIGTERM end the process with the sentence and the exit code that they have later (:mod:`engine.commands.terminal`)."""
+"""The command ``paretone``; ``python -m engine`` is the same.
+
+While the command line is imported, which takes some tenths of a second, Ctrl-C and SIGTERM end the process with the
+sentence and the exit code that they have later (:mod:`engine.commands.terminal`).
+"""
 
 from __future__ import annotations
 

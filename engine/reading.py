@@ -120,8 +120,23 @@ def read_bytes(path: Path | str, largest: int = LARGEST) -> bytes:
 def read_text(path: Path | str, encoding: str = "utf-8", largest: int = LARGEST) -> str:
     """The same as text, with ends of lines as ``\\n``. Raises :class:`OSError`, and :class:`ValueError` for other
     bytes than text."""
-    text = read_bytes(path, largest).decode(encoding)
+    text = decoded(read_bytes(path, largest), encoding)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+class NotTextError(UnicodeDecodeError):
+    """Bytes that are not text, in words that fit into a sentence."""
+
+    def __str__(self) -> str:
+        return f"byte {self.start + 1} is not text in {self.encoding.upper()}"
+
+
+def decoded(content: bytes, encoding: str = "utf-8") -> str:
+    """``content`` as text. Raises :class:`NotTextError`."""
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise NotTextError(*error.args) from None
 
 
 def parsed_json(
@@ -134,6 +149,8 @@ def parsed_json(
         data = json.loads(text, object_pairs_hook=object_pairs_hook, parse_constant=parse_constant)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+    except UnicodeDecodeError as error:
+        raise NotTextError(*error.args) from None
     require_shallow(data)
     return data
 
@@ -243,4 +260,4 @@ def _printable(path: Path | str) -> str:
 
 
 def _size(count: int) -> str:
-    return f"{count >> 20} MiB"
+    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"

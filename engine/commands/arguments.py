@@ -13,6 +13,7 @@ from engine.commands.session import Session
 from engine.commands.technique_args import needs_file, typed_techniques
 from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
+from engine.front_end.speakable import LARGEST_TEXT
 from engine.models import catalogue
 from engine.models.base import LANGUAGE, SpeechModel, Voice
 from engine.models.files.releases import RELEASES
@@ -24,9 +25,6 @@ from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
 from engine.setting.setting import LARGEST_SEED, Setting
 from engine.techniques import foreseen, techniques
-
-LARGEST_TEXT = 1 << 24
-"""Bytes of a file of texts to speak."""
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
@@ -297,7 +295,7 @@ def _read(file: str) -> str:
     except OSError as error:
         raise TextError(f"The text {file} could not be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise TextError(f"The text {file} is not UTF-8 ({error}); save it as UTF-8.") from error
+        raise TextError(f"The text {file} is not UTF-8 (byte {error.start + 1}); save it as UTF-8.") from error
 
 
 def voice(options: argparse.Namespace, model: str, profile: Profile | None = None) -> Voice:

@@ -8,6 +8,8 @@ from engine.errors import TextError
 from engine.wording import grouped
 
 MOST_CHARACTERS = 50_000
+LARGEST_TEXT = 1 << 24
+"""Bytes of a file with a text."""
 MOST_NAMED = 8
 """Maximum number of characters or words named in a sentence for the user."""
 

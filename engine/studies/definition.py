@@ -18,7 +18,7 @@ from engine.measure.metrics import metric
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
 from engine.models.own_voices import own_voice
-from engine.reading import parsed_json, parsed_toml, read_bytes, read_text, shown
+from engine.reading import decoded, parsed_json, parsed_toml, read_bytes, read_text, shown
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.hooks import hooks
@@ -58,8 +58,8 @@ def values(path: Path) -> object:
             f"{path} is larger than any study ({grouped(len(content))} bytes); choose the file that describes it."
         )
     try:
-        text = content.decode("utf-8-sig")
-        return parsed_json(text, object_pairs_hook=_once) if path.suffix == ".json" else parsed_toml(text)
+        text = decoded(content, "utf-8-sig")
+        data = parsed_json(text, object_pairs_hook=_once) if path.suffix == ".json" else parsed_toml(text)
     except ValueError as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         # What tomllib says of a name that is there twice, in its several words.

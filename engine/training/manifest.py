@@ -19,7 +19,7 @@ from typing import TextIO
 
 from engine.errors import TrainingError
 from engine.front_end.timed_phone import TimedPhone
-from engine.reading import is_regular, shown
+from engine.reading import is_regular, require_regular, shown
 from engine.wording import listed
 
 REQUIRED = ("audio", "text")
@@ -56,6 +56,7 @@ def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple
     problems: list[tuple[int, str]] = []
     rows = []
     try:
+        require_regular(path)
         with path.open(encoding="utf-8-sig", newline="") as file:
             for line, cells in _cells(file, path):
                 check()
@@ -67,8 +68,8 @@ def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple
         raise TrainingError(f"There is no manifest {path}; check the path.") from None
     except OSError as error:
         raise TrainingError(f"The manifest {path} cannot be read: {error.strerror or error}.") from None
-    except UnicodeDecodeError as error:
-        raise TrainingError(f"The manifest {path} is not UTF-8 ({error}); save it as UTF-8.") from None
+    except UnicodeDecodeError:
+        raise TrainingError(f"The manifest {path} is not UTF-8; save it as UTF-8.") from None
     except csv.Error as error:
         raise TrainingError(f"The manifest {path} is not a CSV file ({error}); quote texts that hold commas.") from None
     refuse(path, problems)

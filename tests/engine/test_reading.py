@@ -108,6 +108,18 @@ def test_no_more_is_read_than_is_allowed(tmp_path: Path) -> None:
     assert read_text(path) == "é\na\nb"
     with pytest.raises(OSError, match="larger than"):
         read_text(path, largest=3)
+    path.write_bytes(b"0" * 3000)
+    with pytest.raises(OSError, match="larger than 2 KiB"):
+        read_text(path, largest=2048)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_bytes_that_are_not_text_are_said_without_words_of_python(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "sound.json"
+    path.write_bytes(b"RIFF\xc0\xff")
+    for read in (lambda: read_text(path, encoding), lambda: parsed_json(path.read_bytes())):
+        with pytest.raises(ValueError, match=r"^byte 5 is not text in UTF-8$"):
+            read()
 
 
 def test_a_sparse_file_of_a_terabyte_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.audio.sound_file import SOUND
 from engine.errors import PlainError, TextError
-from engine.front_end.speakable import MOST_CHARACTERS, require_text
+from engine.front_end.speakable import LARGEST_TEXT, require_text
 from engine.models import catalogue
 from engine.models.files import endings
 from engine.reading import read_json, read_text
@@ -17,8 +17,6 @@ from engine.studies.store import DATABASE
 
 TEXT = frozenset((".txt", ".text", ".md"))
 PROFILE = frozenset((".json", ".paretone"))
-LARGEST_TEXT = 4 * MOST_CHARACTERS
-"""Bytes of a text."""
 MOST_LOOKED_AT = 2_000
 """Files of a folder."""
 KNOWN = "a recording, a text, a profile, a study, or a folder with a model or a study"
@@ -69,7 +67,7 @@ def text_of(path: Path) -> str:
     except OSError as error:
         raise TextError(f"The text {path} could not be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise TextError(f"The text {path} is not UTF-8 ({error}); save it as UTF-8.") from error
+        raise TextError(f"The text {path} is not UTF-8 (byte {error.start + 1}); save it as UTF-8.") from error
     require_text(text)
     return text
 

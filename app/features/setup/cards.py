@@ -147,8 +147,10 @@ class TechniqueCard(QGroupBox):
         )
         said = " · ".join(filter(None, parts))
         _say(self.state, said[:1].upper() + said[1:])
-        self.state.setToolTip(" ".join(filter(None, (self._fit.why, gain_details(gain)))))
-        self.setAccessibleDescription(f"{self.benefit.text()}. {said[:1].upper()}{said[1:]}. {self.technique.summary}")
+        self.state.setToolTip(localised(" ".join(filter(None, (self._fit.why, gain_details(gain))))))
+        self.setAccessibleDescription(
+            localised(f"{self.benefit.text()}. {said[:1].upper()}{said[1:]}. {self.technique.summary}")
+        )
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         super().mousePressEvent(event)

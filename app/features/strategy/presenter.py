@@ -194,8 +194,10 @@ class StrategyPresenter(Presenter):
         """Use the official strategy table in ``path``. Raises :class:`PlainError` when it cannot be used."""
         try:
             text = read_text(path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise PlainError(f"{path} cannot be read ({error}).") from error
+        except OSError as error:
+            raise PlainError(f"{path} cannot be read: {error.strerror or error}.") from error
+        except UnicodeDecodeError as error:
+            raise PlainError(f"{path} is not a strategy table: {error}.") from error
         self.state.import_table(text, path.name)
 
     @property

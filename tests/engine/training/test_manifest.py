@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -135,8 +136,11 @@ def test_what_is_no_manifest_is_said(folder: Path, text: str, words: str):
 def test_a_manifest_that_cannot_be_read_is_said(tmp_path: Path):
     with pytest.raises(TrainingError, match="no manifest"):
         read_manifest(tmp_path / "nowhere.csv")
-    with pytest.raises(TrainingError, match="cannot be read"):
+    with pytest.raises(TrainingError, match="cannot be read: it is a folder"):
         read_manifest(tmp_path)
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(TrainingError, match="cannot be read: it is a pipe"):
+        read_manifest(tmp_path / "pipe.csv")
     (tmp_path / "latin.csv").write_bytes(b"audio,text\n0.wav,caf\xe9\n")
     with pytest.raises(TrainingError, match="UTF-8"):
         read_manifest(tmp_path / "latin.csv")

@@ -10,6 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
+from app import numbers
 from app.features.setup.card_words import NOT_MEASURED, gain_details, gain_words
 from app.features.setup.panel import SetupPanel
 from app.shell.colours import LIGHT
@@ -21,6 +22,7 @@ from engine.setting.library import TakeSummary
 from engine.techniques import techniques
 from engine.techniques.resolving import known
 from tests.app.presenters import Presenter, calibrated
+from tests.app.test_numbers import NAMES, WITH_POINT
 from tests.engine.measure.test_gains import MACHINE, take
 
 NO_CUDA = "CUDA graphs need an NVIDIA GPU; this device is a CPU."
@@ -184,6 +186,20 @@ def test_cards_fit_and_no_raw_key_is_shown(panel: SetupPanel, presenter: Present
         said = f"{widget.toolTip()} {widget.accessibleName()} {widget.accessibleDescription()}"
         said += widget.text() if isinstance(widget, QLabel) else ""
         assert not [key for key in raw if key in said], said
+
+
+@pytest.mark.parametrize("model", [entry.id for entry in catalogue.MODELS if entry.bundled])
+def test_cards_are_read_out_with_the_decimal_sign_that_they_show(
+    panel: SetupPanel, presenter: Presenter, model: str
+) -> None:
+    numbers.use_sign(",")
+    try:
+        load(presenter, model)
+        for card in panel.techniques.groups.values():
+            said = f"{card.accessibleDescription()} {card.state.toolTip()}"
+            assert not WITH_POINT.findall(NAMES.sub("", said)), said
+    finally:
+        numbers.use_sign(".")
 
 
 def test_every_choice_has_words() -> None:
