@@ -7,7 +7,14 @@ import torch
 from engine.models.f5.chunks import maximum_bytes, split, split_for_streaming
 from engine.models.f5.duration import sampled_frames, total_frames
 from engine.models.f5.passages import Passage, Passages, Prompt
-from engine.models.f5.text import Vocabulary, encode, finished_transcript, require_speakable, spaced_transcript
+from engine.models.f5.text import (
+    Vocabulary,
+    encode,
+    finished_transcript,
+    require_readable,
+    require_speakable,
+    spaced_transcript,
+)
 
 
 class CharacterFrontEnd:
@@ -24,6 +31,7 @@ class CharacterFrontEnd:
         require_speakable(text, whole)
         finished = finished_transcript(prompt.voice.transcript)
         transcript = spaced_transcript(finished)
+        require_readable(finished, encode(finished, self._vocabulary, self._tokenizer))
         budget = maximum_bytes(finished, prompt.seconds, speed)
         pieces = split_for_streaming(text, budget, break_long=True) if quick_start else split(text, budget)
         passages = []

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from engine.errors import CheckpointError, TextError
 from engine.extras import how_to_add
-from engine.reading import first_line, read_text, shown
+from engine.reading import first_line, read_text, shortened, shown
 
 _TRANSLATED = str.maketrans({";": ",", "“": '"', "”": '"', "‘": "'", "’": "'"})
 _NO_SPACE_AFTER = " :'\""
@@ -109,7 +109,10 @@ def _syllables(word: str) -> Sequence[str]:
 
 
 def _lacking(package: str) -> str:
-    return f"The text holds Chinese characters, for which the package {package} is needed; {how_to_add('chinese')}"
+    return (
+        f"The text or the voice's transcript holds Chinese characters, for which the package {package} is needed; "
+        f"{how_to_add('chinese')}"
+    )
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,17 @@ def encode_bytes(text: str) -> Encoded:
 def encode(text: str, vocabulary: Vocabulary | None, tokenizer: str) -> Encoded:
     """Ids of ``text`` as a model's ``tokenizer`` has them; without a ``vocabulary`` it is that of bytes."""
     return encode_bytes(text) if vocabulary is None else vocabulary.encode(text, tokenizer)
+
+
+def require_readable(transcript: str, encoded: Encoded) -> None:
+    """Raise :class:`TextError` when the model knows nothing of a voice's ``transcript``."""
+    try:
+        require_speakable(transcript, encoded)
+    except TextError:
+        raise TextError(
+            f"The model knows no letter or digit of the voice's transcript, “{shortened(transcript.strip())}”; choose "
+            "a recording in a language that it speaks."
+        ) from None
 
 
 def require_speakable(text: str, encoded: Encoded) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from dataclasses import replace
 
 import pytest
 import torch
@@ -83,3 +84,11 @@ def test_twenty_thousand_characters_become_passages_that_the_model_can_speak() -
         passages = CharacterFrontEnd(LETTERS, "char").passages(text[:20_000], prompt(), 1.0, quick_start).passages
         assert len(passages) > 100
         assert max(passage.frames for passage in passages) <= 24 * SAMPLE_RATE / HOP
+
+
+def test_a_transcript_of_which_the_model_knows_nothing_is_refused_as_such() -> None:
+    foreign = replace(prompt(), voice=replace(prompt().voice, transcript="Привет, как дела?"))
+    with pytest.raises(
+        TextError, match=r"no letter or digit of the voice's transcript, “Привет, как дела\?.*”; choose"
+    ):
+        CharacterFrontEnd(LETTERS, "char").passages("Hello.", foreign, 1.0, True)
