@@ -59,7 +59,7 @@ def values(path: Path) -> object:
         )
     try:
         text = decoded(content, "utf-8-sig")
-        data = parsed_json(text, object_pairs_hook=_once) if path.suffix == ".json" else parsed_toml(text)
+        return parsed_json(text, object_pairs_hook=_once) if path.suffix == ".json" else parsed_toml(text)
     except ValueError as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         # What tomllib says of a name that is there twice, in its several words.
