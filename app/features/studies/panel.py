@@ -129,7 +129,7 @@ class StudiesPanel(QWidget):
             "Set &aside…", self.aside_wanted, "Move the damaged results away and start over"
         )
         self.folder_button = build.button(
-            "Choose &folder…",
+            "Choose folder…",
             self.folder_lost,
             "Say where the model's folder is now, in the study's file",
         )

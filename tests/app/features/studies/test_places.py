@@ -184,7 +184,7 @@ def test_a_study_whose_model_moved_is_told_where_it_is(
     folder.rename(moved)
     studies.opened.look_again(path.with_suffix(".study"))
     shown(window, qtbot)
-    assert panel.folder_button.isVisibleTo(panel) and panel.folder_button.text() == "Choose &folder…"
+    assert panel.folder_button.isVisibleTo(panel) and panel.folder_button.text() == "Choose folder…"
     assert f"The model's folder {folder} is gone" in panel._state.text()
     panel.run_button.click()
     assert not window.jobs.busy and "is gone" in window.notices.banner.text
