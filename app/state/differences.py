@@ -12,7 +12,7 @@ from engine.models import catalogue
 from engine.models.base import FLOW, MASKED, Voice
 from engine.models.own_voices import shown_name
 from engine.setting.editions import checkpoint_text, is_replaced
-from engine.setting.knobs import Choice, Knob, Switch
+from engine.setting.knobs import Choice, Knob, Number, Switch
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Difference, Setting, UsedTechnique
 from engine.setting.take import Measurements, Take
@@ -82,6 +82,8 @@ def first_value(entry: UsedTechnique) -> str:
     value = entry.knobs[knob.name]
     if isinstance(knob, Choice):
         return _short_title(knob, value)
+    if isinstance(knob, Number) and (words := knob.in_words(value)):
+        return words
     return f"{knob.symbol} {general(value)}" if knob.symbol else f"{general(value)} {knob.unit or knob.title.lower()}"
 
 
