@@ -7,7 +7,7 @@ from functools import partial
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, Metric, metric
 from engine.models import catalogue
-from engine.setting.knobs import Choice, Knob
+from engine.setting.knobs import Choice, Knob, Number
 from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import BUSY_SHARE
 from engine.studies.results import Results, SettingResult
@@ -159,6 +159,8 @@ def _technique(one: UsedTechnique) -> str:
 
 
 def _knob(knob: Knob, value: object, first: bool) -> str:
+    if first and isinstance(knob, Number) and (words := knob.in_words(value)):
+        return words
     if knob.symbol:
         return f"{knob.symbol} {_plain(value)}"
     return _plain(value) if first or isinstance(knob, Choice) else f"{knob.title.lower()} {_plain(value)}"
