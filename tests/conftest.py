@@ -37,6 +37,7 @@ _NUMBERS = itertools.count()
 LONGEST_FILES = (
     "documents/test_commands.py",
     "engine/commands/test_train.py",
+    "engine/commands/test_signals.py",
     "engine/studies/test_cluster.py",
     "engine/training/test_command_line.py",
     "app/features/studies/test_presenter.py",

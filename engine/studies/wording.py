@@ -8,7 +8,7 @@ from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, Metric, metric
 from engine.measure.processor_time import busy_line
 from engine.models import catalogue
-from engine.setting.knobs import Choice, Knob
+from engine.setting.knobs import Choice, Knob, Number
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.results import Results, SettingResult
 from engine.studies.search import answer
@@ -156,6 +156,8 @@ def _technique(one: UsedTechnique) -> str:
 
 
 def _knob(knob: Knob, value: object, first: bool) -> str:
+    if first and isinstance(knob, Number) and (words := knob.in_words(value)):
+        return words
     if knob.symbol:
         return f"{knob.symbol} = {_plain(value)}"
     return _plain(value) if first or isinstance(knob, Choice) else f"{knob.title.lower()} {_plain(value)}"

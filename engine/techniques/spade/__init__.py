@@ -222,7 +222,7 @@ TECHNIQUE = Technique(
             minimum=0,
             maximum=64,
             whole=True,
-            lowest="half of them",
+            lowest="half of the layers",
         ),
         _STAGES,
         LayerList(

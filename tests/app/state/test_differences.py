@@ -91,8 +91,10 @@ def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> N
         technique_text(plain.with_technique(UsedTechnique("spade", spade.replace(recovery=stage))))
         for stage in ("none", "partly", "recovered")
     ]
-    kept = "SPADE (fewer layers): 6 layers kept"
+    kept = "SPADE (fewer layers): half of the layers"
     assert heard == [f"{kept}, pruned", f"{kept}, briefly retrained", kept]
+    deep = technique_text(plain.with_technique(UsedTechnique("spade", spade.replace(depth=8))))
+    assert deep == "SPADE (fewer layers): 8 layers kept"
     assert technique_text(plain.with_technique(UsedTechnique("speculative", ssd.replace(draft="student")))).endswith(
         "β = 0, shallower student"
     )

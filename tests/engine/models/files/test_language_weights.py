@@ -25,6 +25,8 @@ from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.tokens import Greedy, Uniforms
 from engine.setting.plan import NotPrepared
 from engine.setting.profile import Profile
+from engine.setting.setting import UsedTechnique
+from engine.studies.wording import described
 from engine.techniques import problem, resolve, spade, speculative
 from engine.techniques.resolving import knobs_of
 from engine.techniques.speculative import decoding
@@ -232,6 +234,9 @@ def test_the_usual_number_of_layers_is_half_of_the_models(model: LmMiniSpeech) -
     student = replace(model.info.students[0], retained=tuple(range(12)))
     assert resolve(replace(large, students=(student,)), setting(shallow())).weights == student
     assert spade.describe(knobs_of(shallow())) == "half of the layers, the most important ones, fully retrained"
+    whole = knobs_of(shallow())
+    assert described(setting(UsedTechnique(spade.NAME, whole))).startswith("SPADE half of the layers")
+    assert described(setting(UsedTechnique(spade.NAME, whole.replace(depth=8)))).startswith("SPADE 8")
 
 
 def test_stages_are_said_in_words(model: LmMiniSpeech) -> None:
