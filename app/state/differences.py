@@ -11,13 +11,8 @@ from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.models import catalogue
 from engine.models.base import FLOW, MASKED, Voice
 from engine.models.own_voices import shown_name
-<<<<<<< HEAD
 from engine.setting.editions import are_others, checkpoint_text, is_replaced
-from engine.setting.knobs import Choice, Knob, Switch
-=======
-from engine.setting.editions import checkpoint_text, is_replaced
 from engine.setting.knobs import Choice, Knob, Number, Switch
->>>>>>> cli
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Difference, Setting, UsedTechnique
 from engine.setting.take import Measurements, Take
@@ -99,14 +94,10 @@ def first_value(entry: UsedTechnique) -> str:
     value = entry.knobs[knob.name]
     if isinstance(knob, Choice):
         return _short_title(knob, value)
-<<<<<<< HEAD
-    shown = general(value)
-    return f"{knob.symbol} = {shown}" if knob.symbol else f"{shown} {knob.unit or knob.title.lower()}"
-=======
     if isinstance(knob, Number) and (words := knob.in_words(value)):
         return words
-    return f"{knob.symbol} {general(value)}" if knob.symbol else f"{general(value)} {knob.unit or knob.title.lower()}"
->>>>>>> cli
+    shown = general(value)
+    return f"{knob.symbol} = {shown}" if knob.symbol else f"{shown} {knob.unit or knob.title.lower()}"
 
 
 def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:

@@ -375,7 +375,7 @@ def test_a_signal_while_the_command_line_is_imported_ends_as_later(
 def test_a_signal_in_the_first_moments_makes_no_traceback_of_ours(
     tmp_path: Path, seconds: float, number: signal.Signals
 ) -> None:
-    """Before :mod:`engine.start` the interpreter ends in its own way."""
+    """Before :mod:`engine.__main__` the interpreter ends in its own way."""
     command = [*PARETONE, "speak", "--model", "f5-mini", "--out", str(tmp_path / "o.wav"), "--text", "7" * 4_000]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         time.sleep(seconds)
