@@ -6,6 +6,7 @@ import gc
 import itertools
 import os
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -32,6 +33,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 _DATA = Path(tempfile.mkdtemp(prefix="paretone-tests-"))
 (_DATA / "shared").mkdir()
 os.environ["PARETONE_DATA"] = str(_DATA / "shared")
+# A shell lets what it starts in the background ignore Ctrl-C, and every process that a test starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 _NUMBERS = itertools.count()
 
 LONGEST_FILES = (

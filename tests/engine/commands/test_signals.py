@@ -150,13 +150,8 @@ sys.exit(main())
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_may_come_before_the_command_line_is_imported(number: signal.Signals) -> None:
     command = [sys.executable, "-c", INTERRUPTED.format(number=int(number)), "models"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=_heed_signals)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", "Cancelled.\n")
-
-
-def _heed_signals() -> None:
-    """Shells let jobs in the background ignore Ctrl-C, which all that they start inherits."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _processor_seconds(process: int) -> float:
