@@ -52,6 +52,8 @@ def _answered(arguments: Sequence[str] | None) -> int:
         sys.stderr.write(failures.details(error))
         if isinstance(error, CheckpointError) and error.files:
             sentence = f"{sentence} Type one of: {' or '.join(f'--folder {shlex.quote(one)}' for one in error.files)}."
+        if error.lacks_transcript:
+            sentence = f"{sentence} Give its words with --voice RECORDING --transcript WORDS."
         if error.command:
             sentence = f"{sentence} Type: {error.command}"
         return _failed(sentence, type(error).__name__, error.exit_code, as_json)
@@ -102,9 +104,9 @@ def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
 
 
 # --- Arguments --------------------------------------------------------------------------------------------------------
-def parser(name: str = "") -> argparse.ArgumentParser:
+def parser(name: str | None = None) -> argparse.ArgumentParser:
     """The parser of the command line. If ``name`` is given, only the command of that name knows its arguments:
-    declaring those of all takes longer than parsing."""
+    declaring those of all takes longer than parsing, and looks for what can be written here."""
     from engine.commands import commands
 
     top = Parser(
@@ -117,7 +119,7 @@ def parser(name: str = "") -> argparse.ArgumentParser:
     names = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in commands():
         one = names.add_parser(command.NAME, help=command.SUMMARY, description=command.SUMMARY)
-        if name not in ("", command.NAME):
+        if name not in (None, command.NAME):
             continue
         one.add_argument("--json", action="store_true", help="print only one JSON object on standard output")
         one.add_argument("--quiet", action="store_true", help="show no progress")

@@ -11,6 +11,8 @@ class PlainError(Exception):
     """A problem that the user can act on; ``str(error)`` is the sentence to show."""
 
     exit_code = 1
+    lacks_transcript = False
+    """Whether the words of a voice's recording are missing; the command line says how to give them."""
     command = ""
     """What to type where one command mends it; the command line says so after the sentence."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from engine.audio.sound_file import writable
 from engine.commands.session import Session
 from engine.commands.technique_args import needs_file, typed_techniques
 from engine.commands.terminal import Terminal
@@ -25,14 +26,11 @@ from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
 from engine.setting.setting import LARGEST_SEED, Setting
 from engine.techniques import foreseen, techniques
+from engine.wording import listed
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
 DEFAULT_LANGUAGE_MODEL = next(one.id for one in catalogue.MODELS if one.family == LANGUAGE)
-SOUND_FILE = (
-    "sound file to write: .wav (32-bit float), .flac, .ogg or .mp3, mono; - for WAV on standard output, with messages "
-    "on standard error"
-)
 VOICES = (
     f"shipped voice ({', '.join(shipped_names())}) or a recording; for MegaTTS3, a voice of its folder or a "
     "recording with its latents (.npy) in the same folder"
@@ -116,6 +114,15 @@ def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: 
     text.add_argument("--text-file", metavar="FILE", help=f"file with {content}, UTF-8; - for standard input")
     group.add_argument("--voice", help=f"{VOICES} (default: the profile's, else the model's first)")
     group.add_argument("--transcript", default="", help="transcript of the recording; MegaTTS3 needs none")
+
+
+def sound_file() -> str:
+    """The meaning of an option that names the sound file to write."""
+    kinds = [f"{ending} (32-bit float)" if ending == ".wav" else ending for ending in writable()]
+    return (
+        f"sound file to write: {listed(kinds, 'or')}, mono; - for WAV on standard output, with messages on standard "
+        "error"
+    )
 
 
 def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> None:

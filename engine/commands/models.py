@@ -65,7 +65,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         for one in techniques()
     ]
     knobs = [
-        {"knob": f"{one.name}:{knob.name}", "default": knob.default, "meaning": knob.meaning}
+        {"knob": f"{one.name}:{knob.name}", "default": _word(knob.default), "meaning": knob.meaning}
         for one in techniques()
         for knob in one.knobs
     ]
@@ -183,7 +183,9 @@ def _end(knob: Mapping[str, Any], name: str, otherwise: str) -> str:
 
 
 def _word(value: object) -> str:
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _files(chosen: CatalogueEntry) -> list[str]:

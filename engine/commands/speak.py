@@ -46,7 +46,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
     arguments.add_sampler(parser)
     arguments.add_text(parser)
-    parser.add_argument("--out", required=True, metavar="FILE", help=arguments.SOUND_FILE)
+    parser.add_argument("--out", required=True, metavar="FILE", help=arguments.sound_file())
     parser.add_argument(
         "--repeat",
         type=arguments.at_least(2),

@@ -37,7 +37,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_sampler(parser)
     arguments.add_text(parser, required=False)
     parser.add_argument(
-        "--out", required=True, metavar="FILE", help=f"prompts.json to write; with --tokens, {arguments.SOUND_FILE}"
+        "--out", required=True, metavar="FILE", help=f"prompts.json to write; with --tokens, {arguments.sound_file()}"
     )
 
 

@@ -50,7 +50,7 @@ def alignment_notes(found: Alignment) -> tuple[str, ...]:
     )
     if not forced_alignment.installed():
         return (f"{estimated}; to have it measured, {how_to_add('judge')}.",)
-    return (f"{estimated}: the words of the transcript were not found in the recording.",)
+    return (f"{estimated}.",)  # That the words were not found is among the doubts about the transcript.
 
 
 class Aligner(Protocol):

@@ -14,9 +14,12 @@ from engine.errors import CheckpointError
 from engine.models.base import ModelInfo, SpeechModel, TrainedWeights
 from engine.models.catalogue import entry
 from engine.models.files.bundled import require_shipped, verified_meanwhile
+from engine.models.files.checkpoints import require_part
+from engine.models.files.endings import READ
 from engine.models.files.releases import RELEASES
 from engine.models.load_request import LoadRequest
 from engine.paths import resource
+from engine.reading import is_regular
 from engine.setting.plan import imported
 from engine.techniques.registry import lacking
 
@@ -68,6 +71,7 @@ def load(
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
     chosen.require_vocoder(vocoder)
+    _require_weights(place / chosen.weights)
     request = LoadRequest(chosen, place, variant, on, status, check, vocoder)
     require_parts_shipped = verified_meanwhile(
         (*map(place.joinpath, PARTS), request.vocoder_folder, resource(*DECODER))
@@ -82,6 +86,14 @@ def load(
     speech.warm_up()
     require_parts_shipped()
     return speech
+
+
+def _require_weights(folder: Path) -> None:
+    """Raise :class:`CheckpointError` if none of the weight files in ``folder`` can be read, as in a clone without Git
+    LFS: before any other file is missed, which comes with them."""
+    weights = [one for one in sorted(folder.glob("*")) if one.suffix in READ]
+    if weights and not any(map(is_regular, weights)):
+        require_part(weights[0], "choose another folder or download the model")
 
 
 def _hashed(info: ModelInfo) -> tuple[tuple[str, str], ...]:

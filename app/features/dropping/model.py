@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -12,13 +12,16 @@ from engine.errors import PlainError, TextError
 from engine.front_end.speakable import LARGEST_TEXT, require_text
 from engine.models import catalogue
 from engine.models.files import endings
-from engine.reading import read_json, read_text
+from engine.models.files.config_file import ConfigFile
+from engine.reading import read_text
 from engine.studies.store import DATABASE
 
 TEXT = frozenset((".txt", ".text", ".md"))
 PROFILE = frozenset((".json", ".paretone"))
 MOST_LOOKED_AT = 2_000
 """Files of a folder."""
+DEEPEST_WEIGHTS = 3
+"""Folders within each other in which a model has weights, its own counted."""
 KNOWN = "a recording, a text, a profile, a study, or a folder with a model or a study"
 
 
@@ -83,7 +86,7 @@ def _of_file(path: Path) -> Dropped:
     if ending in PROFILE:
         return Dropped(Target.PROFILE, Target.PROFILE.value, path)
     if ending in endings.WEIGHTS:
-        return _model(path.parent)
+        return _model(_folder_of(path))
     return _refused(f"{path.name} cannot be used here: Paretone opens {KNOWN}.")
 
 
@@ -105,24 +108,51 @@ def _model(folder: Path) -> Dropped:
 
 
 def _model_in(folder: Path) -> str:
-    """The model that a folder's weights are likely of, by names and files of the releases."""
-    known = [one for one in catalogue.MODELS if not one.bundled]
-    spelled = folder.resolve().name.lower().replace("-", "").replace("_", "")
-    for one in known:
-        if one.id.lower().replace("-", "").replace("_", "") in spelled:
-            return one.id
+    """The model that a folder's weights are likely of, by its files and its name."""
+    return _by_layout(folder) or _by_name(folder) or _by_config(folder) or "F5TTS_v1_Base"
+
+
+def _folder_of(weights: Path) -> Path:
+    """The folder of the model that a weight file belongs to, which may lie in a folder within it."""
+    if _by_layout(weights.parent) or _by_name(weights.parent):
+        return weights.parent
+    return next((one for one in weights.parents[1:DEEPEST_WEIGHTS] if _by_layout(one)), weights.parent)
+
+
+def _by_layout(folder: Path) -> str:
+    """The model whose files lie so; bundled models are told from the releases that they resemble."""
     if (folder / "diffusion_transformer").is_dir():
-        return "MegaTTS3"
+        return "megatts3-mini" if (folder / "diffusion_transformer" / "model.safetensors").is_file() else "MegaTTS3"
     if (folder / "llm.pt").is_file() and (folder / "flow.pt").is_file():
         return "CosyVoice2-0.5B"
+    if (folder / "layout.json").is_file():
+        return "omni-mini" if (folder / "codec").is_dir() or _by_config(folder) == "OmniVoice" else "lm-mini"
+    model = _entries(folder / "model.yaml").get("model")
+    return "f5-mini" if isinstance(model, dict) and model.get("text_frontend") == "natural phones" else ""
+
+
+def _by_name(folder: Path) -> str:
+    """The model whose name is in the folder's: the longest, since one is the beginning of another."""
+    spelled = _spelled(folder.resolve().name)
+    return max((one.id for one in catalogue.MODELS if _spelled(one.id) in spelled), key=len, default="")
+
+
+def _by_config(folder: Path) -> str:
+    described = _entries(folder / "config.json")
+    kind = f"{described.get('model_type', '')} {described.get('architectures', '')}".lower()
+    return "OmniVoice" if "omnivoice" in kind else "Llasa-1B" if "llama" in kind else ""
+
+
+def _entries(path: Path) -> Mapping[str, object]:
+    """What a description of a model says; nothing if it cannot be read, which loading says."""
     try:
-        described = read_json(folder / "config.json")
-        kind = f"{described.get('model_type', '')} {described.get('architectures', '')}".lower()
-    except (OSError, ValueError, AttributeError, PlainError):
-        kind = ""
-    if "omnivoice" in kind:
-        return "OmniVoice"
-    return "Llasa-1B" if "llama" in kind else "F5TTS_v1_Base"
+        return ConfigFile.read(path).entries
+    except PlainError:
+        return {}
+
+
+def _spelled(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
 
 
 def _refused(sentence: str) -> Dropped:

@@ -202,6 +202,7 @@ class VoiceChoice(QWidget):
             self._check(path, transcript, use=True)
 
     def _refuse(self, sentence: str) -> None:
+        self._forget_findings()  # Also those of a check under way, which would be said in place of this.
         self._say(sentence, "warning")
         self.problem.emit(sentence)
 

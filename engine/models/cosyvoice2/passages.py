@@ -109,9 +109,11 @@ def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer) -> Co
     transcript, _ = normalised(voice.transcript)
     ids = tokenizer.encode(transcript)
     if not ids:
-        raise AudioError(
+        error = AudioError(
             f"Zero-shot needs a transcript of the recording {voice.audio}; type it, or choose the mode “Cross-lingual”."
         )
+        error.lacks_transcript = True
+        raise error
     ratio = len(heard.tokens) / len(ids)
     mismatch = ""
     if not FASTEST_TRANSCRIPT <= ratio <= SLOWEST_TRANSCRIPT:

@@ -60,7 +60,9 @@ def transcript_of(voice: Voice, advice: str = "") -> str:
     """The voice's transcript on one line. Raises :class:`TextError` with ``advice`` if it has none."""
     transcript = " ".join(voice.transcript.split())
     if not transcript:
-        raise TextError(
+        error = TextError(
             f"The voice {voice.title or voice.id!r} has no transcript; write down what the recording says.{advice}"
         )
+        error.lacks_transcript = True
+        raise error
     return transcript

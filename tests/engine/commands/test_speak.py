@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -24,8 +25,9 @@ import engine
 from engine import cli
 from engine.commands.session import Session
 from engine.commands.terminal import Terminal
-from engine.errors import Cancelled, DeviceError, SettingError
+from engine.errors import Cancelled, DeviceError, SettingError, TextError
 from engine.measure.loudness import true_peak
+from engine.models import catalogue
 from engine.session.events import AudioReady, Event, Progress
 from engine.setting.profile import Profile
 from tests.voices import FIRST
@@ -41,6 +43,33 @@ def test_help_says_for_which_models_an_option_is(capsys: pytest.CaptureFixture[s
     assert "F5-TTS, MegaTTS 3: Number of steps from noise to speech" in said
     assert "Omni mini, OmniVoice: Number of steps in which a canvas" in said
     assert "MegaTTS 3: Guidance strength of the text" in said
+
+
+def test_help_names_the_kinds_of_sound_that_are_written_here(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def helped(*command: str) -> str:
+        with pytest.raises(SystemExit):
+            cli.main([*command, "--help"])
+        return " ".join(capsys.readouterr().out.split())
+
+    able = soundfile.check_format
+    monkeypatch.setattr(soundfile, "check_format", lambda form, *rest: form != "MP3" and able(form, *rest))
+    for command in (("speak",), ("tokens",), ("group-tokens",)):
+        assert "to write: .wav (32-bit float), .flac or .ogg, mono" in helped(*command)
+    monkeypatch.setattr(soundfile, "check_format", lambda form, *rest: True)
+    assert "to write: .wav (32-bit float), .flac, .ogg or .mp3, mono" in helped("speak")
+
+
+@pytest.mark.parametrize("model", [one.id for one in catalogue.MODELS if one.bundled])
+def test_a_missing_transcript_says_how_to_give_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str
+) -> None:
+    own = shutil.copyfile(catalogue.voice(FIRST).audio, tmp_path / "bella.wav")
+    words = ["speak", "--model", model, "--quiet", "--text", "Rice.", "--voice", str(own)]
+    assert cli.main([*words, "--out", str(tmp_path / "o.wav")]) == TextError.exit_code
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "has no transcript" in last and last.endswith("with --voice RECORDING --transcript WORDS.")
 
 
 def test_guidance_on_top_of_cfg_free_weights_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

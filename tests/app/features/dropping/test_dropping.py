@@ -80,6 +80,28 @@ def test_a_folder_with_weights_is_a_model(tmp_path: Path, name: str, files: Sequ
     assert one.target is Target.MODEL
 
 
+BUNDLED = [one.id for one in catalogue.MODELS if one.bundled]
+
+
+@pytest.mark.parametrize("model", BUNDLED)
+def test_a_bundled_model_is_recognised(tmp_path: Path, model: str) -> None:
+    folder = catalogue.entry(model).folder
+    # As one that was trained again or exported lies, under a name that says nothing, and by any weight file in it.
+    other = tmp_path / "mine"
+    for path in folder.rglob("*"):
+        if path.is_file():
+            (other / path.relative_to(folder)).parent.mkdir(parents=True, exist_ok=True)
+            (other / path.relative_to(folder)).symlink_to(path)
+    for place in (folder, other):
+        weights = list(place.rglob("*.safetensors"))
+        assert weights
+        for path in (place, *weights):
+            found = dropped([path], "")
+            assert (found.target, found.model, found.path) == (Target.MODEL, model, place), path
+    named = dropped([made(tmp_path / f"my-{model}", "model.safetensors")], "")
+    assert named.sentence == f"Load as {catalogue.entry(model).title}", "by its name alone"
+
+
 class Hand:
     """Holds something over a widget."""
 

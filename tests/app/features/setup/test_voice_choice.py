@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.setup.panel import SetupPanel
 from app.features.setup.voice_choice import VoiceChoice
+from app.shell.background import Background
 from app.shell.colours import LIGHT
 from app.state.app_state import AppState
 from app.state.jobs import Jobs
@@ -111,6 +112,18 @@ def test_what_cannot_be_a_voice_is_refused_when_it_is_chosen(
     assert said in use(choice, qtbot)
     assert presenter.state.selection.own_voices == [] and presenter.state.selection.voice.id == FIRST
     assert not presenter.state.undo_stack.canUndo()
+
+
+def test_a_refusal_outlasts_the_check_under_way(choice: VoiceChoice, recording: Path, qtbot: QtBot) -> None:
+    choice.own.click()
+    choice.recording.setText(str(recording))
+    choice.recording.editingFinished.emit()  # As the focus goes to the button.
+    choice.use_recording.click()
+    refused = choice.findings.text()
+    assert refused.startswith("The transcript is missing")
+    qtbot.waitUntil(lambda: not choice.findChildren(Background), timeout=PATIENCE_MILLISECONDS)
+    assert choice.findings.text() == refused and choice.findings.isVisible()
+    assert choice.checking.isHidden() and choice.use_recording.isEnabled()
 
 
 def test_another_transcript_is_doubted_and_used_only_if_the_user_insists(

@@ -85,8 +85,9 @@ def test_an_instruction_that_is_not_followed_is_noted(tokenizer: TextTokenizer) 
 
 
 def test_a_missing_transcript_is_asked_for(tokenizer: TextTokenizer) -> None:
-    with pytest.raises(AudioError, match="type it, or choose the mode “Cross-lingual”"):
+    with pytest.raises(AudioError, match="type it, or choose the mode “Cross-lingual”") as refused:
         prepare("Hello.", ZERO_SHOT, "", voice(" "), HEARD, tokenizer)
+    assert refused.value.lacks_transcript, "the command line says how to give it"
 
 
 @pytest.mark.parametrize(

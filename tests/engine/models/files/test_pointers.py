@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import CheckpointError
 from engine.models import load_model
+from engine.models.catalogue import MODELS, entry
 from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
 from tests.engine.models.llasa import small_release as llasa
 from tests.engine.models.megatts3 import small_grapheme_model
@@ -37,6 +38,16 @@ RELEASES: dict[str, tuple[Callable[[Path], object], str]] = {
     "OmniVoice": (omnivoice.write_release, "tokenizers"),
     "MegaTTS3": (_megatts3, "transformers"),
 }
+
+
+@pytest.mark.parametrize("model", [one.id for one in MODELS])
+def test_a_folder_that_has_only_the_weights_pointer(tmp_path: Path, model: str) -> None:
+    """Whatever else is missing there."""
+    path = tmp_path / entry(model).weights / "model.safetensors"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(POINTER)
+    with pytest.raises(CheckpointError, match=r"model\.safetensors .*is a Git LFS pointer, .*; run 'git lfs pull'"):
+        load_model(model, folder=str(tmp_path), device="cpu")
 
 
 @pytest.mark.parametrize("model", RELEASES)
