@@ -61,7 +61,9 @@ def _answered(arguments: Sequence[str] | None) -> int:
         # The reader of the output has stopped.
         streams.abandon()
         return 0
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # Plug-ins have kinds of their own.
         sys.stderr.write(failures.details(error))
         sentence = failures.sentence(error, f"running {arguments[0] if arguments else 'paretone'}")
         return _failed(sentence, type(error).__name__, PlainError.exit_code, as_json)

@@ -58,7 +58,9 @@ def bench(name: str) -> ModuleType:
     owner = next((plug_in(one.name) for one in techniques() if (name, target) in one.benches), "")
     try:
         found = import_module(target)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if not owner:
             raise
         raise PlugInError(f"The bench {name!r} failed ({described(error, target)}); mend {owner}.") from error

@@ -71,9 +71,9 @@ class Part:
         """Turn unexpected errors of a plug-in's part into :class:`PlugInError` with its name; ours pass."""
         try:
             yield
-        except (PlainError, Cancelled):
+        except (PlainError, Cancelled, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # Also of a kind that is a plug-in's own, or that ends generators.
             if not self.owner or is_out_of_memory(error) or is_device_lost(error):
                 raise
             raise PlugInError(
@@ -99,7 +99,9 @@ def described(error: BaseException, target: str) -> str:
 def _words(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # Its class is a plug-in's as well.
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # Its class is a plug-in's as well.
         return ""
 
 

@@ -76,7 +76,9 @@ def _held(one: Technique, name: str, function: Callable[..., Any]) -> Callable[.
             reason = f"it gave {kind_of(found)}"
         except (PlainError, Cancelled):
             raise
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             reason = described(error, function.__module__ or "")
         registry().report(f"{one.title}: {name} of its studies failed ({reason}); mend {plug_in(one.name)}.")
         return nothing

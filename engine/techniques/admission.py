@@ -23,10 +23,11 @@ from engine.errors import PlainError, SettingError
 from engine.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark
 from engine.models import catalogue
 from engine.models.base import FLOW, LANGUAGE, MASKED
-from engine.reading import shown
+from engine.reading import shortened, shown
 from engine.setting.knobs import Choice, Effect, Knob, Number, Text, defaults
 from engine.setting.plan import described, kind_of
 from engine.techniques.base import ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
+from engine.wording import grouped
 
 FAMILIES = (FLOW, LANGUAGE, MASKED)
 FEATURES = ("recording", "compiling")
@@ -38,6 +39,8 @@ RESERVED = frozenset(
 """Options of commands that also take artefacts as files."""
 PROFILE_FIELDS = frozenset({"kind", "schema", "checkpoint", "variant", "setting", "evidence"})
 """Fields of profiles that are not artefacts; see :mod:`engine.setting.profile`."""
+LONGEST_TITLE, LONGEST_TEXT = 100, 2_000
+"""Characters of a title, and of any other text, of a plug-in that are shown."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _KNOB = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
@@ -175,7 +178,9 @@ def _fault_of_knob(knob: Knob) -> str:
         knob.check(knob.default)
     except SettingError as error:
         return f"its default is not allowed: {error}".rstrip(".")
-    except Exception as error:  # Whatever a kind of knob of a plug-in's own raises.
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Whatever a kind of knob of a plug-in's own raises.
         return f"check fails for its default ({described(error, type(knob).__module__)})"
     return ""
 
@@ -211,7 +216,9 @@ def _fault_of_call(function: Callable[..., Any], given: tuple[object, ...], kind
     """Why ``function`` gives no ``kind``, as in ``gave None in place of a text``."""
     try:
         found = function(*given)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return f"failed ({described(error, function.__module__ or '')})"
     if isinstance(found, kind):
         return ""
@@ -295,7 +302,9 @@ def _fault_of_bench(name: str, module: str) -> str:
         spec = find_spec(module)
         source = getattr(spec.loader, "get_source", lambda name: "")(module) if spec else None
         ast.parse(source or "")
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return f"{module} cannot be read ({described(error, module)})"
     return "" if spec else f"there is no module {module}"
 
@@ -305,7 +314,9 @@ def _imported(name: str) -> ModuleType | str:
         return f"{shown(name)} is not the name of a module"
     try:
         return import_module(name)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return f"{name} cannot be imported ({described(error, name)})"
 
 
@@ -313,6 +324,8 @@ def _fault_of_command(found: ModuleType) -> str:
     for field in ("NAME", "SUMMARY"):
         if not isinstance(getattr(found, field, None), str):
             return f"{found.__name__} has no {field}, a text"
+        if len(getattr(found, field)) > LONGEST_TEXT:
+            return f"{field} of {found.__name__} is longer than {grouped(LONGEST_TEXT)} characters"
     if not _COMMAND.fullmatch(found.NAME):
         return (
             f"the command's NAME {shown(found.NAME)} must be one or two words of lower-case letters, digits and hyphens"
@@ -325,7 +338,9 @@ def _fault_of_command(found: ModuleType) -> str:
         parser.add_argument(flag, action="store_true")
     try:
         found.declare(parser)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return f"declare of {found.__name__} failed ({described(error, found.__name__)})"
     return ""
 
@@ -339,11 +354,15 @@ def _fault_of_view(found: ModuleType) -> str:
     texts = view.name, view.title, view.question, view.source
     if not all(isinstance(one, str) and one for one in texts) or not re.fullmatch(r"[a-z][a-z0-9-]*", view.name):
         return f"the view of {found.__name__} needs title, question, source, and a name of lower-case letters"
+    if max(map(len, texts)) > LONGEST_TEXT:
+        return f"a text of the view of {found.__name__} is longer than {grouped(LONGEST_TEXT)} characters"
     if not isinstance(view.families, tuple) or not set(view.families) <= set(FAMILIES):
         return f"families of the view {view.name!r} must be a tuple of {', '.join(FAMILIES)}"
     try:
         knobs = view.knobs(12)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return f"knobs of the view {view.name!r} failed ({described(error, found.__name__)})"
     if not isinstance(knobs, tuple | list) or not all(isinstance(one, Knob) for one in knobs):
         return f"knobs of the view {view.name!r} gave {kind_of(knobs)} in place of a tuple of knobs"
@@ -379,16 +398,36 @@ def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Techniq
     """``one`` of the plug-in ``plug_in``, its functions checked against their types; failures go to ``report`` as
     sentences."""
 
+    def clipped(field: str, text: str, longest: int = LONGEST_TEXT) -> str:
+        if len(text) > longest:
+            report(
+                f"{shortened(one.title, LONGEST_TITLE)}: {field} has {grouped(len(text))} characters, of which "
+                f"{grouped(longest)} are shown; shorten it in {plug_in}."
+            )
+        return shortened(text, longest)
+
+    def of_knob(knob: Knob) -> Knob:
+        texts = {"title": LONGEST_TITLE, "meaning": LONGEST_TEXT}
+        shorter: dict[str, Any] = {
+            name: clipped(f"{name} of the knob {knob.name!r}", getattr(knob, name), longest)
+            for name, longest in texts.items()
+            if len(getattr(knob, name)) > longest
+        }
+        return replace(knob, **shorter) if shorter else knob
+
     def saying(field: str, function: Callable[[Any], object], empty: Any) -> Callable[[Any], Any]:
         def said(given: Any) -> Any:
             reason = ""
             try:
                 found = function(given)
-            except (Exception, SystemExit) as error:
-                reason = str(error) if isinstance(error, PlainError) else described(error, function.__module__ or "")
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                plain = isinstance(error, PlainError)
+                reason = shortened(str(error)) if plain else described(error, function.__module__ or "")
             else:
                 if isinstance(found, str) or found is empty:
-                    return found
+                    return shortened(found, LONGEST_TEXT) if isinstance(found, str) else found
                 reason = f"it gave {kind_of(found)} in place of a text"
             sentence = f"{one.title}: {field} failed ({reason}); do without it, or mend {plug_in}."
             report(sentence)
@@ -403,7 +442,9 @@ def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Techniq
                 if isinstance(found, Sequence) and not isinstance(found, str):
                     return found
                 reason = f"it gave {kind_of(found)} in place of a tuple"
-            except (Exception, SystemExit) as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 reason = described(error, function.__module__ or "")
             report(f"{one.title}: weights.{field} failed ({reason}); do without it, or mend {plug_in}.")
             return ()
@@ -415,6 +456,14 @@ def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Techniq
         weights = replace(
             weights, all_of=listing("all_of", weights.all_of), fitting=listing("fitting", weights.fitting)
         )
+    one = replace(
+        one,
+        title=clipped("title", one.title, LONGEST_TITLE),
+        summary=clipped("summary", one.summary),
+        benefit=clipped("benefit", one.benefit),
+        paper=Paper(**{name: clipped(f"{name} of the paper", text) for name, text in vars(one.paper).items()}),
+        knobs=tuple(map(of_knob, one.knobs)),
+    )
     return replace(
         one,
         describe=saying("describe", one.describe, ""),

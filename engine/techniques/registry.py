@@ -9,6 +9,7 @@ and named in one sentence; all others work.
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import sys
 import tomllib
@@ -19,6 +20,7 @@ from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from pathlib import Path
 from types import MappingProxyType, ModuleType
+from typing import IO, TextIO, cast
 
 from engine.by_name import nearest
 from engine.errors import SettingError
@@ -91,8 +93,11 @@ def brought(what: str) -> Iterator[tuple[Technique, ModuleType]]:
         named = getattr(one, what)
         for name in filter(None, (named,) if isinstance(named, str) else named):
             try:
-                found = import_module(name)
-            except (Exception, SystemExit) as error:  # Whatever it raises must not take the others down.
+                with _streams_lent():
+                    found = import_module(name)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # Whatever it raises must not take the others down.
                 if not plug_in(one.name) and not isinstance(error, ImportError):
                     raise
                 registry().report(
@@ -243,8 +248,7 @@ def _loaded(point: EntryPoint, made: Registry) -> Technique | None:
     """The technique that ``point`` names; if something is wrong with it, ``made`` takes note."""
     left_out, found = f"The plug-in {_called(point)} was left out", None
     try:
-        # Standard output is for results: whatever a plug-in prints would spoil JSON.
-        with contextlib.redirect_stdout(sys.stderr):
+        with _streams_lent():
             found = point.load()
             reason = admission.fault(found, point.value)
     except KeyboardInterrupt:
@@ -258,6 +262,44 @@ def _loaded(point: EntryPoint, made: Registry) -> Technique | None:
         made.leave_out(f"{left_out}: {reason}.", point.name, *([called] if isinstance(called, str) and called else []))
         return None
     return found
+
+
+@contextlib.contextmanager
+def _streams_lent() -> Iterator[None]:
+    """Lend standard streams to a plug-in, which may close or replace them. All that it prints goes to standard error:
+    standard output is for results, and would be no JSON any more."""
+    own = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(cast(IO[bytes], _Lent(sys.stderr)), "utf-8", "backslashreplace", write_through=True)
+        for _ in own
+    )
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = own
+
+
+class _Lent(io.RawIOBase):
+    """The bytes of a stream that writes to ``own``, and leaves it open when it is closed itself."""
+
+    def __init__(self, own: TextIO | None) -> None:
+        self._own = own
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._own is not None and self._own.isatty()
+
+    def fileno(self) -> int:
+        return self._own.fileno() if self._own is not None else super().fileno()
+
+    def write(self, content: object) -> int:
+        data = bytes(content)  # type: ignore[call-overload]
+        if self._own is not None:
+            self._own.write(data.decode("utf-8", "replace"))
+            self._own.flush()
+        return len(data)
 
 
 def _called(point: EntryPoint) -> str:

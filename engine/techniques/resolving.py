@@ -231,7 +231,9 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
         raise Refused(str(error), (one.name,)) from error
     except PlainError:
         raise
-    except (Exception, SystemExit) as error:  # A plug-in's own mistake: it is named, and everything else continues.
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # A plug-in's own mistake: it is named, and everything else continues.
         reason = described(error, one.resolve.__module__ or "")
         raise Refused(
             f"{one.title} failed when it was resolved ({reason}); do without it, or {_mended(one)}.", (one.name,)

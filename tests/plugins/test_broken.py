@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -31,7 +34,7 @@ from engine.setting.knobs import Choice, Number, Switch, Text, Values
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.running import FINISHED
 from engine.techniques import conflict, problems, technique, techniques
-from engine.techniques.admission import RESERVED, fault
+from engine.techniques.admission import LONGEST_TEXT, RESERVED, fault
 from engine.techniques.base import Paper, Technique
 from engine.views import views
 from tests.app.presenters import Presenter
@@ -55,6 +58,14 @@ LEFT_OUT = {
         "it cannot be imported (Odd, plugin_wordless.py line 5)",
     ),
     "exits": ("import sys\nsys.exit(3)", "it cannot be imported (SystemExit: 3, plugin_exits.py line 2)"),
+    "closing": (
+        "import sys\nsys.stdout.close()\nsys.stderr.close()\nraise RuntimeError('no luck')",
+        "it cannot be imported (RuntimeError: no luck, plugin_closing.py line 4)",
+    ),
+    "replacing": (
+        "import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.buffer)\nsys.stderr = None\n1 / 0",
+        "it cannot be imported (ZeroDivisionError: division by zero, plugin_replacing.py line 4)",
+    ),
     "syntax": ("TECHNIQUE = (", "it cannot be imported (SyntaxError: '(' was never closed"),
     "empty": ("", "it cannot be imported (AttributeError: module 'plugin_empty' has no attribute 'TECHNIQUE'"),
     "needy": (
@@ -183,6 +194,11 @@ LEFT_OUT = {
     "lacking": (
         f"{DECLARED}TECHNIQUE = declared(lacking=lambda family: 1 / 0)",
         "lacking failed (ZeroDivisionError: division by zero, plugin_lacking.py line",
+    ),
+    "based": (
+        f"{DECLARED}class Odd(BaseException): ...\ndef describe(knobs):\n    raise Odd('no')\n"
+        "TECHNIQUE = declared(describe=describe)",
+        "describe failed (Odd: no, plugin_based.py line",
     ),
     "lack": (f"{DECLARED}TECHNIQUE = declared(lacking=lambda family: 3)", "lacking gave 3 in place of a text or None"),
     "little": (f"{DECLARED}TECHNIQUE = declared(little='rarely')", "little must be a function, not 'rarely'"),
@@ -448,6 +464,16 @@ FLOW = {
         "def part(times, follow):\n    return lambda state, velocity, step: None",
         "gave None, but must give the next state, a Tensor of shape (1, ",
     ),
+    "based": (
+        "stepper",
+        "class Odd(BaseException): ...\ndef part(times, follow):\n    raise Odd('no')",
+        "plugin_based:part failed (Odd: no, plugin_based.py line",
+    ),
+    "going": (
+        "stepper",
+        "def part(times, follow):\n    def step(*given):\n        raise GeneratorExit\n    return step",
+        "plugin_going:part failed (GeneratorExit, plugin_going.py line",
+    ),
     "narrow": (
         "stepper",
         "def part(times, follow):\n    return lambda state, velocity, step: state[:, :1]",
@@ -508,6 +534,11 @@ LANGUAGE = {
         "decoding",
         "def part(loop):\n    yield 1 / 0",
         "failed (ZeroDivisionError: division by zero, plugin_b",
+    ),
+    "leaving": (
+        "decoding",
+        "def part(loop):\n    yield from ()\n    raise GeneratorExit",
+        "failed (GeneratorExit, plugin_leaving.py line",
     ),
     "products": ("products", "def part(tokens):\n    return 'a model'", "gave 'a model', but must give a TokenModel"),
 }
@@ -652,6 +683,47 @@ def test_the_command_line_shows_where_a_part_failed(
     said = capsys.readouterr().err
     assert "plugin_stepping.py" in said and "Traceback" in said
     assert said.rstrip().splitlines()[-1].startswith("plugin_stepping:part failed (ZeroDivisionError")
+
+
+def test_a_plug_in_that_closes_or_replaces_its_streams_works_and_prints_on_standard_error(
+    tmp_path: Path, visible: Show, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name, line in {
+        "closing": "sys.stdout.close(); sys.stderr.close()",
+        "replacing": "sys.stdout = io.TextIOWrapper(sys.stdout.buffer); sys.stderr = open(os.devnull, 'w')",
+    }.items():
+        written(
+            tmp_path, name, f"import io, os, sys\nprint('Hello, {name}.')\n{line}\n{DECLARED}TECHNIQUE = declared()"
+        )
+    visible(tmp_path)
+    code = "import sys; from engine.cli import main; sys.exit(main(['models', '--techniques', '--json']))"
+    path = os.pathsep.join((str(tmp_path), *sys.path))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {"closing", "replacing"} <= {one["name"] for one in found["techniques"]} and not found["left_out"]
+    assert "Hello, closing." in done.stderr and "Hello, replacing." in done.stderr
+
+
+def test_a_long_text_is_clipped_and_the_limit_is_said(
+    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
+) -> None:
+    knob = "knobs=(Number('share', 'Share', 'm' * 10 ** 6, 1.0),)"
+    source = f"{DECLARED}TECHNIQUE = declared(summary='s' * 10 ** 6, describe=lambda given: 'd' * 10 ** 6, {knob})"
+    written(tmp_path, "wordy", source)
+    visible(tmp_path)
+    summary, meaning = problems()
+    of = "1,000,000 characters, of which 2,000 are shown; shorten it in the plug-in 'wordy' of plugin-wordy 2.0."
+    assert summary == f"The wordy: summary has {of}"
+    assert meaning == f"The wordy: meaning of the knob 'share' has {of}"
+    found = technique("wordy")
+    texts = found.summary, found.knobs[0].meaning, found.describe(Values(share=1.0))
+    assert all(len(one) == LONGEST_TEXT for one in texts)
+    assert cli.main(["models"]) == 0
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) < 2 * LONGEST_TEXT + 200 and summary in said
 
 
 def test_what_fails_elsewhere_is_said_to_be_the_plug_ins(
