@@ -25,10 +25,8 @@ HIGH_PASS = ((1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621))
 
 FULL_SCALE = 1.0 - 2.0**-15
 """The largest value of 16-bit audio: what is as large or larger is cut off when it is played or written as such."""
-NOTICED = 1.0
-"""dB by which the level of speech changes before listeners notice: difference limens of intensity are between 0.5 and
-1 dB for two sounds in a row, and a take is not played next to itself at its own level. Below that takes are turned
-down without a word; their true peak is among their figures."""
+WORTH_SAYING = 0.05
+"""dB over full scale from which it is said that speech is turned down: less reads as 0.0 dB."""
 
 OVERSAMPLING = 4
 PEAK_TAPS = 32
@@ -103,15 +101,15 @@ def headroom(samples: np.ndarray) -> float:
 
 
 def turned_down(factor: float) -> float:
-    """By how many dB a ``factor`` of :func:`headroom` turns speech down, or 0 if nobody notices."""
+    """By how many dB a ``factor`` of :func:`headroom` turns speech down, or 0 if that reads as 0.0."""
     decibels = -20.0 * float(np.log10(factor))
-    return decibels if decibels >= NOTICED else 0.0
+    return decibels if decibels >= WORTH_SAYING else 0.0
 
 
 def too_loud(peak: float | None) -> str:
-    """That a take with this true ``peak`` is turned down by :func:`headroom`, as a sentence, or ``""`` if nobody
-    notices."""
-    if peak is None or peak < NOTICED:
+    """That a take with this true ``peak`` is turned down by :func:`headroom`, as a sentence, or ``""`` if it
+    is not, or by what reads as 0.0 dB."""
+    if peak is None or peak < WORTH_SAYING:
         return ""
     return (
         f"The true peak is {peak:.1f} dB above full scale: for playback and in 16-bit files the take is turned down by "

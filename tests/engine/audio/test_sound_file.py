@@ -74,7 +74,7 @@ def test_what_is_louder_than_a_format_holds_is_scaled_by_one_factor(tmp_path: Pa
     assert "6.0 dB quieter" in remark
     read, _ = soundfile.read(tmp_path / "loud.flac", dtype="float32")
     assert read == pytest.approx(tone * headroom(tone), abs=1e-5)
-    assert write_sound(tmp_path / "little.flac", 0.51 * tone, RATE) == (), "0.2 dB less is not noticed"
+    assert write_sound(tmp_path / "little.flac", 0.502 * tone, RATE) == (), "0.0 dB less is not said"
     assert np.abs(soundfile.read(tmp_path / "little.flac")[0]).max() < 1
     assert write_sound(tmp_path / "loud.wav", tone, RATE) == ()
     assert np.array_equal(soundfile.read(tmp_path / "loud.wav", dtype="float32")[0], tone)

@@ -128,5 +128,6 @@ def test_one_factor_brings_the_true_peak_within_full_scale() -> None:
 
 
 def test_a_take_over_full_scale_says_so() -> None:
-    assert too_loud(None) == too_loud(-0.1) == too_loud(0.2) == too_loud(0.99) == "", "nobody notices less than 1 dB"
+    assert too_loud(None) == too_loud(-0.1) == too_loud(0.0) == too_loud(0.049) == "", "nothing reads 0.0 dB"
+    assert too_loud(0.2).startswith("The true peak is 0.2 dB above full scale")
     assert too_loud(4.31).startswith("The true peak is 4.3 dB above full scale: for playback and in 16-bit files")
