@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from app.features.demasking.presenter import DemaskingPresenter
 from app.features.lab.mushra import MushraPage
@@ -116,6 +116,20 @@ async def _example(window: MainWindow) -> None:
 
 
 # --- What is seen ----------------------------------------------------------------------------------------------------
+@asynccontextmanager
+async def _menu(window: MainWindow) -> AsyncIterator[QWidget]:
+    """A menu with the highlight on one of its entries."""
+    await _compared(window)
+    menus = {one.title(): one for one in window.menuBar().findChildren(QMenu)}
+    menu, chosen = menus["&Compare"], window.action["play"]
+    menu.popup(window.mapToGlobal(window.rect().topLeft()))
+    menu.setActiveAction(chosen)
+    try:
+        yield menu
+    finally:
+        menu.close()
+
+
 @asynccontextmanager
 async def _view(window: MainWindow, name: str) -> AsyncIterator[QWidget]:
     await _compared(window)
@@ -329,6 +343,8 @@ PICTURES = (
     GuidePicture("lab-mushra", _mushra, Scheme.DARK),
     GuidePicture("views-light", lambda window: _view(window, "tables")),
     GuidePicture("views-dark", lambda window: _view(window, "temporal-redundancy"), Scheme.DARK),
+    GuidePicture("menu-light", _menu),
+    GuidePicture("menu-dark", _menu, Scheme.DARK),
     GuidePicture("roofline", _roofline),
     GuidePicture("decoding", _decoding),
     GuidePicture("layers", _layers),
