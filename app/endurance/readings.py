@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from engine.errors import DeviceError
@@ -38,8 +38,9 @@ class Reading:
     qt_objects: int
     """Objects of Qt that Python knows: timers, actions, models, layouts and widgets."""
     widgets: int
+    """Those of them that are widgets."""
     windows: int
-    """Top-level widgets, hidden ones included."""
+    """Those of these that are top-level, hidden ones included."""
     objects: int
     """Objects that Python's collector follows."""
     temporary_files: int
@@ -64,20 +65,22 @@ def read(types: Counter[str] | None = None) -> Reading:
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     gc.collect()
     _give_back_free_memory()
-    windows = QApplication.topLevelWidgets()
     sizes = _sizes()
     found = gc.get_objects()
     if types is not None:
         types.update(f"{type(one).__module__}.{type(one).__qualname__}" for one in found)
+    # Those that Python knows: asked for all, PySide makes a shell around each that Qt made by itself, such as the line of
+    # a spin box, and keeps it when Qt has ended that.
+    known = [one for one in found if issubclass(type(one), QObject) and isValid(one)]
+    widgets = [one for one in known if isinstance(one, QWidget)]
     return Reading(
         memory=sizes["Rss"] / MEGABYTE,
         anonymous=sizes["Anonymous"] / MEGABYTE,
         threads=len(os.listdir(_PROCESS / "task")),
         files=len(os.listdir(_PROCESS / "fd")) - 1,  # Listing opens one.
-        # Python's shells of what Qt has ended by itself are not counted: PySide keeps some, a hundred bytes each.
-        qt_objects=sum(issubclass(type(one), QObject) and isValid(one) for one in found),
-        widgets=len(QApplication.allWidgets()),
-        windows=len(windows),
+        qt_objects=len(known),
+        widgets=len(widgets),
+        windows=sum(one.isWindow() for one in widgets),
         objects=len(found),
         temporary_files=sum(len(files) for _, _, files in os.walk(tempfile.gettempdir())),
     )
