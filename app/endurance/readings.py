@@ -69,8 +69,8 @@ def read(types: Counter[str] | None = None) -> Reading:
     found = gc.get_objects()
     if types is not None:
         types.update(f"{type(one).__module__}.{type(one).__qualname__}" for one in found)
-    # Those that Python knows: asked for all, PySide makes a shell around each that Qt made by itself, such as the line of
-    # a spin box, and keeps it when Qt has ended that.
+    # Those that Python knows: asked for all, PySide makes a shell around each that Qt made by itself, such as the line
+    # of a spin box, and keeps it when Qt has ended that.
     known = [one for one in found if issubclass(type(one), QObject) and isValid(one)]
     widgets = [one for one in known if isinstance(one, QWidget)]
     return Reading(
