@@ -56,7 +56,7 @@ MANY = [
     Case("search-grid --grid WORK/grid.json", moments=(8.0,)),
     Case("group-tokens --audio WORK/groups.wav", moments=(3.0,)),
     Case("roofline", moments=(6.0,)),
-    Case("compare baseline steps=4", moments=(6.0,)),
+    Case("compare steps=32 steps=4", moments=(6.0,)),
     Case("samples --out WORK/samples --work WORK/work", moments=(6.0,)),
     Case("judge voice.wav", moments=(2.0,)),
     Case("export-model draft --out WORK/draft", moments=(2.0,)),
@@ -84,22 +84,51 @@ def _table() -> list[object]:
     ]
 
 
-@pytest.mark.timeout(2 * PATIENCE_SECONDS)
+@dataclass(frozen=True)
+class Ended:
+    """A process that was sent a signal."""
+
+    code: int
+    said: list[str]
+    """Lines of standard error."""
+    used: float
+    """Seconds of processor time after the signal."""
+    by_itself: bool
+    """Whether it had done all its work."""
+
+
+@pytest.mark.timeout(3 * PATIENCE_SECONDS)
 @pytest.mark.parametrize(("case", "moment", "number"), _table())
 def test_a_signal_ends_it_soon(tmp_path: Path, case: Case, moment: float, number: signal.Signals) -> None:
-    work = tmp_path / "work"
+    ended = _signalled(tmp_path / "0", case, moment, number)
+    tries = 1
+    while ended.by_itself:  # This machine is faster.
+        assert moment > 0.5, f"it ends too soon: {ended.said}"
+        moment /= 2
+        ended = _signalled(tmp_path / str(tries), case, moment, number)
+        tries += 1
+    assert ended.code == 128 + number, ended.said
+    assert ended.said[-1].startswith(case.says)
+    assert "Traceback" not in "".join(ended.said)
+    assert not case.keeps or (tmp_path / str(tries - 1) / "work" / case.keeps).is_file()
+    assert ended.used < MOST_SECONDS, f"{ended.used:.1f} s of processor time after the signal"
+
+
+def _signalled(folder: Path, case: Case, moment: float, number: signal.Signals) -> Ended:
+    """Run the command in ``folder`` and send it the signal at the moment."""
+    work = folder / "work"
+    folder.mkdir()
     words = [word.replace("WORK", str(work)) for word in case.command.split()]
     if "--work" not in words:
         work.mkdir()
-    (tmp_path / "text.txt").write_text("Rice is often served in round bowls. " * 40, encoding="utf-8")
-    (tmp_path / "voice.wav").write_bytes((RESOURCES / "voices" / "natural" / "anna.wav").read_bytes())
+    (folder / "text.txt").write_text("Rice is often served in round bowls. " * 40, encoding="utf-8")
+    (folder / "voice.wav").write_bytes((RESOURCES / "voices" / "natural" / "anna.wav").read_bytes())
     if case.command.startswith("study"):
         (work / "study.toml").write_bytes((RESOURCES / "studies" / "f5-mini-guidance.toml").read_bytes())
     command = [sys.executable, "-m", "engine", *words]
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    ) as process:
-        said, came = [], threading.Event()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder) as process:
+        said: list[str] = []
+        came = threading.Event()
 
         def read() -> None:
             for line in process.stderr or ():
@@ -107,8 +136,12 @@ def test_a_signal_ends_it_soon(tmp_path: Path, case: Case, moment: float, number
                 if line.startswith(case.line):
                     came.set()
 
-        reader = threading.Thread(target=read, daemon=True)
-        reader.start()
+        readers = [threading.Thread(target=read, daemon=True)]
+        answer: list[str] = []
+        readers.append(threading.Thread(target=lambda: answer.extend(process.stdout or ()), daemon=True))
+        for reader in readers:
+            reader.start()
+        used = 0.0
         try:
             assert not case.line or came.wait(PATIENCE_SECONDS), said
             before = _processor_seconds(process.pid)
@@ -116,21 +149,19 @@ def test_a_signal_ends_it_soon(tmp_path: Path, case: Case, moment: float, number
             while before < since + moment and process.poll() is None:
                 time.sleep(0.05)
                 before = _processor_seconds(process.pid)
-            assert process.poll() is None, f"ended too early: {said}"
             process.send_signal(number)
-            # Not reaped: what it has used can still be read.
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-            used = _processor_seconds(process.pid) - before
+            if process.returncode is None:
+                # Not reaped: what it has used can still be read.
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+                used = _processor_seconds(process.pid) - before
         finally:
             if process.poll() is None:
                 process.kill()
         code = process.wait()
-        reader.join()
-    assert code == 128 + number, said
-    assert said[-1].startswith(case.says)
-    assert "Traceback" not in "".join(said)
-    assert not case.keeps or (work / case.keeps).is_file()
-    assert used < MOST_SECONDS, f"{used:.1f} s of processor time after the signal"
+        for reader in readers:
+            reader.join()
+    # With its work done, a command leaves signals to the system again.
+    return Ended(code, said, used, code in (0, -number) and bool(answer))
 
 
 INTERRUPTED = """
