@@ -15,9 +15,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QDialog, QMessageBox
+from PySide6.QtWidgets import QMessageBox
 
-from app.endurance.panels import PATIENCE, Panels
+from app.endurance.panels import PATIENCE, Panels, dialogs
 from app.features.export.model import ProfileExport
 from app.features.player.presenter import PlayerPresenter
 from app.features.setup.presenter import SetupPresenter
@@ -306,15 +306,15 @@ class Doing:
         panel.select(newest[KEPT:])
         if len(newest) > KEPT:
             panel.delete()
-            box = panel.findChild(QMessageBox)
-            if not isinstance(box, QMessageBox):
+            box = next((one for one in dialogs() if isinstance(one, QMessageBox)), None)
+            if box is None:
                 raise PlainError("Nothing asked whether the takes shall be deleted.")
             box.button(QMessageBox.StandardButton.Yes).click()
 
     async def _tidy(self) -> None:
         """Nothing runs, plays or asks any more, and the judges have heard every take."""
         window = self._window
-        for dialog in window.findChildren(QDialog):
+        for dialog in dialogs():
             dialog.close()
         await until(lambda: not window.jobs.busy, window, PATIENCE)
         judging = window.features.find(TakesPresenter).judging

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtWidgets import QDialog
+from PySide6.QtWidgets import QApplication, QDialog
 
 from app.features.lab.presenter import LabPresenter
 from app.features.player.presenter import PlayerPresenter
@@ -36,6 +36,11 @@ LONGEST_VIEW = 15.0
 """Seconds after which a view is given up."""
 _FRONT = 3
 _MOMENT = 0.05
+
+
+def dialogs() -> list[QDialog]:
+    """Those that are there."""
+    return [one for one in QApplication.topLevelWidgets() if isinstance(one, QDialog)]
 
 
 class Panels:
@@ -175,6 +180,6 @@ class Panels:
         for name in DIALOGS:
             self._window.action[name].trigger()
             await asyncio.sleep(2 * _MOMENT)
-            for dialog in self._window.findChildren(QDialog):
+            for dialog in dialogs():
                 dialog.close()
             await asyncio.sleep(0)
