@@ -30,10 +30,12 @@ def main() -> int:
 def _leave(number: int, frame: object) -> None:
     """End the process at once: nothing has begun, and an exception within an import may be lost."""
     code = 128 + number
-    if any(len(one) > len("--") and "--json".startswith(one) for one in sys.argv[1:]):
-        os.write(1, f'{{"error": "Cancelled.", "kind": "Cancelled", "exit_code": {code}}}\n'.encode())
-    os.write(2, b"Cancelled.\n")
-    os._exit(code)
+    try:
+        if any(len(one) > len("--") and "--json".startswith(one) for one in sys.argv[1:]):
+            os.write(1, f'{{"error": "Cancelled.", "kind": "Cancelled", "exit_code": {code}}}\n'.encode())
+        os.write(2, b"Cancelled.\n")
+    finally:  # Also if standard output or standard error is closed.
+        os._exit(code)
 
 
 if __name__ == "__main__":

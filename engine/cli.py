@@ -108,7 +108,7 @@ def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
 # --- Arguments --------------------------------------------------------------------------------------------------------
 def parser(name: str | None = None) -> argparse.ArgumentParser:
     """The parser of the command line. If ``name`` is given, only the command of that name knows its arguments:
-    declaring those of all takes longer than parsing, and looks for what can be written here."""
+    declaring those of all takes longer than parsing, and imports libsndfile."""
     from engine.commands import commands
 
     top = Parser(

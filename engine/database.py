@@ -105,8 +105,9 @@ class Database:
         return sqlite3.connect(address, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
 
     def _require_kinds(self) -> None:
-        """Raise :class:`OSError`, or the error of a damaged database if something else is in the place of a file or of
-        the folder: SQLite would wait for ever for the writer of a pipe, and calls a folder a failing disk."""
+        """Raise the error of a damaged database if a pipe, a folder or a broken link is in the place of a file, and
+        :class:`OSError` for a file that cannot be read. SQLite would wait for ever for the writer of a pipe, and calls
+        a folder a failing disk."""
         for name in self._names():
             path, kind = self.folder / name, ""
             if name == AUDIO:

@@ -309,8 +309,8 @@ def reason(error: OSError) -> str:
 
 
 def reason_at(path: Path, error: OSError) -> str:
-    """Why ``path`` could not be written, as the end of a sentence: of a symbolic link where it leads, and of a folder
-    that is there that nothing can be made in it."""
+    """Why ``path`` could not be written, as the end of a sentence. It names the target of a symbolic link, and a folder
+    that exists but takes no files, such as /proc."""
     place = target(path)
     said = reason(error)
     if error.errno == errno.ENOENT and os.path.isdir(place.parent):

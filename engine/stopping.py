@@ -20,8 +20,7 @@ _check: ContextVar[Callable[[], None]] = ContextVar("check", default=_go_on)
 
 @contextmanager
 def stoppable(check: Callable[[], None]) -> Iterator[None]:
-    """Let ``check`` end, by raising, what is done within the block in this thread; that of a block around it may do so,
-    too."""
+    """Let ``check`` end, by raising, what this thread does within the block. Checks of outer blocks stay in force."""
     around = _check.get()
 
     def both() -> None:

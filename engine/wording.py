@@ -25,8 +25,8 @@ def percent(share: float, places: int = 0) -> str:
 
 
 def listed(names: Iterable[object], last: str = "and") -> str:
-    """``a, b and c``; ``last`` is the word before the last."""
-    *before, end = map(str, names)
+    """``a, b and c``, or ``none``; ``last`` is the word before the last."""
+    *before, end = [*map(str, names)] or ["none"]
     return f"{', '.join(before)} {last} {end}" if before else end
 
 

@@ -38,9 +38,9 @@ class Reading:
     qt_objects: int
     """Objects of Qt that Python knows: timers, actions, models, layouts and widgets."""
     widgets: int
-    """Those of them that are widgets."""
+    """Widgets among them."""
     windows: int
-    """Those of these that are top-level, hidden ones included."""
+    """Top-level widgets, hidden ones included."""
     objects: int
     """Objects that Python's collector follows."""
     temporary_files: int

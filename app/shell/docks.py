@@ -357,7 +357,7 @@ class Docks(QObject):
         self._look_soon()
 
     def _arrange(self) -> dict[Region, QDockWidget]:
-        """Put the docks where they are at first, hidden; those in front of their regions."""
+        """Put the docks where they are at first, hidden; returns the docks in front of their regions."""
         host = self.host
         for dock in self._docks.values():
             dock.setFloating(False)

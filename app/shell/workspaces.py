@@ -34,7 +34,7 @@ class Workspaces(QObject):
     changed = Signal()
     """Another workspace is shown."""
     moved = Signal()
-    """Other panels are to be seen, or they are elsewhere."""
+    """Other panels are visible, or panels have moved."""
 
     def __init__(self, window: QMainWindow, places: Sequence[Place]) -> None:
         super().__init__(window)

@@ -26,7 +26,7 @@ from engine.setting.take import Take, repeated
 from engine.techniques import problem
 
 _KNOWN = 4
-"""More than A and B of a model that is loaded again."""
+"""Answers kept: more than A and B, of a model before and after it is loaded again."""
 
 
 class Synthesis(QObject):

@@ -52,7 +52,7 @@ def benches() -> dict[str, str]:
 
 
 def bench(name: str) -> ModuleType:
-    """The bench's module. Raises :class:`SettingError` that lists the known ones, and :class:`PlugInError` for a
+    """The bench's module. Raises :class:`SettingError` that suggests one or lists them, and :class:`PlugInError` for a
     plug-in's that is none."""
     target = by_name(name, benches(), "bench", "benches")
     owner = next((plug_in(one.name) for one in techniques() if (name, target) in one.benches), "")

@@ -121,7 +121,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     terminal.status("Synthesising in turn")
     progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
     measured, stopped = _measure_all(texts, lambda text: _measure(text, sides, voice, options, progress))
-    problem, code = _problem(len(measured), len(texts), stopped, "; nothing was judged" if options.judge else "")
+    heard: dict[str, dict[str, dict[str, object] | None]] = {}
+    if stopped is None:
+        heard, stopped = _judge_all(options.judge, measured, voice, options.device)
+    unjudged = ("; not all judges were asked" if heard else "; nothing was judged") if options.judge else ""
+    problem, code = _problem(len(measured), len(texts), stopped, unjudged)
     texts = texts[: len(measured)]
     medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
     alone = len(texts) * options.repeats == 1
@@ -131,7 +135,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     distance = median(distances) if distances else None
     difference_spreads = {"log_mel_distance": _spread([*distances])}
     difference_spreads |= {name: _spread([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
-    heard = {} if stopped is not None else _heard(options.judge, measured, voice, options.device)
     difference_medians = {name: _median([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
     written = _write(place, measured) if place else []
     notes = [list(dict.fromkeys(note for one in measured for note in one.last[index].notes)) for index in range(2)]
@@ -219,14 +222,42 @@ class _Runs:
 def _measure_all(texts: Sequence[str], measure: Callable[[str], _Measured]) -> tuple[list[_Measured], Exception | None]:
     """Every text, or those that were finished and what ended the rest. Raises what ended it before one was finished."""
     found: list[_Measured] = []
-    try:
+
+    def measure_each() -> None:
         for text in texts:
             found.append(measure(text))
+
+    stopped = _what_ended(measure_each)
+    if stopped is not None and not found:
+        raise stopped
+    return found, stopped
+
+
+def _judge_all(
+    names: Sequence[str], measured: list[_Measured], voice: Voice, device: str
+) -> tuple[dict[str, dict[str, dict[str, object] | None]], Exception | None]:
+    """:func:`_heard` by every judge, or by those that were finished and what ended the rest."""
+    found: dict[str, dict[str, dict[str, object] | None]] = {}
+
+    def ask_each() -> None:
+        for name in names:
+            found.update(_heard(name, measured, voice, device))
+
+    return found, _what_ended(ask_each)
+
+
+def _what_ended(work: Callable[[], None]) -> Exception | None:
+    """What ended ``work`` early, so that what it has done is kept; ``None`` if nothing did. An interruption, which
+    comes if nothing checks in time, counts as a cancellation."""
+    try:
+        work()
+    except KeyboardInterrupt as interruption:
+        cancelled = Cancelled()
+        cancelled.__cause__ = interruption
+        return cancelled
     except Exception as error:
-        if not found:
-            raise
-        return found, error
-    return found, None
+        return error
+    return None
 
 
 def _problem(finished: int, texts: int, stopped: Exception | None, remark: str) -> tuple[str, int]:
@@ -318,10 +349,10 @@ def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metric
 
 # --- Judging ----------------------------------------------------------------------------------------------------------
 def _heard(
-    names: list[str], measured: list[_Measured], voice: Voice, device: str
+    name: str, measured: list[_Measured], voice: Voice, device: str
 ) -> dict[str, dict[str, dict[str, object] | None]]:
-    """Metrics of each judge with intervals, of both sides and of the reference speech: by the metric's name, then
-    ``a``, ``b`` and ``reference``."""
+    """Metrics of the judge called ``name`` with intervals, of both sides and of the reference speech: by the metric's
+    name, then ``a``, ``b`` and ``reference``."""
     # Imported on use: few comparisons are judged.
     from engine.device import choose
     from engine.measure.evaluation.references import reference_speech
@@ -329,26 +360,25 @@ def _heard(
 
     found: dict[str, dict[str, dict[str, object] | None]] = {}
     texts = [one.text for one in measured]
-    for name in names:
-        judge = judge_named(name).ready(texts, str(choose(device)))
-        sounds = {
-            side.lower(): [(one.last[index].samples, one.last[index].sample_rate) for one in measured]
-            for index, side in enumerate(SIDES)
-        }
-        with contextlib.suppress(PlainError):
-            sounds["reference"] = [reference_speech(text, voice) for text in texts]
-        said = {
-            side: [judge.hear(text, voice, *sound).figures for text, sound in zip(texts, recordings, strict=True)]
-            for side, recordings in sounds.items()
-        }
-        for one in JUDGED:
-            if one.judge != name or one.verdict is None:
-                continue
-            found[one.name] = {"a": None, "b": None, "reference": None}
-            for side, every in said.items():
-                values = [value for each in every if (value := one.verdict(each)) is not None]
-                if values:
-                    found[one.name][side] = asdict(estimate(one.name, values))
+    judge = judge_named(name).ready(texts, str(choose(device)))
+    sounds = {
+        side.lower(): [(one.last[index].samples, one.last[index].sample_rate) for one in measured]
+        for index, side in enumerate(SIDES)
+    }
+    with contextlib.suppress(PlainError):
+        sounds["reference"] = [reference_speech(text, voice) for text in texts]
+    said = {
+        side: [judge.hear(text, voice, *sound).figures for text, sound in zip(texts, recordings, strict=True)]
+        for side, recordings in sounds.items()
+    }
+    for one in JUDGED:
+        if one.judge != name or one.verdict is None:
+            continue
+        found[one.name] = {"a": None, "b": None, "reference": None}
+        for side, every in said.items():
+            values = [value for each in every if (value := one.verdict(each)) is not None]
+            if values:
+                found[one.name][side] = asdict(estimate(one.name, values))
     return found
 
 

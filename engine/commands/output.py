@@ -106,8 +106,7 @@ def _named(name: str | Path, what: str) -> Path:
 
 
 def _require_permission(folder: Path, problem: str, path: Path) -> None:
-    """Raise :class:`PlainError` that begins with ``problem`` if nothing can be made in ``folder``, where ``path`` is to
-    be."""
+    """Raise :class:`PlainError` that begins with ``problem`` if ``path`` cannot be made in ``folder``."""
     try:
         # Permissions alone are not enough: disks that can only be read, and shared ones, have their own rules.
         with tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=folder):

@@ -163,9 +163,9 @@ class Cancellation(threading.Event):
 
 @contextmanager
 def cancelling() -> Iterator[Cancellation]:
-    """An event that the first Ctrl-C sets, or the first SIGTERM. The second one raises :class:`KeyboardInterrupt` at
-    once, and so does the first one after :data:`GRACE_SECONDS` if nobody has asked for the event by then: not all that
-    takes long asks, the import of torch for example."""
+    """An event that the first Ctrl-C or SIGTERM sets. The second one raises :class:`KeyboardInterrupt` at once. So does
+    the first one after :data:`GRACE_SECONDS` unless the main thread has seen the event by then: long imports, such as
+    torch, never look."""
     cancelled = Cancellation()
     insisting: list[threading.Timer] = []
 

@@ -107,8 +107,8 @@ def turned_down(factor: float) -> float:
 
 
 def too_loud(peak: float | None) -> str:
-    """That a take with this true ``peak`` is turned down by :func:`headroom`, as a sentence, or ``""`` if it
-    is not, or by what reads as 0.0 dB."""
+    """That a take with this true ``peak`` is turned down by :func:`headroom`, as a sentence; ``""`` below
+    :data:`WORTH_SAYING`."""
     if peak is None or peak < WORTH_SAYING:
         return ""
     return (

@@ -340,7 +340,7 @@ JUDGED = tuple(one for one in METRICS if one.judge)
 
 
 def metric(name: str) -> Metric:
-    """The metric called ``name``. Raises :class:`SettingError` that lists the known ones."""
+    """The metric called ``name``. Raises :class:`SettingError` for others."""
     return by_name(name, {one.name: one for one in METRICS}, "metric", "metrics")
 
 

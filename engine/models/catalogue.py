@@ -254,7 +254,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
 
 
 def entry(model: str) -> CatalogueEntry:
-    """The entry called ``model``. Raises :class:`SettingError` that lists the known ones."""
+    """The entry called ``model``. Raises :class:`SettingError` for others."""
     return by_name(model, {one.id: one for one in MODELS}, "model", "models")
 
 
@@ -291,8 +291,7 @@ def _released_voices(folder: Path) -> tuple[Voice, ...]:
 
 
 def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
-    """The voice of ``model`` called ``name``, by default its first. Raises :class:`SettingError` that lists the known
-    ones."""
+    """The voice of ``model`` called ``name``, by default its first. Raises :class:`SettingError` for others."""
     known = voices(model, folder)
     for one in known:
         if name in ("", one.id):

@@ -90,7 +90,7 @@ def load(
 
 def _require_weights(folder: Path) -> None:
     """Raise :class:`CheckpointError` if none of the weight files in ``folder`` can be read, as in a clone without Git
-    LFS: before any other file is missed, which comes with them."""
+    LFS. Otherwise the error would be about the first other file that is missing."""
     weights = [one for one in sorted(folder.glob("*")) if one.suffix in READ]
     if weights and not any(map(is_regular, weights)):
         require_part(weights[0], "choose another folder or download the model")

@@ -19,9 +19,9 @@ from engine.errors import AudioError, PlainError
 from engine.own_process import command
 
 LONGEST_EXAMINATION = 300.0
-"""Seconds after which it is given up."""
+"""Seconds after which the check is given up."""
 _PATIENCE = 0.1
-"""Seconds between looks at whether it still is wanted."""
+"""Seconds between calls of ``given_up``."""
 _SHORTENED = "shortened"
 
 
@@ -63,7 +63,7 @@ def examine(
 
 
 def _output(arguments: Sequence[str], given_up: Callable[[], bool]) -> bytes:
-    """What a process writes, which ends with :data:`LONGEST_EXAMINATION` or once it is ``given_up``."""
+    """Output of a process, which is killed after :data:`LONGEST_EXAMINATION` or once ``given_up`` is true."""
     until = time.monotonic() + LONGEST_EXAMINATION
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
         while True:

@@ -98,7 +98,8 @@ class _Reader:
         self._ruled_out: list[tuple[str, str]] = []
 
     def study(self) -> Study:
-        fields = self._fields
+        fields, vocoder = self._fields, self._fields.text("vocoder")
+        self._entry.require_vocoder(vocoder)
         seeds, rounds = self._seeds(), fields.whole("rounds", 1, minimum=1)
         limit = fields.whole("limit", LIMIT, minimum=1)
         utterances = self._utterances()
@@ -124,7 +125,7 @@ class _Reader:
             search=search,
             folder=self._folder,
             variant=fields.text("variant"),
-            vocoder=fields.text("vocoder"),
+            vocoder=vocoder,
             device=fields.text("device", "auto"),
             ruled_out=tuple(self._ruled_out),
             definition=fields.values,

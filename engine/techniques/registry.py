@@ -245,7 +245,7 @@ def _is_ours(point: EntryPoint) -> bool:
 
 
 def _loaded(point: EntryPoint, made: Registry) -> Technique | None:
-    """The technique that ``point`` names; if something is wrong with it, ``made`` takes note."""
+    """The technique that ``point`` names, or ``None`` and a problem in ``made`` if something is wrong with it."""
     left_out, found = f"The plug-in {_called(point)} was left out", None
     try:
         with _streams_lent():

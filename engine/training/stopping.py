@@ -16,7 +16,7 @@ class StopRequest(threading.Event):
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """An event that Ctrl-C or a termination request sets. The second Ctrl-C interrupts at once.
+    """An event that Ctrl-C or a termination request sets. The second one raises :class:`KeyboardInterrupt` at once.
 
     Outside the main thread, where signals cannot be taken, nothing sets it.
     """
@@ -27,9 +27,10 @@ def stop_requests() -> Iterator[StopRequest]:
     earlier = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
 
     def ask(number: int, frame: object) -> None:
+        if asked.number:
+            raise KeyboardInterrupt
         asked.number = number
         asked.set()
-        signal.signal(signal.SIGINT, earlier[signal.SIGINT])
 
     for one in earlier:
         signal.signal(one, ask)

@@ -25,5 +25,5 @@ def views() -> tuple[View, ...]:
 
 
 def view(name: str) -> View:
-    """The view called ``name``. Raises :class:`SettingError` that lists the known ones."""
+    """The view called ``name``. Raises :class:`SettingError` for others."""
     return by_name(name, {one.name: one for one in views()}, "view", "views")

@@ -187,7 +187,8 @@ class StudiesPresenter(Presenter):
         seen, reason = self.summary, self.why_not_run()
         if seen is None or reason:
             raise StudyError(reason)
-        if seen.lost_folder and not ray:  # On a cluster, it is the workers' that counts.
+        # It may be there again, on a disk for example. On a cluster, it is the workers' that counts.
+        if seen.lost_folder and not Path(seen.lost_folder).exists() and not ray:
             from app.features.studies.study_summary import lost_words
 
             self._notices.ask(lost_words(seen), (CHOOSE_FOLDER,), lambda _: self.ask_for_model_folder())

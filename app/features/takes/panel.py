@@ -53,7 +53,7 @@ _INVITATION = "No takes yet: every synthesis is kept here."
 _DELETED_ONE = "Its audio file is deleted, too. Undo brings it back until another model is loaded or calibrated."
 _DELETED_MANY = "Their audio files are deleted, too. Undo brings them back until another model is loaded or calibrated."
 _SHORTEST = 12
-"""Digits that a shortened text has room for, at least."""
+"""Minimum width of a shortened text, in digits."""
 
 
 class TakesPanel(QWidget):

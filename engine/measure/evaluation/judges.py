@@ -173,5 +173,5 @@ JUDGES: tuple[JudgeKind, ...] = (
 
 
 def judge_named(name: str) -> JudgeKind:
-    """The judge called ``name``. Raises :class:`SettingError` that lists the known ones."""
+    """The judge called ``name``. Raises :class:`SettingError` for others."""
     return by_name(name, {one.name: one for one in JUDGES}, "judge", "judges")

@@ -230,7 +230,7 @@ _CONTENT_NAME = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def _require_space(transfers: Iterable[_Transfer]) -> None:
-    """Raise :class:`PlainError` if a disk is too small for what comes to it."""
+    """Raise :class:`PlainError` if a disk has too little room for its files."""
     needed: dict[int, int] = {}
     for one in transfers:
         place = next(parent for parent in one.destination.absolute().parents if parent.exists())

@@ -7,7 +7,6 @@ a drafted token is accepted with probability Σ min(P, Q) over groups, Σ min(p,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from engine.techniques.token_groups.groups import SPACES
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import ProgressStage, Stages
 from engine.views.view import Findings, Task, View, sentences_knob
+from engine.wording import listed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -121,17 +121,13 @@ def _caption(accepted: dict[int, list[float]], tolerated: dict[float, float], to
         f"{accepted[size][place]:.0f} % in groups of up to {size} (θ = {COSINES[place]:g})"
         for size, place in best.items()
     )
-    relaxed = _listed([f"{found:.0f} % at β = {beta:g}" for beta, found in tolerated.items() if beta])
+    relaxed = listed(f"{found:.0f} % at β = {beta:g}" for beta, found in tolerated.items() if beta)
     where = "that scores tokens" if knobs["space"] == SPACES[0] else "that embeds tokens"
     return (
         f"The model would accept {tolerated[0.0]:.0f} % of drafted tokens token by token; at most {said}. A tolerance "
         f"accepts {relaxed}. Groups are exact for groups, a tolerance for nothing. {tokens} tokens, compared by rows "
         f"of the table {where}; the draft reads the whole prompt here."
     )
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join(parts)
 
 
 VIEW = View(

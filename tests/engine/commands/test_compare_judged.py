@@ -8,11 +8,13 @@ import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from engine import cli
 from engine.commands.terminal import Terminal
+from engine.errors import PlainError
 from engine.training.natural_teacher import NaturalTeacher
 from tests.engine.studies import small
 
@@ -75,15 +77,17 @@ def test_a_single_run_has_no_interval(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("times", [pytest.param(1, id="asks in time"), pytest.param(2, id="does not ask")])
 def test_texts_that_were_finished_before_ctrl_c_are_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], times: int
 ) -> None:
     monkeypatch.setattr("engine.models.load_model", small.load)
     progress = Terminal.progress
 
     def interrupted(terminal: Terminal, done: int, total: int, left: float | None = None) -> None:
         if done == total - 1:  # Within the second text.
-            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(times):  # The second signal comes by itself where the first is not seen within a second.
+                os.kill(os.getpid(), signal.SIGINT)
         progress(terminal, done, total, left)
 
     monkeypatch.setattr(Terminal, "progress", interrupted)
@@ -97,6 +101,27 @@ def test_texts_that_were_finished_before_ctrl_c_are_compared(
     assert (data["error"], data["exit_code"], data["judged"]) == (said, 130, {})
     assert said in written.err.splitlines()
     assert [one["text"] for one in data["texts"]] == TEXTS.splitlines()[:1]
+
+
+def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    arguments = ["compare", "baseline", "steps=4,cross_fade=0,technique=steps:steps=2", "--text", "One word."]
+    more = ["--repeats", "1", "--judge", "words", "--out", str(tmp_path), "--json"]
+    ended: list[BaseException] = [KeyboardInterrupt(), PlainError("No judge.")]
+
+    def ends(name: str) -> NoReturn:
+        raise ended.pop(0)
+
+    monkeypatch.setattr("engine.commands.compare.judge_named", ends)
+    figures = "after 1 of 1 texts: the figures are of it; nothing was judged."
+    for said, code in ((f"Cancelled {figures}", 130), (f"Failed {figures} No judge.", 1)):
+        assert cli.main([*arguments, *more]) == code
+        data = json.loads(capsys.readouterr().out)
+        assert (data["error"], data["judged"]) == (said, {})
+        assert data["speed_up"]["median"] > 0
+        assert data["files"] and all(Path(one).is_file() for one in data["files"])
 
 
 def test_sides_that_differ_in_their_seeds_only_say_so(

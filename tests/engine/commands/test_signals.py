@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.commands.terminal import cancelling, terminable
 from engine.training.session import CHECKPOINT
+from engine.training.stopping import stop_requests
 from tests.workload import workload
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads processor time from /proc")
@@ -183,6 +185,22 @@ def test_a_signal_may_come_before_the_command_line_is_imported(number: signal.Si
     command = [sys.executable, "-c", INTERRUPTED.format(number=int(number)), "models"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", "Cancelled.\n")
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-"])
+def test_so_it_may_with_a_closed_stream(closed: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED.format(number=int(signal.SIGTERM)), "models", "--json"]
+    done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], capture_output=True, check=False)
+    assert done.returncode == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_second_signal_interrupts_a_training_at_once(number: signal.Signals) -> None:
+    with terminable(), cancelling(), stop_requests() as asked:
+        signal.raise_signal(number)
+        assert asked.is_set() and asked.number == number
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
 
 
 def _processor_seconds(process: int) -> float:

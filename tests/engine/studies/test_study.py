@@ -140,6 +140,7 @@ def test_a_search_is_read() -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
+        ({"vocoder": "vocos"}, "F5 mini comes with its vocoder; leave out 'vocos'"),
         ({"grid": {"stepz.steps": [4]}}, "There is no technique named 'stepz'; did you mean 'steps'"),
         (
             {"grid": {"steps.stepz": [4]}},

@@ -192,6 +192,9 @@ def test_a_study_whose_model_moved_is_told_where_it_is(
     dialog = window.findChild(QFileDialog)
     assert dialog is not None
     dialog.reject()
+    moved.rename(folder)  # As a disk that is there again.
+    assert ended(window, panel.run_button.click, qtbot)[0] is Outcome.FINISHED
+    folder.rename(moved)
     # Other weights are told from those that the takes are of.
     studies.set_model_folder(catalogue.entry(MODEL).folder)
     shown(window, qtbot)
