@@ -47,7 +47,7 @@ class Cost(QObject):
         device takes another time."""
         if isinstance(event, ModelLoaded):
             info = event.info
-            place = info.fingerprint, info.device
+            place = info.all_weights, info.device
             if self._places.setdefault(info.id, place) != place:
                 self._places[info.id] = place
                 self._measured = {one: known for one, known in self._measured.items() if one.model != info.id}

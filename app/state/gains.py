@@ -56,7 +56,7 @@ class Gains(QObject):
         info = self._selection.info
         if info is None or not self._machine.title:
             return ()
-        place = Place(info.id, info.fingerprint, info.device, info.device_type, self._machine.title)
+        place = Place(info.id, info.all_weights, info.device, info.device_type, self._machine.title)
         if self._counted is None or self._counted[0] != place:
             self._counted = place, self._count(place)
         return self._counted[1]

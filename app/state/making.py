@@ -55,7 +55,7 @@ def wanted_take(
     info = selection.info if selection.ready else None
     if info is None or info.id != setting.model:
         raise SettingError(f"It is of {model_title(setting.model)}. {why_not_loaded(setting.model)}")
-    if others := other_weights(checkpoint, info.fingerprint):
+    if others := other_weights(checkpoint, info.all_weights):
         raise SettingError(f"What it belongs to {others}; load {info.title} from the folder of those.")
     found = next((one for one in selection.voices if one.id == voice), None)
     if found is None:

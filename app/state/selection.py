@@ -402,7 +402,7 @@ class Selection(QObject):
         """Load everything that made ``take`` into the selection, so that it can be run again with a change. Returns
         what will be different in any case, in sentences, or ``""``."""
         self.adopt_setting(take.setting, take.text, take.voice)
-        return caution_on_repeating(take, self.voices, self.info.fingerprint if self.info is not None else "")
+        return caution_on_repeating(take, self.voices, self.info.all_weights if self.info is not None else "")
 
     def adopt_setting(self, setting: Setting, text: str = "", voice: str = "") -> None:
         """Select everything that ``setting`` says, and ``text`` and ``voice`` if they are given."""

@@ -131,7 +131,7 @@ class Synthesis(QObject):
             loaded = self._selection.loaded
         except SettingError as error:
             return str(error)
-        if others := other_weights(take.checkpoint, loaded.fingerprint):
+        if others := other_weights(take.checkpoint, loaded.all_weights):
             return f"The take {others}."
         return self._problem(loaded, wanted)
 
@@ -165,7 +165,7 @@ class Synthesis(QObject):
         chosen = self._selection
         if take is None or take.unfinished or chosen.voice is None or chosen.candidate:
             return False
-        if chosen.info is not None and are_others(take.checkpoint, chosen.info.fingerprint):
+        if chosen.info is not None and are_others(take.checkpoint, chosen.info.all_weights):
             return False
         return (take.setting, take.text, take.voice) == (setting, chosen.text, chosen.voice.id)
 

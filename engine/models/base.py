@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, cast
@@ -161,6 +162,16 @@ class ModelInfo:
     """Steps in which a language model's flow makes mel frames of its tokens; 0: it has no flow."""
     device_type: str = ""
     """``cpu``, ``cuda`` or ``mps``; ``""`` if it is not loaded."""
+    vocoder: str = ""
+    """SHA-256 of the vocoder's weights if it is not the usual one."""
+
+    @property
+    def all_weights(self) -> str:
+        """The identity of all weights that a take is made with: :attr:`fingerprint`, which preparations and profiles
+        go by; with another vocoder the SHA-256 of both."""
+        if not self.vocoder:
+            return self.fingerprint
+        return hashlib.sha256(f"{self.fingerprint}{self.vocoder}".encode()).hexdigest()
 
 
 @dataclass(frozen=True)

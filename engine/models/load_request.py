@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from engine import device as devices
 from engine.errors import CheckpointError
 from engine.models.base import ModelInfo
 from engine.models.catalogue import CatalogueEntry
+from engine.models.files.checkpoints import fingerprint
+from engine.models.files.endings import READ
 from engine.models.minis.natural.vocoder import LatentVocoder
 from engine.models.vocoders import Vocoder, load_vocoder
 
@@ -53,6 +56,7 @@ class LoadRequest:
             "knobs": self.entry.options,
             "guidance": self.entry.guidance,
             "mel_steps": self.entry.mel_steps,
+            "vocoder": self._other_vocoder(),
         }
         return ModelInfo(**known | found)
 
@@ -78,6 +82,19 @@ class LoadRequest:
                 "decode; put that of natural speech there."
             )
         return vocoder
+
+    def _other_vocoder(self) -> str:
+        """SHA-256 of a vocoder of the user's, or ``""`` if it is the usual one, wherever that lies."""
+        if not self.own_vocoder:
+            return ""
+        usual = replace(self, own_vocoder="").vocoder_folder
+        own, there = (self._digest(one) for one in (Path(self.own_vocoder), usual))
+        return "" if own == there else own
+
+    def _digest(self, folder: Path) -> str:
+        files = sorted(one for one in folder.glob("*") if one.suffix in READ and one.is_file())
+        found = [f"{one.name}:{fingerprint(one, self.check)}" for one in files]
+        return hashlib.sha256("\n".join(found).encode()).hexdigest() if found else ""
 
     def _announced_vocoder(self) -> Path:
         folder = self.vocoder_folder

@@ -71,7 +71,7 @@ class Worker:
             info = self._runner.equip(SilentObserver()).info
         except Exception as error:
             return failures.sentence(error, "loading the model for a study")
-        return _Ready(info.fingerprint, ray.get_runtime_context().get_node_id())
+        return _Ready(info.all_weights, ray.get_runtime_context().get_node_id())
 
     def carry_out(self, task: Task) -> Outcome:
         """Do a task, once :meth:`ready`."""

@@ -147,7 +147,7 @@ class TaskRunner:
             task.setting,
             self._machine,
             self._device,
-            model.info.fingerprint,
+            model.info.all_weights,
             name=take_id(task.cell),
             peak_memory_bytes=memory.peak_bytes,
             listen=first,

@@ -106,7 +106,7 @@ class LocalExecutor:
         from engine.studies.execution import TaskRunner
 
         self._runner = TaskRunner(equipment, self._load, self._model)
-        return self._runner.equip(observer).info.fingerprint
+        return self._runner.equip(observer).info.all_weights
 
     def idle(self) -> list[object]:
         return [] if self._task else ["here"]

@@ -336,7 +336,7 @@ class StudiesPresenter(Presenter):
         said = f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile."
         others = ""
         if seen.results is not None and state.selection.info is not None:
-            others = other_weights(seen.results.checkpoint, state.selection.info.fingerprint)
+            others = other_weights(seen.results.checkpoint, state.selection.info.all_weights)
         if others:
             self._notices.warn(f"{said} The study {others}: its figures are not theirs.")
         else:

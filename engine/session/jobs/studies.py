@@ -82,7 +82,7 @@ def _require_judges(study: Study) -> None:
 def _tell(technique: str, finding: Finding, executor: Executor, observer: StudyObserver) -> None:
     """Let the loaded model know what was found of it."""
     model = executor.model
-    if finding.result is not None and model is not None and model.info.fingerprint == finding.checkpoint:
+    if finding.result is not None and model is not None and model.info.all_weights == finding.checkpoint:
         info = model.look_for_weights(observer.check)
         observer.post(Prepared(observer.job, technique, finding.result, info))
 

@@ -56,7 +56,7 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
             command.setting,
             executor.machine,
             executor.device,
-            model.info.fingerprint,
+            model.info.all_weights,
             label=command.label,
             first_audio_seconds=observer.first_audio_seconds,
             peak_memory_bytes=observer.memory.peak_bytes,
@@ -113,7 +113,7 @@ def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) 
         setting,
         executor.machine,
         executor.device,
-        model.info.fingerprint,
+        model.info.all_weights,
         label=command.label,
         peak_memory_bytes=observer.memory.peak_bytes,
     )

@@ -172,6 +172,13 @@ def test_a_vocoder_may_lie_elsewhere(folder: Path, tmp_path: Path) -> None:
     shutil.move(folder.parent / "natural-vocoder", tmp_path / "elsewhere")
     model = load_model("F5TTS_v1_Base", folder=str(own), device="cpu", vocoder=str(tmp_path / "elsewhere"))
     assert model.info.checkpoint == str(own / "model.safetensors")
+    # Takes are of other weights than with the usual vocoder; of the same one in another place they are not.
+    usual = tmp_path / entry("F5TTS_v1_Base").vocoder
+    assert model.info.all_weights != model.info.fingerprint, "there is no usual one"
+    shutil.copytree(tmp_path / "elsewhere", usual)
+    again = load_model("F5TTS_v1_Base", folder=str(own), device="cpu", vocoder=str(tmp_path / "elsewhere"))
+    assert again.info.all_weights == again.info.fingerprint == model.info.fingerprint
+    shutil.rmtree(usual)
     # So it may for studies, trainings and what is trained of the model's own speech.
     place = {"model": "F5TTS_v1_Base", "folder": str(own), "device": "cpu"}
     study = parse(
