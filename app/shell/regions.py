@@ -22,17 +22,17 @@ def enter(panel: QWidget) -> bool:
         if button.isEnabled() and button.isVisibleTo(panel):
             button.setFocus(Qt.FocusReason.ShortcutFocusReason)
             return True
-    # By what was seen already, as Qt leads some around without ever coming back to the panel.
-    chain: dict[QWidget, None] = {}
-    following: QWidget | None = panel
-    while following is not None and following not in chain:
-        chain[following] = None
-        following = following.nextInFocusChain()
-    for one in chain:
+    # By what was seen already, as Qt leads some around without ever coming back to the panel. No farther than needed:
+    # of what Qt made by itself on the way, PySide keeps a shell each time.
+    seen: set[QWidget] = set()
+    one: QWidget | None = panel
+    while one is not None and one not in seen:
+        seen.add(one)
         reachable = one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isEnabled() and one.isVisibleTo(panel)
         if reachable and (one is panel or panel.isAncestorOf(one)):
             one.setFocus(Qt.FocusReason.ShortcutFocusReason)
             return True
+        one = one.nextInFocusChain()
     return False
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, QSettings, QSize, Qt
+from PySide6.QtCore import QEvent, QPoint, QSettings, QSize, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QToolButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
@@ -269,6 +270,20 @@ def test_the_real_window_goes_by_its_keys_and_its_rail(borrowed_window: MainWind
     assert window.workspaces["studies"].isAncestorOf(QApplication.focusWidget()), "where it was"
     for button in window.rail.buttons.values():
         assert button.accessibleName().startswith("Workspace ") and "Ctrl+" in button.toolTip()
+
+
+def test_entering_panels_leaves_nothing_behind(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    """PySide keeps shells of widgets that Qt made by itself as long as their neighbours in the order of Tab live."""
+    workspaces, found = borrowed_window.workspaces, []
+    for _ in range(4):
+        message = QLabel(borrowed_window)
+        workspaces.go_to("setup")
+        message.deleteLater()
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        del message
+        gc.collect()
+        found.append(sum(issubclass(type(one), QWidget) and not isValid(one) for one in gc.get_objects()))
+    assert found[-1] - found[0] < 20, "walking all of the order of Tab kept 120 each time"
 
 
 def test_the_trade_off_has_most_of_the_room(borrowed_window: MainWindow, qtbot: QtBot) -> None:
