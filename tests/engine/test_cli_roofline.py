@@ -26,7 +26,7 @@ def test_the_posts_table_needs_no_model(tmp_path: Path, capsys: pytest.CaptureFi
     assert cli.main(["roofline", "--published", "--csv", str(table)]) == 0
     out = capsys.readouterr().out
     for said in (
-        "1728 launches each (61 per layer)",
+        "1,728 launches each (61 per layer)",
         "10.15",
         "0.3224",
         "The floor is 23.9 ms; 55,296 launches take 608 ms",
