@@ -221,7 +221,8 @@ _last_signal: int = signal.SIGINT
 
 @contextmanager
 def _handling(numbers: Sequence[int], handle: Callable[[int], None]) -> Iterator[None]:
-    """Call ``handle`` with the number of the signal at these signals; Python delivers them to the main thread only."""
+    """Call ``handle`` with the number of the signal at these signals, but not at those that who started the process has
+    it ignore, as ``nohup`` does; Python delivers them to the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -231,7 +232,8 @@ def _handling(numbers: Sequence[int], handle: Callable[[int], None]) -> Iterator
         _last_signal = number
         handle(number)
 
-    before = {number: signal.signal(number, arrived) for number in numbers}
+    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, arrived) for number in heeded}
     try:
         yield
     finally:

@@ -118,6 +118,16 @@ def test_what_has_asked_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> No
     time.sleep(0.2)
 
 
+def test_a_signal_that_the_process_was_started_to_ignore_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with cancelling() as cancelled:
+            signal.raise_signal(signal.SIGINT)
+            assert not cancelled.is_set()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_other_threads_leave_signals_alone() -> None:
     found = []
 
