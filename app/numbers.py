@@ -49,7 +49,9 @@ def percent(share: float, places: int = 0) -> str:
 
 
 def general(value: float, digits: int = 6) -> str:
-    """With up to ``digits`` digits that count."""
+    """With up to ``digits`` digits that count, whole numbers beyond that in full."""
+    if 10**digits <= abs(value) < 1e15:
+        return grouped(value)
     return localised(f"{value:.{digits}g}")
 
 

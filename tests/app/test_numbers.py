@@ -60,6 +60,11 @@ def test_numbers_in_every_form() -> None:
     )
 
 
+def test_large_numbers_are_written_out() -> None:
+    assert numbers.general(5432.1, 3) == numbers.grouped(5432) != "5432"
+    assert numbers.general(999.0, 3) == "999" and numbers.general(1e20, 3) == "1e+20"
+
+
 def test_one_place_writes_percent() -> None:
     """With a space, as before every unit: in the window, on the command line and in reports."""
     assert wording.percent(2 / 3, 1) == "66.7 %" and wording.percent(0.1) == "10 %"
