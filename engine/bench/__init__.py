@@ -19,7 +19,7 @@ from engine.by_name import by_name
 from engine.commands import streams
 from engine.commands.parsing import Parser
 from engine.errors import PlugInError, SettingError
-from engine.setting.plan import described
+from engine.setting.plan import attempted, described
 from engine.techniques import techniques
 from engine.techniques.registry import plug_in, registry
 
@@ -56,13 +56,10 @@ def bench(name: str) -> ModuleType:
     plug-in's that is none."""
     target = by_name(name, benches(), "bench", "benches")
     owner = next((plug_in(one.name) for one in techniques() if (name, target) in one.benches), "")
-    try:
-        found = import_module(target)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
+    found, error = attempted(import_module, target)
+    if error is not None:
         if not owner:
-            raise
+            raise error
         raise PlugInError(f"The bench {name!r} failed ({described(error, target)}); mend {owner}.") from error
     if owner and not callable(getattr(found, "run", None)):
         raise PlugInError(f"The bench {name!r} in {target} has no function run(arguments); mend {owner}.")

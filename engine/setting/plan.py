@@ -87,6 +87,17 @@ class Part:
         )
 
 
+def attempted(function: Callable[..., Any], *given: object) -> tuple[Any, BaseException | None]:
+    """What a plug-in's function gives, and what it raises instead: of any kind but :class:`KeyboardInterrupt`, which
+    ends the program."""
+    try:
+        return function(*given), None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return None, error
+
+
 def described(error: BaseException, target: str) -> str:
     """What was raised in the package of ``target``, with file and line, such as ``KeyError: 'a', plugin.py line 7``."""
     root, place = target.partition(":")[0].partition(".")[0], ""
@@ -97,12 +108,8 @@ def described(error: BaseException, target: str) -> str:
 
 
 def _words(error: BaseException) -> str:
-    try:
-        return str(error)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # Its class is a plug-in's as well.
-        return ""
+    words, failed = attempted(str, error)  # Its class is a plug-in's as well.
+    return "" if failed is not None else words
 
 
 def kind_of(value: object) -> str:

@@ -74,9 +74,7 @@ def _held(one: Technique, name: str, function: Callable[..., Any]) -> Callable[.
             if fits(found):
                 return found
             reason = f"it gave {kind_of(found)}"
-        except (PlainError, Cancelled):
-            raise
-        except KeyboardInterrupt:
+        except (PlainError, Cancelled, KeyboardInterrupt):
             raise
         except BaseException as error:
             reason = described(error, function.__module__ or "")

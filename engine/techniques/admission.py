@@ -25,7 +25,7 @@ from engine.models import catalogue
 from engine.models.base import FLOW, LANGUAGE, MASKED
 from engine.reading import shortened, shown
 from engine.setting.knobs import Choice, Effect, Knob, Number, Text, defaults
-from engine.setting.plan import described, kind_of
+from engine.setting.plan import attempted, described, kind_of
 from engine.techniques.base import ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
 from engine.wording import grouped
 
@@ -174,15 +174,10 @@ def _fault_of_knob(knob: Knob) -> str:
             return f"there are {len(knob.values)} values, so titles must be a tuple of {len(knob.values)}, or ()"
     if isinstance(knob, Text) and (not isinstance(knob.longest, int) or knob.longest < 1):
         return f"longest must be a whole number from 1, not {kind_of(knob.longest)}"
-    try:
-        knob.check(knob.default)
-    except SettingError as error:
+    _, error = attempted(knob.check, knob.default)
+    if isinstance(error, SettingError):
         return f"its default is not allowed: {error}".rstrip(".")
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # Whatever a kind of knob of a plug-in's own raises.
-        return f"check fails for its default ({described(error, type(knob).__module__)})"
-    return ""
+    return "" if error is None else f"check fails for its default ({described(error, type(knob).__module__)})"
 
 
 # --- Functions --------------------------------------------------------------------------------------------------------
@@ -214,11 +209,8 @@ def _fault_of_function(field: str, function: object, arguments: int) -> Iterator
 
 def _fault_of_call(function: Callable[..., Any], given: tuple[object, ...], kind: Any) -> str:
     """Why ``function`` gives no ``kind``, as in ``gave None in place of a text``."""
-    try:
-        found = function(*given)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
+    found, error = attempted(function, *given)
+    if error is not None:
         return f"failed ({described(error, function.__module__ or '')})"
     if isinstance(found, kind):
         return ""
@@ -298,26 +290,24 @@ def _fault_of_bench(name: str, module: str) -> str:
         return f"{shown(module)} is not the name of a module"
     if module.startswith("engine."):
         return ""
-    try:
+
+    def read() -> bool:
         spec = find_spec(module)
         source = getattr(spec.loader, "get_source", lambda name: "")(module) if spec else None
         ast.parse(source or "")
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
+        return spec is not None
+
+    there, error = attempted(read)
+    if error is not None:
         return f"{module} cannot be read ({described(error, module)})"
-    return "" if spec else f"there is no module {module}"
+    return "" if there else f"there is no module {module}"
 
 
 def _imported(name: str) -> ModuleType | str:
     if not _MODULE.fullmatch(name):
         return f"{shown(name)} is not the name of a module"
-    try:
-        return import_module(name)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        return f"{name} cannot be imported ({described(error, name)})"
+    found, error = attempted(import_module, name)
+    return found if error is None else f"{name} cannot be imported ({described(error, name)})"
 
 
 def _fault_of_command(found: ModuleType) -> str:
@@ -336,13 +326,8 @@ def _fault_of_command(found: ModuleType) -> str:
     parser = argparse.ArgumentParser(add_help=False)
     for flag in ("--json", "--quiet", "--help"):
         parser.add_argument(flag, action="store_true")
-    try:
-        found.declare(parser)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        return f"declare of {found.__name__} failed ({described(error, found.__name__)})"
-    return ""
+    _, error = attempted(found.declare, parser)
+    return "" if error is None else f"declare of {found.__name__} failed ({described(error, found.__name__)})"
 
 
 def _fault_of_view(found: ModuleType) -> str:
@@ -358,11 +343,8 @@ def _fault_of_view(found: ModuleType) -> str:
         return f"a text of the view of {found.__name__} is longer than {grouped(LONGEST_TEXT)} characters"
     if not isinstance(view.families, tuple) or not set(view.families) <= set(FAMILIES):
         return f"families of the view {view.name!r} must be a tuple of {', '.join(FAMILIES)}"
-    try:
-        knobs = view.knobs(12)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
+    knobs, error = attempted(view.knobs, 12)
+    if error is not None:
         return f"knobs of the view {view.name!r} failed ({described(error, found.__name__)})"
     if not isinstance(knobs, tuple | list) or not all(isinstance(one, Knob) for one in knobs):
         return f"knobs of the view {view.name!r} gave {kind_of(knobs)} in place of a tuple of knobs"
@@ -417,17 +399,16 @@ def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Techniq
 
     def saying(field: str, function: Callable[[Any], object], empty: Any) -> Callable[[Any], Any]:
         def said(given: Any) -> Any:
-            reason = ""
-            try:
-                found = function(given)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                plain = isinstance(error, PlainError)
-                reason = shortened(str(error)) if plain else described(error, function.__module__ or "")
+            found, error = attempted(function, given)
+            if isinstance(error, PlainError):
+                reason = shortened(str(error))
+            elif error is not None:
+                reason = described(error, function.__module__ or "")
+            elif isinstance(found, str):
+                return shortened(found, LONGEST_TEXT)
+            elif found is empty:
+                return found
             else:
-                if isinstance(found, str) or found is empty:
-                    return shortened(found, LONGEST_TEXT) if isinstance(found, str) else found
                 reason = f"it gave {kind_of(found)} in place of a text"
             sentence = f"{one.title}: {field} failed ({reason}); do without it, or mend {plug_in}."
             report(sentence)

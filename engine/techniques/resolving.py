@@ -229,9 +229,7 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
         raise Refused(str(error), (*others, one.name)) from error
     except SettingError as error:
         raise Refused(str(error), (one.name,)) from error
-    except PlainError:
-        raise
-    except KeyboardInterrupt:
+    except (PlainError, KeyboardInterrupt):
         raise
     except BaseException as error:  # A plug-in's own mistake: it is named, and everything else continues.
         reason = described(error, one.resolve.__module__ or "")
