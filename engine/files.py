@@ -315,7 +315,7 @@ def reason_at(path: Path, error: OSError) -> str:
     said = reason(error)
     if error.errno == errno.ENOENT and os.path.isdir(place.parent):
         said = f"nothing can be made in the folder {place.parent}; choose another"
-    # A circle leads nowhere, and has a reason of its own.
+    # A circle of links has no target to name.
     return said if place == path or error.errno == errno.ELOOP else f"it is a link to {place}: {said}"
 
 

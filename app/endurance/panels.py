@@ -39,7 +39,7 @@ _MOMENT = 0.05
 
 
 def dialogs() -> list[QDialog]:
-    """Those that are there."""
+    """The open dialogs."""
     return [one for one in QApplication.topLevelWidgets() if isinstance(one, QDialog)]
 
 

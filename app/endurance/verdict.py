@@ -129,11 +129,12 @@ def judge(lines: Sequence[RoundLine]) -> Verdict:
     third = len(judged) // 3
     first, last = judged[:third], judged[-third:]
     before, after = (median(one.reading.memory for one in part) for part in (first, last))
+    limit = _limit(judged)
     sentences.append(
         f"Memory: {before:.0f} MB in the first {third} rounds after the warm-up, {after:.0f} MB in the last {third} "
-        f"({after / before - 1:+.1%}; limit {_limit(judged) - 1:+.0%})."
+        f"({after / before - 1:+.1%}; limit {limit - 1:+.0%})."
     )
-    failed |= after > _limit(judged) * before
+    failed |= after > limit * before
     for name, title in LEAKS.items():
         most = max(getattr(one.reading, name) for one in first)
         now = median(getattr(one.reading, name) for one in last)

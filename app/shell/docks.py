@@ -98,11 +98,11 @@ class Docks(QObject):
     def _look(self) -> None:
         if not self.host.isVisible():
             return
-        behind = [one for one in self._wanted.values() if not one.isHidden() and not self.is_seen(one)]
+        covered = [one for one in self._wanted.values() if not one.isHidden() and not self.is_seen(one)]
         self._wanted.clear()
-        for dock in behind:
+        for dock in covered:
             _raise(dock)
-        if behind:
+        if covered:
             self._look_soon()
         else:
             seen = next((one for one in self._in(Region.CENTRE) if not one.visibleRegion().isEmpty()), None)
@@ -241,8 +241,8 @@ class Docks(QObject):
         return Region.BELOW if region is Region.RIGHT and self._folded else region
 
     def is_seen(self, dock: QDockWidget) -> bool:
-        """Whether ``dock`` is in front. (Qt puts tabs behind outside the host; a visible region says nothing where the
-        panel is opaque.)"""
+        """Whether ``dock`` is in front. (Qt moves the other tabs out of the host; a visible region says nothing where
+        the panel is opaque.)"""
         return dock.isVisible() and (dock.isFloating() or self.host.rect().intersects(dock.geometry()))
 
     def is_at_the_right(self, name: str) -> bool:

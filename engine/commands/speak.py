@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TypeVar
 
 from engine.audio.sound_file import write_sound
 from engine.commands import arguments
@@ -19,7 +20,7 @@ from engine.failures import exit_code, failure, sentence
 from engine.measure.processor_time import load_line
 from engine.measure.timing import spread
 from engine.models.base import SpeechModel
-from engine.session.commands import Synthesise, TimeAgain
+from engine.session.commands import Command, Synthesise, TimeAgain
 from engine.session.events import Event, TakeReady, TimedAgain
 from engine.setting.artefact import Artefact
 from engine.setting.evidence import Evidence
@@ -29,6 +30,7 @@ from engine.setting.take import Measurements, Take, repeated
 from engine.techniques import find, options_in_force, resolve
 from engine.techniques.base import to_type
 
+Outcome = TypeVar("Outcome", TakeReady, TimedAgain)
 TIMES = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
 """Figures that repeats give intervals of."""
 NAME = "speak"
@@ -125,38 +127,34 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | None]:
     """The take, and what ended it before its end. Raises what ended it before anything was finished."""
-    made: list[Take] = []
+    made, stopped = _outcomes(command, TakeReady, session)
+    if stopped is not None and not made:
+        raise stopped
+    return made[-1].take, stopped
+
+
+def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> tuple[Take, Exception | None]:
+    """``take`` with the medians of a number of ``times``, or of those that were finished, and what ended the rest."""
+    again = TimeAgain(JOB, spoken.text, spoken.voice, spoken.setting, spoken.artefacts, take=take.id, times=times)
+    timed, stopped = _outcomes(again, TimedAgain, session)
+    return (repeated(take, timed[-1].runs) if timed else take), stopped
+
+
+def _outcomes(command: Command, kind: type[Outcome], session: Session) -> tuple[list[Outcome], Exception | None]:
+    """The events of a ``kind`` that say what is finished, and what ended the command before its end."""
+    found: list[Outcome] = []
 
     def hear(event: Event) -> None:
-        if isinstance(event, TakeReady):
-            made.append(event.take)
+        if isinstance(event, kind):
+            found.append(event)
         else:
             session.terminal.hear(event)
 
     try:
         session.carry_out(command, hear)
     except Exception as error:
-        if not made:
-            raise
-        return made[-1], error
-    return made[-1], None
-
-
-def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> tuple[Take, Exception | None]:
-    """``take`` with the medians of a number of ``times``, or of those that were finished, and what ended the rest."""
-    again = TimeAgain(JOB, spoken.text, spoken.voice, spoken.setting, spoken.artefacts, take=take.id, times=times)
-    finished: list[Measurements] = []
-
-    def hear(event: Event) -> None:
-        if isinstance(event, TimedAgain):
-            finished.extend(event.runs)
-        else:
-            session.terminal.hear(event)
-
-    try:
-        return repeated(take, session.carry_out(again, hear).runs), None
-    except Exception as error:
-        return repeated(take, finished) if finished else take, error
+        return found, error
+    return found, None
 
 
 def _few_repeats(take: Take, stopped: Exception, times: int) -> str:

@@ -221,8 +221,8 @@ _last_signal: int = signal.SIGINT
 
 @contextmanager
 def _handling(numbers: Sequence[int], handle: Callable[[int], None]) -> Iterator[None]:
-    """Call ``handle`` with the number of the signal at these signals, but not at those that who started the process has
-    it ignore, as ``nohup`` does; Python delivers them to the main thread only."""
+    """Call ``handle`` with the number of the signal at these signals. Those that were ignored stay so, as ``nohup``
+    wants it. Python delivers signals to the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -26,7 +26,7 @@ HIGH_PASS = ((1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621))
 FULL_SCALE = 1.0 - 2.0**-15
 """The largest value of 16-bit audio: what is as large or larger is cut off when it is played or written as such."""
 WORTH_SAYING = 0.05
-"""dB over full scale from which it is said that speech is turned down: less reads as 0.0 dB."""
+"""dB over full scale from which a sentence says that speech is turned down: less is written as 0.0 dB."""
 
 OVERSAMPLING = 4
 PEAK_TAPS = 32

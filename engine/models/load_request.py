@@ -15,7 +15,7 @@ from engine.errors import CheckpointError
 from engine.models.base import ModelInfo
 from engine.models.catalogue import CatalogueEntry
 from engine.models.files.checkpoints import fingerprint
-from engine.models.files.endings import READ
+from engine.models.files.endings import weight_files
 from engine.models.minis.natural.vocoder import LatentVocoder
 from engine.models.vocoders import Vocoder, load_vocoder
 
@@ -92,8 +92,7 @@ class LoadRequest:
         return "" if own == there else own
 
     def _digest(self, folder: Path) -> str:
-        files = sorted(one for one in folder.glob("*") if one.suffix in READ and one.is_file())
-        found = [f"{one.name}:{fingerprint(one, self.check)}" for one in files]
+        found = [f"{one.name}:{fingerprint(one, self.check)}" for one in weight_files(folder) if one.is_file()]
         return hashlib.sha256("\n".join(found).encode()).hexdigest() if found else ""
 
     def _announced_vocoder(self) -> Path:

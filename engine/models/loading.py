@@ -15,7 +15,7 @@ from engine.models.base import ModelInfo, SpeechModel, TrainedWeights
 from engine.models.catalogue import entry
 from engine.models.files.bundled import require_shipped, verified_meanwhile
 from engine.models.files.checkpoints import require_part
-from engine.models.files.endings import READ
+from engine.models.files.endings import weight_files
 from engine.models.files.releases import RELEASES
 from engine.models.load_request import LoadRequest
 from engine.paths import resource
@@ -91,7 +91,7 @@ def load(
 def _require_weights(folder: Path) -> None:
     """Raise :class:`CheckpointError` if none of the weight files in ``folder`` can be read, as in a clone without Git
     LFS. Otherwise the error would be about the first other file that is missing."""
-    weights = [one for one in sorted(folder.glob("*")) if one.suffix in READ]
+    weights = weight_files(folder)
     if weights and not any(map(is_regular, weights)):
         require_part(weights[0], "choose another folder or download the model")
 

@@ -27,7 +27,7 @@ _SHORTENED = "shortened"
 
 @dataclass(frozen=True)
 class Examined:
-    """What is said of a recording before it is a voice."""
+    """Result of the check of a recording."""
 
     seconds: float = 0.0
     problem: str = ""

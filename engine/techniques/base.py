@@ -47,7 +47,7 @@ SLOTS = (
 )
 """Slots of a plan, in the order in which techniques resolve; other slots come last."""
 PARTS = {"weights": ("language",), "guidance": ("every", "running", "combining"), "draft": ("acceptance",)}
-"""Parts of slots that several techniques may take. A plug-in may have a part of its own."""
+"""Parts of slots that several techniques may take. A plug-in may add others."""
 _PART = re.compile(r"[a-z][a-z0-9_]*")
 _MISSPELT = 0.85
 """Likeness to a known part from which a part is taken for it."""

@@ -65,19 +65,19 @@ def test_large_numbers_are_written_out() -> None:
     assert numbers.general(999.0, 3) == "999" and numbers.general(1e20, 3) == "1e+20"
 
 
+def lines(pattern: re.Pattern[str]) -> Iterator[tuple[Path, str]]:
+    """The lines of our sources with ``pattern``, each with its file."""
+    root = Path(app.__file__).parents[1]
+    for path in (path for package in ("app", "engine") for path in (root / package).rglob("*.py")):
+        for line in filter(pattern.search, path.read_text("utf-8").splitlines()):
+            yield path, f"{path.relative_to(root)}: {line.strip()}"
+
+
 def test_one_place_writes_percent() -> None:
     """With a space, as before every unit: in the window, on the command line and in reports."""
     assert wording.percent(2 / 3, 1) == "66.7 %" and wording.percent(0.1) == "10 %"
     other = re.compile(r":[+\d]*\.\d%\}|\d%[\"'., ]")
-    root = Path(app.__file__).parents[1]
-    found = [
-        f"{path.relative_to(root)}: {line.strip()}"
-        for package in ("app", "engine")
-        for path in (root / package).rglob("*.py")
-        for line in path.read_text("utf-8").splitlines()
-        if other.search(line) and "front_end" not in path.parts and "endurance" not in path.parts
-    ]
-    assert not found
+    assert not [line for path, line in lines(other) if not {"front_end", "endurance"} & set(path.parts)]
 
 
 def test_one_place_groups_digits() -> None:
@@ -87,15 +87,7 @@ def test_one_place_groups_digits() -> None:
     numbers.use_sign(".")
     assert numbers.grouped(23457) == wording.grouped(23457) == "23,457"
     other = re.compile(r":,(\.(\d|\{\w+\}))?[dfg]?\}")
-    root = Path(app.__file__).parents[1]
-    found = [
-        f"{path.relative_to(root)}: {line.strip()}"
-        for package in ("app", "engine")
-        for path in (root / package).rglob("*.py")
-        for line in path.read_text("utf-8").splitlines()
-        if other.search(line) and path != Path(wording.__file__)
-    ]
-    assert not found
+    assert not [line for path, line in lines(other) if path != Path(wording.__file__)]
 
 
 def test_names_of_files_and_links_stay() -> None:
