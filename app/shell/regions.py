@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QApplication, QWidget
@@ -22,18 +22,33 @@ def enter(panel: QWidget) -> bool:
         if button.isEnabled() and button.isVisibleTo(panel):
             button.setFocus(Qt.FocusReason.ShortcutFocusReason)
             return True
-    # By what was seen already, as Qt leads some around without ever coming back to the panel. No farther than needed:
-    # of what Qt made by itself on the way, PySide keeps a shell each time.
-    seen: set[QWidget] = set()
-    one: QWidget | None = panel
-    while one is not None and one not in seen:
-        seen.add(one)
-        reachable = one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isEnabled() and one.isVisibleTo(panel)
-        if reachable and (one is panel or panel.isAncestorOf(one)):
-            one.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            return True
-        one = one.nextInFocusChain()
-    return False
+    fields = [one for one in (panel, *_inside(panel)) if _takes_tab(one, panel)]
+    first = next((one for one in fields if _comes_from_outside(one, panel, fields)), next(iter(fields), None))
+    if first is None:
+        return False
+    first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+    return True
+
+
+def _inside(widget: QWidget) -> Iterator[QWidget]:
+    """What is in ``widget``, level by level: PySide keeps a shell of each widget asked for that Qt made by itself, so
+    the window's whole Tab order is never walked."""
+    for one in widget.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        if one.isVisibleTo(widget) and not one.isWindow():
+            yield one
+            yield from _inside(one)
+
+
+def _takes_tab(one: QWidget, panel: QWidget) -> bool:
+    return bool(one.focusPolicy() & Qt.FocusPolicy.TabFocus) and one.isEnabled() and one.isVisibleTo(panel)
+
+
+def _comes_from_outside(field: QWidget, panel: QWidget, fields: list[QWidget]) -> bool:
+    """Whether Tab comes to ``field`` from outside ``panel``, so that it is the first one there."""
+    before = field.previousInFocusChain()
+    while before is not None and panel.isAncestorOf(before) and before not in fields:
+        before = before.previousInFocusChain()
+    return before is None or not panel.isAncestorOf(before)
 
 
 class Regions(QObject):
