@@ -33,8 +33,8 @@ ENVIRONMENT = ROOT / ".venv"
 CONSTRAINTS = ROOT / "packaging" / "constraints.txt"
 OLDEST, NEWEST = (3, 11), (3, 13)
 EXTRAS = {
-    "run": ("chinese", "download", "judge", "search", "train"),
-    "test": ("chinese", "dev", "download", "judge", "search", "train"),
+    "run": ("app", "chinese", "download", "judge", "search", "train"),
+    "test": ("app", "chinese", "dev", "download", "judge", "search", "train"),
 }
 JUDGES = ("distillmos", "resemblyzer")
 """Packages whose weights the extra ``judge`` reads. They are installed without what they ask for: none of their code is
@@ -390,7 +390,7 @@ def patiently(command: Sequence[str], failure: str, environment: Mapping[str, st
 # --- Running ----------------------------------------------------------------------------------------------------------
 def run(arguments: list[str]) -> int:
     """Open the application, or make the headless tour if there is no display; the exit code."""
-    command = [str(environment_python()), "-m", "app", *arguments]
+    command = [str(environment_python()), "-m", "paretone_app", *arguments]
     environment = dict(os.environ)
     if not has_display(environment) and "--headless-tour" not in arguments:
         folder = ROOT / "runs" / f"tour-{datetime.now():%Y%m%d-%H%M%S}"

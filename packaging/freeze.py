@@ -77,9 +77,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def version() -> str:
     """Paretone's version."""
-    found = _VERSION.search((ROOT / "engine" / "__init__.py").read_text(encoding="utf-8"))
+    found = _VERSION.search((ROOT / "engine" / "paretone" / "__init__.py").read_text(encoding="utf-8"))
     if found is None:
-        raise SetUpError("engine/__init__.py does not say __version__; restore that file from the repository.")
+        raise SetUpError("engine/paretone/__init__.py does not say __version__; restore that file from the repository.")
     return found.group(1)
 
 
@@ -163,7 +163,7 @@ def sources() -> list[Path]:
         *ROOT.glob("*"),
         ROOT / BUILT_BY,
     ]
-    kept = ("app/", "engine/", "resources/", BUILT_BY)
+    kept = ("app/paretone_app/", "engine/paretone/", "resources/", BUILT_BY)
     return [
         path
         for path in every

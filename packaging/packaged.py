@@ -1,6 +1,6 @@
 """Where the packaged programs begin: ``paretone`` and ``paretone-gui``, two names of one program.
 
-Both also run one of Paretone's own modules, for :func:`engine.own_process.command`: ``paretone -m MODULE …``.
+Both also run one of Paretone's own modules, for :func:`paretone.own_process.command`: ``paretone -m MODULE …``.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def main() -> int:
     """Run what was asked for; the exit code."""
     restore_library_path()
     if sys.argv[1:2] == ["-m"]:
-        from engine.own_process import run
+        from paretone.own_process import run
 
         return run(sys.argv[2:])
     if Path(sys.argv[0]).name == GUI:
-        from app.__main__ import main as gui
+        from paretone_app.__main__ import main as gui
 
         return gui()
-    from engine.__main__ import main as command_line
+    from paretone.__main__ import main as command_line
 
     return command_line()
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
     from pytestqt.wait_signal import SignalBlocker
 
-    from app.shell.theme import Theme
+    from paretone_app.shell.theme import Theme
 
 # Before anything imports Qt or torch: both read these once.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -160,7 +160,7 @@ def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
 @pytest.fixture(scope="session")
 def theme(qapp: QApplication) -> Theme:
     """The application's one theme: of several, each would take what it applied last for what is shown."""
-    from app.shell.theme import Theme
+    from paretone_app.shell.theme import Theme
 
     return Theme(qapp)
 

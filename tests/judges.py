@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.measure.evaluation import judges
+from paretone.measure.evaluation import judges
 from tests.workload import is_thorough
 
 WEIGHTS = ("distillmos", "resemblyzer")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from engine.bench import official
+from paretone.bench import official
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "runs" / "official" / f"f5-tts-{official.F5.version}"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine.models import shipped_voices
-from engine.models.shipped_voices import INDEX, PLACE, shipped_names
+from paretone.models import shipped_voices
+from paretone.models.shipped_voices import INDEX, PLACE, shipped_names
 from tests.workload import is_thorough
 
 TEXT, FOLLOWING = "We will meet at the old", "h"

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.audio import null_sink as silent
-from app.audio.null_sink import CHANNELS, RATE, SINK
+from paretone_app.audio import null_sink as silent
+from paretone_app.audio.null_sink import CHANNELS, RATE, SINK
 
 
 class SinkRecording:

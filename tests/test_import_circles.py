@@ -21,7 +21,7 @@ def circle(imports: Mapping[str, set[str]]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def imports() -> dict[str, set[str]]:
-    graph = grimp.build_graph("app", "engine", exclude_type_checking_imports=False, cache_dir=None)
+    graph = grimp.build_graph("paretone", "paretone_app", exclude_type_checking_imports=False, cache_dir=None)
     return {module: set(graph.find_modules_directly_imported_by(module)) for module in graph.modules}
 
 
@@ -32,7 +32,7 @@ def test_modules_do_not_import_each_other_in_a_circle(imports: dict[str, set[str
 
 def _with_a_way_back(imports: Mapping[str, set[str]]) -> Iterator[dict[str, set[str]]]:
     """The imports with one more, from a module to one that imports it."""
-    for module in ("engine.fields", "engine.errors"):
+    for module in ("paretone.fields", "paretone.errors"):
         importer = next(name for name, found in imports.items() if module in found)
         yield {**imports, module: imports[module] | {importer}}
 

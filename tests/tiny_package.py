@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import installing
+from paretone import installing
 
 MODULE, REQUIREMENT = "paretone_tiny", "paretone-tiny"
 

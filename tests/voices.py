@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.models.catalogue import voices
+from paretone.models.catalogue import voices
 
 
 def voice_names(model: str = "f5-mini") -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The code whose knobs, messages and commands are described, before anything that is installed.
-sys.path[:0] = [str(HERE), str(ROOT)]
+sys.path[:0] = [str(HERE), str(ROOT / "engine"), str(ROOT / "app")]
 
 project = "Paretone"
 author = "the authors of Paretone"

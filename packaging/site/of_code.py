@@ -16,15 +16,15 @@ from pathlib import Path
 from markup import bullets, escaped, paragraphs, prose, table
 from of_techniques import knob_table
 
-import engine
-from app.features.glossary.terms import TERMS
-from app.features.registry import FEATURES
-from engine import bench, cli
-from engine.export import targets as exports
-from engine.measure.evaluation.judges import JUDGES
-from engine.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
-from engine.models import catalogue
-from engine.views import views as all_views
+import paretone
+from paretone import bench, cli
+from paretone.export import targets as exports
+from paretone.measure.evaluation.judges import JUDGES
+from paretone.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
+from paretone.models import catalogue
+from paretone.views import views as all_views
+from paretone_app.features.glossary.terms import TERMS
+from paretone_app.features.registry import FEATURES
 
 _WIDTH = 100
 _BETTER = {LOWER: "lower", HIGHER: "higher", NEITHER: "neither"}
@@ -146,9 +146,9 @@ def classes(module: str) -> str:
 
 
 def public(_: str = "") -> str:
-    """The public interface of ``engine``: every name that it exports."""
+    """The public interface of ``paretone``: every name that it exports."""
     parts = []
-    for name, module in engine._PUBLIC.items():
+    for name, module in paretone._PUBLIC.items():
         tree, place = _defining(module, name)
         for one in tree.body:
             if isinstance(one, ast.ClassDef) and one.name == name:

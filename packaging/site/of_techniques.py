@@ -12,13 +12,13 @@ from pathlib import Path
 
 from markup import bullets, escaped, table
 
-from engine.models import catalogue
-from engine.models.catalogue import CatalogueEntry
-from engine.setting.knobs import Choice, Knob, Number, Switch, Text
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import conflict
-from engine.techniques.base import Technique
-from engine.techniques.registry import applying_to, technique, techniques
+from paretone.models import catalogue
+from paretone.models.catalogue import CatalogueEntry
+from paretone.setting.knobs import Choice, Knob, Number, Switch, Text
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import conflict
+from paretone.techniques.base import Technique
+from paretone.techniques.registry import applying_to, technique, techniques
 
 _PAGES = Path(__file__).resolve().parents[2] / "resources" / "docs" / "techniques"
 _PREPARED = {

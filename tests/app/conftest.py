@@ -15,12 +15,12 @@ from shiboken6 import isValid
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from app.shell import banner
-from app.shell.theme import Theme
-from app.shell.window import MainWindow
-from app.state import idle_work
-from engine.models.base import SpeechModel
-from engine.session.engine_thread import EngineThread
+from paretone.models.base import SpeechModel
+from paretone.session.engine_thread import EngineThread
+from paretone_app.shell import banner
+from paretone_app.shell.theme import Theme
+from paretone_app.shell.window import MainWindow
+from paretone_app.state import idle_work
 from tests.app.holding import Posts
 from tests.app.sharing import Found, found, put_back
 from tests.engine import small_speech

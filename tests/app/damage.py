@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from engine.setting.library import DATABASE, Library
+from paretone.setting.library import DATABASE, Library
 
 
 def spoil(folder: Path, readable: bool) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from engine.session.events import Event
+from paretone.session.events import Event
 from tests.engine.recorder import PATIENCE_SECONDS
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from app.features.guidance.model import GuidanceWeights
-from app.features.strategy.calibration_store import CalibrationStore
-from app.features.strategy.state import StrategyState
-from app.state.app_state import AppState
-from app.state.jobs import Jobs
-from engine.models.base import ModelInfo, OperationCounts
-from engine.session.commands import Command
-from engine.session.events import ModelLoaded, Prepared
-from engine.setting.setting import Setting
-from engine.setting.take import Measurements, Take, Trace
-from engine.techniques.ditreducio.record import CalibrationRecord
-from engine.techniques.ditreducio.requests import Calibrated
+from paretone.models.base import ModelInfo, OperationCounts
+from paretone.session.commands import Command
+from paretone.session.events import ModelLoaded, Prepared
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Take, Trace
+from paretone.techniques.ditreducio.record import CalibrationRecord
+from paretone.techniques.ditreducio.requests import Calibrated
+from paretone_app.features.guidance.model import GuidanceWeights
+from paretone_app.features.strategy.calibration_store import CalibrationStore
+from paretone_app.features.strategy.state import StrategyState
+from paretone_app.state.app_state import AppState
+from paretone_app.state.jobs import Jobs
 from tests.app.records import LAYERS, STEPS, record
 
 INFO = ModelInfo(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.models.catalogue import entry
-from engine.sampling.actions import SkipAction
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values, defaults
-from engine.techniques import ditreducio
-from engine.techniques.ditreducio.record import CALIBRATION, CalibrationRecord, Sentence, Trial
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.models.catalogue import entry
+from paretone.sampling.actions import SkipAction
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values, defaults
+from paretone.techniques import ditreducio
+from paretone.techniques.ditreducio.record import CALIBRATION, CalibrationRecord, Sentence, Trial
+from paretone.techniques.ditreducio.table import StrategyTable
 
 LAYERS, STEPS = 3, 4
 

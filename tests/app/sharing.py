@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from engine.setting.setting import Setting
+from paretone.setting.setting import Setting
+from paretone_app.shell.window import MainWindow
 
 RECENT = "Recen&t"
 """The button for what was opened lately: that is kept, as it is between sessions."""

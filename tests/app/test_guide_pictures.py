@@ -11,13 +11,13 @@ import pytest
 from PySide6.QtGui import QImage
 from pytestqt.qtbot import QtBot
 
-from app import guide_pictures
-from app.guide_pictures import PICTURES
-from app.pictures import _parse, require_content, take_for_guides
-from app.shell.theme import Scheme
-from app.shell.window import MainWindow
-from engine.errors import PlainError
-from engine.paths import resource
+from paretone.errors import PlainError
+from paretone.paths import resource
+from paretone_app import guide_pictures
+from paretone_app.guide_pictures import PICTURES
+from paretone_app.pictures import _parse, require_content, take_for_guides
+from paretone_app.shell.theme import Scheme
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 GUIDES = resource("docs")

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication, QDockWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete, isValid
 
-from app.shell.window import MainWindow
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.workload import workload
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings
 
-from app.features.strategy.calibration_store import read_record, write_record
-from app.features.studies.memory import StudiesMemory
-from app.features.tradeoff.model import selection
-from app.state import data_place
-from app.state.app_state import AppState
-from app.state.jobs import Jobs
-from engine.paths import data_folder
+from paretone.paths import data_folder
+from paretone_app.features.strategy.calibration_store import read_record, write_record
+from paretone_app.features.studies.memory import StudiesMemory
+from paretone_app.features.tradeoff.model import selection
+from paretone_app.state import data_place
+from paretone_app.state.app_state import AppState
+from paretone_app.state.jobs import Jobs
 from tests.app.features.tradeoff.test_selection import POINTS, VIEW, saved
 from tests.app.records import record
 from tests.engine.mutating import Kind, check, void

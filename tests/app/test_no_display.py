@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import DeviceError
+from paretone.errors import DeviceError
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a display")
 @pytest.mark.parametrize("display", ["", ":7777"])
 def test_without_a_display_a_sentence_is_said(tmp_path: Path, display: str) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("QT_QPA", "WAYLAND"))}
-    command = [sys.executable, "-m", "app", "--data", str(tmp_path)]
+    command = [sys.executable, "-m", "paretone_app", "--data", str(tmp_path)]
     ended = subprocess.run(
         command,
         env={**environment, "DISPLAY": display},

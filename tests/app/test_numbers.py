@@ -20,20 +20,21 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-import app
-from app import numbers
-from app.plotting.chart import Chart
-from app.plotting.frame import TickAxis
-from app.plotting.words import Labels, Legend
-from app.shell.window import MainWindow
-from app.state.differences import label_of, technique_text
-from app.widgets import build
-from app.widgets.boxes import DoubleSpinBox
-from engine import wording
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Take
-from engine.studies.wording import described
+import paretone
+import paretone_app
+from paretone import wording
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Take
+from paretone.studies.wording import described
+from paretone_app import numbers
+from paretone_app.plotting.chart import Chart
+from paretone_app.plotting.frame import TickAxis
+from paretone_app.plotting.words import Labels, Legend
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.differences import label_of, technique_text
+from paretone_app.widgets import build
+from paretone_app.widgets.boxes import DoubleSpinBox
 from tests.app.shell.running import run
 
 WITH_POINT = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
@@ -67,10 +68,10 @@ def test_large_numbers_are_written_out() -> None:
 
 def lines(pattern: re.Pattern[str]) -> Iterator[tuple[Path, str]]:
     """The lines of our sources with ``pattern``, each with its file."""
-    root = Path(app.__file__).parents[1]
-    for path in (path for package in ("app", "engine") for path in (root / package).rglob("*.py")):
-        for line in filter(pattern.search, path.read_text("utf-8").splitlines()):
-            yield path, f"{path.relative_to(root)}: {line.strip()}"
+    for root in (Path(one.__file__).parent for one in (paretone, paretone_app)):
+        for path in root.rglob("*.py"):
+            for line in filter(pattern.search, path.read_text("utf-8").splitlines()):
+                yield path, f"{path.relative_to(root.parent)}: {line.strip()}"
 
 
 def test_one_place_writes_percent() -> None:
@@ -81,7 +82,7 @@ def test_one_place_writes_percent() -> None:
 
 
 def test_one_place_groups_digits() -> None:
-    """A comma between thousands would be a decimal sign in German: groups are of :mod:`engine.wording` only."""
+    """A comma between thousands would be a decimal sign in German: groups are of :mod:`paretone.wording` only."""
     assert numbers.grouped(23457) == wording.grouped(23457.0) == "23\u202f457", "the engine's sentences, too"
     assert numbers.localised(f"{wording.grouped(1234.5, 1)} GB/s") == "1\u202f234,5 GB/s"
     numbers.use_sign(".")
@@ -105,7 +106,7 @@ def test_one_page_and_more(number: int, said: str) -> None:
 def test_no_plural_is_made_by_adding_a_letter() -> None:
     """Sentences are whole, so that they can be translated."""
     added = re.compile(r"""(['"])\1 if [^}\n]* else (['"])s\2|(['"])s\3 if """)
-    found = [path for path in Path(app.__file__).parent.rglob("*.py") if added.search(path.read_text("utf-8"))]
+    found = [path for path in Path(paretone_app.__file__).parent.rglob("*.py") if added.search(path.read_text("utf-8"))]
     assert not found
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from app.pictures import _parse, arranged
-from app.shell.theme import Scheme
-from app.shell.window import MainWindow
-from engine.paths import resource
+from paretone.paths import resource
+from paretone_app.pictures import _parse, arranged
+from paretone_app.shell.theme import Scheme
+from paretone_app.shell.window import MainWindow
 
 
 def test_every_workspace_is_brought_into_view_once_for_each_size_and_scheme(borrowed_window: MainWindow) -> None:

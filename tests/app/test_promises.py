@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from engine.paths import resource
+from paretone.paths import resource
 
 TESTS = Path(__file__).parents[1]
 NAMED = re.compile(r"`((?:[\w]+/)*test_\w+\.py)(?:::(test_\w+))?`")

@@ -8,12 +8,14 @@ import sys
 import pytest
 
 APPLICATION = (
-    "app.__main__ app.shell.window app.shell.headless_tour app.features.attention.panel app.features.listen.panel "
-    "app.features.meters.panel app.features.strategy.panel app.features.threshold.panel "
-    "app.features.export.profile_dialog app.features.lab.panel app.listening.webmushra app.features.studies.panel "
-    "app.features.studies.maker app.features.studies.study_summary"
+    "paretone_app.__main__ paretone_app.shell.window paretone_app.shell.headless_tour "
+    "paretone_app.features.attention.panel paretone_app.features.listen.panel paretone_app.features.meters.panel "
+    "paretone_app.features.strategy.panel paretone_app.features.threshold.panel "
+    "paretone_app.features.export.profile_dialog paretone_app.features.lab.panel paretone_app.listening.webmushra "
+    "paretone_app.features.studies.panel paretone_app.features.studies.maker "
+    "paretone_app.features.studies.study_summary"
 )
-WINDOW = "app.__main__ app.shell.window"
+WINDOW = "paretone_app.__main__ paretone_app.shell.window"
 
 
 @pytest.mark.parametrize(
@@ -21,7 +23,7 @@ WINDOW = "app.__main__ app.shell.window"
     [
         (APPLICATION, "torch"),
         # The window is there first; what reads studies comes after it.
-        (WINDOW, "torch pyqtgraph engine.studies.results"),
+        (WINDOW, "torch pyqtgraph paretone.studies.results"),
     ],
 )
 def test_importing_one_side_leaves_the_other_out(modules: str, forbidden: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends processes otherwise")
 def test_sigterm_closes_the_window_and_keeps_what_it_keeps(tmp_path: Path) -> None:
     settings = tmp_path / "window.ini"
-    command = [sys.executable, "-m", "app", "--data", str(tmp_path / "data"), "--settings", str(settings)]
+    command = [sys.executable, "-m", "paretone_app", "--data", str(tmp_path / "data"), "--settings", str(settings)]
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     with subprocess.Popen(
         [*command, "--measure-start"],

@@ -16,15 +16,15 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from engine import cli, models
-from engine.models import catalogue, shipped_voices
-from engine.models.base import SpeechModel
-from engine.models.shipped_voices import PLACE
-from engine.sampling.actions import SkipAction
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.training.natural_corpus import CorpusOptions, make_corpus
+from paretone import cli, models
+from paretone.models import catalogue, shipped_voices
+from paretone.models.base import SpeechModel
+from paretone.models.shipped_voices import PLACE
+from paretone.sampling.actions import SkipAction
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.training.natural_corpus import CorpusOptions, make_corpus
 from tests.documents.blocks import ROOT, Command
 from tests.documents.rules import ADDED, FEWER, SHORTER
 from tests.engine.training.toy_natural import Hummer

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.sampling.demasking import CanvasRun, Open
-from engine.sampling.evaluating import Evaluator
-from engine.techniques.base import SLOTS
-from engine.techniques.registry import GROUP, technique
-from engine.techniques.resolving import PLANS
+from paretone.sampling.demasking import CanvasRun, Open
+from paretone.sampling.evaluating import Evaluator
+from paretone.techniques.base import SLOTS
+from paretone.techniques.registry import GROUP, technique
+from paretone.techniques.resolving import PLANS
 from tests.documents.blocks import PAGES, ROOT, blocks, commands, name
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -47,7 +47,7 @@ def test_it_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """All blocks of a document in one module, where files that it names are there."""
     runner = Runner(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("engine.setting.profile.load_model", runner.load)
+    monkeypatch.setattr("paretone.setting.profile.load_model", runner.load)
     found: dict[str, object] = {"__name__": "document"}
     for block in python(document):
         code = compile(block.text, f"{name(document)}:{block.line}", "exec")

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QCoreApplication
 
-from app.audio.deck import Deck
-from app.audio.fades import FADE_SECONDS
-from app.audio.mixer import NO_FADE, SILENCE, Jump, Mixer
-from app.audio.player import LATENCY_SECONDS, Player
-from app.audio.switching import Mode
-from engine.audio.resampling import resample
-from engine.audio.sound_system import probe
-from engine.errors import DeviceError
-from engine.measure.loudness import headroom
-from engine.setting.setting import Setting
-from engine.setting.take import Take
+from paretone.audio.resampling import resample
+from paretone.audio.sound_system import probe
+from paretone.errors import DeviceError
+from paretone.measure.loudness import headroom
+from paretone.setting.setting import Setting
+from paretone.setting.take import Take
+from paretone_app.audio.deck import Deck
+from paretone_app.audio.fades import FADE_SECONDS
+from paretone_app.audio.mixer import NO_FADE, SILENCE, Jump, Mixer
+from paretone_app.audio.player import LATENCY_SECONDS, Player
+from paretone_app.audio.switching import Mode
 from tests.sound import RATE, NullSink, SinkRecording, null_sink  # noqa: F401
 from tests.workload import workload
 

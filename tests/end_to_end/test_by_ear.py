@@ -25,7 +25,7 @@ IDENTITIES = re.compile(r"baseline|pruning|F5|take [AB]\b|RTF|\bops\b", re.IGNOR
 def test_the_main_job_by_ear(display: str, null_sink: NullSink, tmp_path: Path) -> None:  # noqa: F811
     settings = tmp_path / "window.ini"
     settings.write_text("[General]\ngreeted=true\n")  # Else it would speak before it is asked to.
-    command = [sys.executable, "-m", "app", "--data", str(tmp_path / "data"), "--settings", str(settings)]
+    command = [sys.executable, "-m", "paretone_app", "--data", str(tmp_path / "data"), "--settings", str(settings)]
     with reading(command, {"DISPLAY": display}) as (reader, program):
         reader.wait(lambda: _said(reader, "Loading the model: finished"), "the model was not loaded")
         give_keyboard(display)

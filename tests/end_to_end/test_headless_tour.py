@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSettings
 
-from app.__main__ import parse, settings_file
-from engine.setting.profile import Profile
+from paretone.setting.profile import Profile
+from paretone_app.__main__ import parse, settings_file
 from tests.sound import NullSink, null_sink  # noqa: F401
 from tests.workload import workload
 
@@ -40,7 +40,7 @@ def test_the_tour_synthesises_calibrates_listens_and_exports(null_sink: NullSink
     settings = QSettings(str(remembered), QSettings.Format.IniFormat)
     settings.setValue("selection", json.dumps({"text": TEXT}))
     settings.sync()
-    command = [sys.executable, "-m", "app", "--headless-tour", str(folder), "--steps", str(STEPS)]
+    command = [sys.executable, "-m", "paretone_app", "--headless-tour", str(folder), "--steps", str(STEPS)]
     command += ["--data", str(data), "--settings", str(remembered)]
     environment = os.environ | null_sink.environment | {"QT_QPA_PLATFORM": "offscreen"}
     with null_sink.recording() as recording:

@@ -19,14 +19,14 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.shell.theme import Scheme, Theme
-from app.shell.window import MainWindow
-from engine.audio.resampling import resample
-from engine.listening import results, trials
-from engine.session.engine_thread import EngineThread
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Take
+from paretone.audio.resampling import resample
+from paretone.listening import results, trials
+from paretone.session.engine_thread import EngineThread
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Take
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import close
 from tests.engine import small_speech
 from tests.screen import display, done_on_a_screen  # noqa: F401

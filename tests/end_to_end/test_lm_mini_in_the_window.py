@@ -10,12 +10,12 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.shell.theme import Scheme, Theme
-from app.shell.window import MainWindow
-from engine.models.base import Voice
-from engine.models.catalogue import voices
-from engine.session.engine_thread import EngineThread
-from engine.session.events import AudioReady
+from paretone.models.base import Voice
+from paretone.models.catalogue import voices
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import AudioReady
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import close
 from tests.same_sound import assert_same_sound
 from tests.workload import workload

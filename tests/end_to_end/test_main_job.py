@@ -17,11 +17,11 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.features.export.profile_dialog import ProfileDialog
-from app.shell.theme import Scheme, Theme
-from app.shell.window import MainWindow
-from engine.session.engine_thread import EngineThread
-from engine.setting.profile import Profile
+from paretone.session.engine_thread import EngineThread
+from paretone.setting.profile import Profile
+from paretone_app.features.export.profile_dialog import ProfileDialog
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import close
 from tests.prompts import short_prompts  # noqa: F401
 from tests.screen import display, done_on_a_screen  # noqa: F401

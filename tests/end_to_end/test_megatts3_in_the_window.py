@@ -11,10 +11,10 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.shell.theme import Scheme, Theme
-from app.shell.window import MainWindow
-from engine.session.engine_thread import EngineThread
-from engine.wording import percent
+from paretone.session.engine_thread import EngineThread
+from paretone.wording import percent
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import close
 from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine import cli
-from engine.setting.profile import Profile
+from paretone import cli
+from paretone.setting.profile import Profile
 from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
 from tests.voices import voice_names
 

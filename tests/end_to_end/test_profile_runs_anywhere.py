@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine import cli
-from engine.models.base import Utterance
-from engine.models.catalogue import entry, voice
-from engine.session.commands import LoadModel, Prepare, ShutDown, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import JobFinished, ModelLoaded, TakeReady
-from engine.setting.evidence import Evidence
-from engine.setting.knobs import Values
-from engine.setting.library import Library
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.ditreducio.requests import CalibrationRequest
+from paretone import cli
+from paretone.models.base import Utterance
+from paretone.models.catalogue import entry, voice
+from paretone.session.commands import LoadModel, Prepare, ShutDown, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobFinished, ModelLoaded, TakeReady
+from paretone.setting.evidence import Evidence
+from paretone.setting.knobs import Values
+from paretone.setting.library import Library
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.ditreducio.requests import CalibrationRequest
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.prompts import short_prompts  # noqa: F401
 from tests.voices import SECOND

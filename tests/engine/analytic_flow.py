@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.models.base import ModelInfo, Voice
-from engine.models.families.flow_script import times_of
-from engine.sampling.flow import euler_steps, integrate
-from engine.sampling.schedules import evaluation_times
-from engine.setting.artefact import Artefact
-from engine.setting.compatibility import Compatibility
-from engine.setting.setting import Setting
-from engine.techniques import resolve
+from paretone.models.base import ModelInfo, Voice
+from paretone.models.families.flow_script import times_of
+from paretone.sampling.flow import euler_steps, integrate
+from paretone.sampling.schedules import evaluation_times
+from paretone.setting.artefact import Artefact
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.setting import Setting
+from paretone.techniques import resolve
 from tests.engine import small_speech
 
 BEND = 4.0

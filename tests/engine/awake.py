@@ -7,7 +7,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from engine.models.files.checkpoints import is_matrix
+from paretone.models.files.checkpoints import is_matrix
 
 Network = TypeVar("Network", bound=nn.Module)
 

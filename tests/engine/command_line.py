@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine import cli
+from paretone import cli
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from engine import cli, models
-from engine.commands import arguments
-from engine.models.base import SpeechModel
-from engine.models.files import downloads
+from paretone import cli, models
+from paretone.commands import arguments
+from paretone.models.base import SpeechModel
+from paretone.models.files import downloads
 from tests.engine.models.hub import Hub
 
 

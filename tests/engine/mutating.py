@@ -16,7 +16,7 @@ from types import FrameType
 
 import pytest
 
-from engine.errors import PlainError
+from paretone.errors import PlainError
 from tests.engine.mutations import damage
 from tests.workload import workload
 

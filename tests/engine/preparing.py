@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.models.base import Utterance
-from engine.session.commands import Prepare
-from engine.setting.setting import Setting
-from engine.techniques import ditreducio
-from engine.techniques.ditreducio.requests import CalibrationRequest, TransferRequest
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.models.base import Utterance
+from paretone.session.commands import Prepare
+from paretone.setting.setting import Setting
+from paretone.techniques import ditreducio
+from paretone.techniques.ditreducio.requests import CalibrationRequest, TransferRequest
+from paretone.techniques.ditreducio.table import StrategyTable
 
 
 def calibrate(job: int, utterances: tuple[Utterance, ...], setting: Setting, combine: str = "worst") -> Prepare:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from engine.session.events import Event, JobCancelled, JobFailed, JobFinished, PreparationReport, Prepared
+from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, PreparationReport, Prepared
 
 ENDS = (JobFinished, JobFailed, JobCancelled)
 PATIENCE_SECONDS = 240

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from engine.models.base import SpeechModel
-from engine.session.commands import LoadModel, ShutDown
-from engine.session.engine_thread import EngineThread
-from engine.session.events import JobFinished
+from paretone.models.base import SpeechModel
+from paretone.session.commands import LoadModel, ShutDown
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobFinished
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 
 

@@ -14,14 +14,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine.front_end.natural.phones import PHONES
-from engine.models.files.checkpoints import fingerprint
-from engine.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord, LayerImportance
-from engine.models.files.pruning import pruned
-from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
-from engine.models.minis.natural.layout import LATENT
-from engine.models.networks.causal import CausalConfig, CausalTransformer
-from engine.models.networks.quantised_mel import QuantisedMel
+from paretone.front_end.natural.phones import PHONES
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord, LayerImportance
+from paretone.models.files.pruning import pruned
+from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
+from paretone.models.minis.natural.layout import LATENT
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
+from paretone.models.networks.quantised_mel import QuantisedMel
 
 LAYERS = 3
 CODES = 24

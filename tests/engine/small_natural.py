@@ -12,14 +12,14 @@ import soundfile
 import torch
 from safetensors.torch import save_file
 
-from engine.models.base import Voice
-from engine.models.catalogue import entry
-from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from engine.models.shipped_voices import read_voice
-from engine.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm
-from engine.training.recipes.natural_omni import SMALL_OMNI, NaturalOmni, OmniOptions
-from engine.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
-from engine.training.recipes.natural_voices import NamedVoice, export
+from paretone.models.base import Voice
+from paretone.models.catalogue import entry
+from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from paretone.models.shipped_voices import read_voice
+from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm
+from paretone.training.recipes.natural_omni import SMALL_OMNI, NaturalOmni, OmniOptions
+from paretone.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
+from paretone.training.recipes.natural_voices import NamedVoice, export
 from tests.engine.awake import awake
 from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from engine.front_end.natural.phones import PHONES
-from engine.front_end.phones import PhoneVocabulary
-from engine.models.minis.natural.layout import LATENT
-from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
-from engine.models.minis.omni_mini.layout import Layout
-from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.phones import PhoneVocabulary
+from paretone.models.minis.natural.layout import LATENT
+from paretone.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
+from paretone.models.minis.omni_mini.layout import Layout
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from tests.engine.small_language import write_codec
 
 LAYOUT = Layout(PhoneVocabulary(PHONES))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.models.files import bundled, packing
+from paretone.models.files import bundled, packing
 
 
 def pack_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,21 +12,21 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from engine.models.base import IntervalWeights, ModelInfo, Voice, WeightSet
-from engine.models.f5.adapter import F5Speech
-from engine.models.f5.checkpoint import backbone_weights
-from engine.models.f5.config import HOP, OPTIONS, SAMPLE_RATE, BackboneConfig
-from engine.models.f5.dit import DiT
-from engine.models.f5.duration import PromptLevel
-from engine.models.f5.passages import Passage, Passages, Prompt
-from engine.models.f5.unett import UNetT
-from engine.models.files.checkpoints import load_strictly, read_checkpoint
-from engine.models.files.interval_weights import PREFIX, metadata, save_interval_weights
-from engine.models.files.weight_sets import find_weight_sets
-from engine.models.networks.interval import IntervalEmbedding, add_interval
-from engine.models.networks.vocos import Vocos, VocosConfig
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting
+from paretone.models.base import IntervalWeights, ModelInfo, Voice, WeightSet
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.f5.checkpoint import backbone_weights
+from paretone.models.f5.config import HOP, OPTIONS, SAMPLE_RATE, BackboneConfig
+from paretone.models.f5.dit import DiT
+from paretone.models.f5.duration import PromptLevel
+from paretone.models.f5.passages import Passage, Passages, Prompt
+from paretone.models.f5.unett import UNetT
+from paretone.models.files.checkpoints import load_strictly, read_checkpoint
+from paretone.models.files.interval_weights import PREFIX, metadata, save_interval_weights
+from paretone.models.files.weight_sets import find_weight_sets
+from paretone.models.networks.interval import IntervalEmbedding, add_interval
+from paretone.models.networks.vocos import Vocos, VocosConfig
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting
 
 LAYERS = 3
 BANDS = 8

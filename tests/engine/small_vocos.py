@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import yaml
 
-from engine.models.networks.vocos import Vocos, VocosConfig
+from paretone.models.networks.vocos import Vocos, VocosConfig
 
 SMALL = VocosConfig(bands=20, width=16, inner_width=24, layers=2, window=64, hop=16)
 

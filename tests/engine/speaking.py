@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from engine.models import load_model
-from engine.models.base import Synthesis, Utterance, run_to_completion
-from engine.models.catalogue import entry, voice
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import resolve, spade, speculative
-from engine.views.computing import compute_view
-from engine.views.figure import Figure
-from engine.views.view import Task
+from paretone.models import load_model
+from paretone.models.base import Synthesis, Utterance, run_to_completion
+from paretone.models.catalogue import entry, voice
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import resolve, spade, speculative
+from paretone.views.computing import compute_view
+from paretone.views.figure import Figure
+from paretone.views.view import Task
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
 
 TEXT = "Rice is often served."

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-import engine
-from engine import models
-from engine.commands.technique_args import typed_technique
-from engine.errors import CheckpointError, PlainError, SettingError
-from engine.models.base import SpeechModel
-from engine.models.f5.checkpoint import VariantUnknown
-from engine.models.shipped_voices import shipped_names
-from engine.setting.knobs import Values
-from engine.setting.setting import UsedTechnique
+import paretone
+from paretone import models
+from paretone.commands.technique_args import typed_technique
+from paretone.errors import CheckpointError, PlainError, SettingError
+from paretone.models.base import SpeechModel
+from paretone.models.f5.checkpoint import VariantUnknown
+from paretone.models.shipped_voices import shipped_names
+from paretone.setting.knobs import Values
+from paretone.setting.setting import UsedTechnique
 from tests.engine.command_line import Outcome, runner
 
 
@@ -32,7 +32,7 @@ def without_model(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
 def test_help_is_quick_because_it_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"
-        "from engine.cli import main\n"
+        "from paretone.cli import main\n"
         "try:\n"
         "    main(['--help'])\n"
         "except SystemExit:\n"
@@ -102,7 +102,7 @@ def test_exit_codes_in_the_help_are_those_of_the_errors(without_model: Callable[
 
 
 def test_version(without_model: Callable[..., Outcome]) -> None:
-    assert without_model("--version").out.strip() == f"paretone {engine.__version__}"
+    assert without_model("--version").out.strip() == f"paretone {paretone.__version__}"
 
 
 def test_models(without_model: Callable[..., Outcome]) -> None:

@@ -29,7 +29,7 @@ def start(hub: Hub, tmp_path: Path) -> START:
     environment.pop("HF_HUB_OFFLINE", None)
 
     def run(*arguments: object, **more: object) -> subprocess.Popen:
-        command = [sys.executable, "-m", "engine", "download", *map(str, arguments)]
+        command = [sys.executable, "-m", "paretone", "download", *map(str, arguments)]
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, env=environment, **(streams | more))
 

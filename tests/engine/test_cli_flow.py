@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine import models
-from engine.models import catalogue, load_model
-from engine.models.base import SpeechModel
-from engine.models.catalogue import entry
-from engine.sampling.actions import SkipAction
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone import models
+from paretone.models import catalogue, load_model
+from paretone.models.base import SpeechModel
+from paretone.models.catalogue import entry
+from paretone.sampling.actions import SkipAction
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.command_line import Outcome, runner
 from tests.prompts import short_prompts  # noqa: F401
 from tests.voices import FIRST, SECOND
@@ -313,7 +313,7 @@ def calibrating(tmp_path: Path) -> Iterator[subprocess.Popen]:
     """A calibration in a process of its own that takes far longer than the test."""
     arguments = ["calibrate", "--steps", "32", "--text", TEXT * 8, "--profile", str(tmp_path / "p.json"), "--json"]
     with subprocess.Popen(
-        [sys.executable, "-m", "engine", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "paretone", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         yield process
         process.kill()

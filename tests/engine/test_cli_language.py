@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine.models.families.token_decoder import StreamingDifference
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.models.minis.lm_mini.decoding import GatheringDecoder
+from paretone.models.families.token_decoder import StreamingDifference
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini.decoding import GatheringDecoder
 from tests.engine.speaking import TEXT, load, write_all
 from tests.voices import voice_names
 

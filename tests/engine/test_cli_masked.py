@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine.models.omnivoice.adapter import OmniVoiceSpeech
+from paretone.models.omnivoice.adapter import OmniVoiceSpeech
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, write_release
 
 MODEL = ("--model", "OmniVoice")

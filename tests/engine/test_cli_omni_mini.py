@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine.models import load_model
-from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
+from paretone.models import load_model
+from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
 from tests.engine.small_omni_mini import write_model
 
 SPEAK = ("speak", "--model", "omni-mini", "--text", "Rice is often served. The box was thrown.", "--speed", "2")

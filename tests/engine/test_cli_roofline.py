@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
+from paretone import cli
 from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.prompts import short_prompts  # noqa: F401
 

@@ -23,13 +23,13 @@ from xml.etree import ElementTree
 import pytest
 import soundfile
 
-from engine import cli
-from engine.errors import PlainError, StudyError
-from engine.listening import trials
-from engine.models.f5.adapter import F5Speech
-from engine.studies.results import read
-from engine.studies.running import LOCK, alone_with
-from engine.studies.store import DATABASE, Store
+from paretone import cli
+from paretone.errors import PlainError, StudyError
+from paretone.listening import trials
+from paretone.models.f5.adapter import F5Speech
+from paretone.studies.results import read
+from paretone.studies.running import LOCK, alone_with
+from paretone.studies.store import DATABASE, Store
 from tests.app.damage import spoil_database
 from tests.engine.listening.listeners import BASELINE, FAST, abx_trial
 from tests.engine.studies import small
@@ -63,7 +63,7 @@ at_most = 1.0
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     path = tmp_path / "small study.toml"
     path.write_text(STUDY, encoding="utf-8")
     return path
@@ -178,8 +178,8 @@ def test_ctrl_c_and_sigterm_keep_what_is_finished(
     number: signal.Signals,
     ended: int,
 ) -> None:
-    from engine.commands.terminal import Terminal
-    from engine.session.events import Event, Progress
+    from paretone.commands.terminal import Terminal
+    from paretone.session.events import Event, Progress
 
     hear = Terminal.hear
 
@@ -358,7 +358,7 @@ def test_audio_that_was_lost_is_told_and_made_again(file: Path, capsys: pytest.C
 def test_a_judge_that_is_not_there_is_told_before_anything_is_made(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.models.load_model", lambda *_, **__: pytest.fail("the model was loaded"))
+    monkeypatch.setattr("paretone.models.load_model", lambda *_, **__: pytest.fail("the model was loaded"))
     file.write_text('judges = ["utmos"]\n' + STUDY, encoding="utf-8")
     code, _, err = run(capsys, "run", str(file))
     assert code != 0 and "Naturalness (UTMOS22 strong)" in err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli, models
+from paretone import cli, models
 from tests.disk import read_only_disk  # noqa: F401
 
 TEXT = ["--text", "Rice.", "--steps", "3", "--quiet"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import computing
-from engine.computing import Computing, cuda_command, cuda_of_torch, graphics_card
+from paretone import computing
+from paretone.computing import Computing, cuda_command, cuda_of_torch, graphics_card
 
 
 def test_the_installed_torch_is_described_without_importing_it() -> None:

@@ -15,19 +15,19 @@ CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 (SHARED,) = (one["source_modules"] for one in CONTRACTS if "share" in one["name"])
 LIGHT = (
     *SHARED,
-    "engine",
-    "engine.cli",
-    "engine.commands",
-    "engine.setting.profile",
-    "engine.session.engine_thread",
+    "paretone",
+    "paretone.cli",
+    "paretone.commands",
+    "paretone.setting.profile",
+    "paretone.session.engine_thread",
 )
-HEAVY = ("PySide6", "app", "pyqtgraph", "scipy", "sounddevice", "soundfile", "torch")
+HEAVY = ("PySide6", "paretone_app", "pyqtgraph", "scipy", "sounddevice", "soundfile", "torch")
 IMPORTING = """
 import importlib, json, sys
 
 found = {}
 for module in json.loads(sys.argv[1]):
-    for name in [one for one in sys.modules if one.partition(".")[0] == "engine"]:
+    for name in [one for one in sys.modules if one.partition(".")[0] == "paretone"]:
         del sys.modules[name]
     importlib.import_module(module)
     loaded = {name.partition(".")[0] for name in sys.modules}
@@ -52,6 +52,6 @@ def test_importing_it_is_light(module: str, loaded: dict[str, list[str]]) -> Non
 
 
 def test_the_public_names_exist() -> None:
-    code = "import engine; print(*(getattr(engine, name) is not None for name in engine.__all__))"
+    code = "import paretone; print(*(getattr(paretone, name) is not None for name in paretone.__all__))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == {"True"}

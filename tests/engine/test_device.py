@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from engine import device, surroundings
-from engine.errors import DeviceError
-from engine.measure.machine import usable_cores
+from paretone import device, surroundings
+from paretone.errors import DeviceError
+from paretone.measure.machine import usable_cores
 
 
 def test_auto_takes_the_preferred_device() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import computing, doctor, extras
-from engine.cli import main
-from engine.doctor import GOOD, NOTE, PROBLEM, Check, as_text, examine, private, shareable
+from paretone import computing, doctor, extras
+from paretone.cli import main
+from paretone.doctor import GOOD, NOTE, PROBLEM, Check, as_text, examine, private, shareable
 
 
 @pytest.fixture

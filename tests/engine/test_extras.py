@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import extras, installing
-from engine.errors import Cancelled, PlainError
-from engine.extras import EXTRAS, Extra, named_in
-from engine.measure.evaluation.judges import JUDGES
+from paretone import extras, installing
+from paretone.errors import Cancelled, PlainError
+from paretone.extras import EXTRAS, Extra, named_in
+from paretone.measure.evaluation.judges import JUDGES
 from tests.tiny_package import MODULE, tiny_package
 
 TINY = Extra("tiny", "Something tiny", (MODULE,))
@@ -128,7 +128,7 @@ def test_an_installed_package_tells_its_extras_by_its_metadata(tmp_path: Path, m
 
 def test_sentences_that_say_what_to_install_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    monkeypatch.setattr("engine.measure.evaluation.judges.find_spec", lambda name: None)
+    monkeypatch.setattr("paretone.measure.evaluation.judges.find_spec", lambda name: None)
     assert named_in(extras.why_no_search()).name == "search"
     assert named_in(extras.why_no_cluster()).name == "cluster"
     assert named_in(extras.why_no_training()).name == "train"

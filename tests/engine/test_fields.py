@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import ProfileError, StudyError
-from engine.fields import Fields, exact, is_of, require_usual_numbers
+from paretone.errors import ProfileError, StudyError
+from paretone.fields import Fields, exact, is_of, require_usual_numbers
 
 KINDS = {"name": str, "count": int, "share": int | float, "on": bool}
 SOUND = {"name": "one", "count": 2, "share": 0.5, "on": True}

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine import files
-from engine.errors import Cancelled, PlainError
+from paretone import files
+from paretone.errors import Cancelled, PlainError
 
 
 def test_a_new_file_gets_the_users_permissions(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> Non
     path.write_bytes(b"old")
     code = (
         "import pathlib, resource, signal\n"
-        "from engine import files\n"
+        "from paretone import files\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try:\n"

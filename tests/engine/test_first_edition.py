@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.cli import main
-from engine.setting.editions import is_replaced
-from engine.setting.library import Library
-from engine.setting.profile import Profile
-from engine.studies import results
+from paretone.cli import main
+from paretone.setting.editions import is_replaced
+from paretone.setting.library import Library
+from paretone.setting.profile import Profile
+from paretone.studies import results
 
 WRITTEN = Path(__file__).resolve().parents[1] / "first_edition"
 PROFILES = ("dit", "ditreducio", "f5-stack", "lm-spade", "lm-ssd", "mega-gi", "omni-block")

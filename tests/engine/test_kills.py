@@ -18,21 +18,21 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from engine import files
-from engine.export.delivery import deliver
-from engine.export.exported_weights import plain_content
-from engine.files import ABANDONED_SECONDS, TEMPORARY
-from engine.listening import trials
-from engine.models.files import bundled
-from engine.models.files.checkpoints import read_checkpoint
-from engine.models.files.packing import pack_models
-from engine.setting.knobs import Values
-from engine.setting.library import Library
-from engine.setting.setting import Setting
-from engine.setting.take import Measurements, Take
-from engine.techniques.searched_grid.journal import Journal
-from engine.training.saving import log_of, save_with_log
-from engine.training.session import CHECKPOINT, LOG, Budget, Intervals, TrainingSession, read_log
+from paretone import files
+from paretone.export.delivery import deliver
+from paretone.export.exported_weights import plain_content
+from paretone.files import ABANDONED_SECONDS, TEMPORARY
+from paretone.listening import trials
+from paretone.models.files import bundled
+from paretone.models.files.checkpoints import read_checkpoint
+from paretone.models.files.packing import pack_models
+from paretone.setting.knobs import Values
+from paretone.setting.library import Library
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Take
+from paretone.techniques.searched_grid.journal import Journal
+from paretone.training.saving import log_of, save_with_log
+from paretone.training.session import CHECKPOINT, LOG, Budget, Intervals, TrainingSession, read_log
 from tests.engine import kills
 from tests.engine.listening.listeners import abx_trial
 from tests.workload import workload

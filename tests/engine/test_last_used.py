@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.last_used import LastUsed
+from paretone.last_used import LastUsed
 
 
 def test_what_was_used_longest_ago_makes_room() -> None:

@@ -13,32 +13,32 @@ import pytest
 import soundfile
 import torch
 
-from engine.audio.recording import read_recording
-from engine.listening import trials
-from engine.measure.evaluation import manifests
-from engine.models import load_model
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.models.files import packing
-from engine.models.files.checkpoints import read_weights
-from engine.models.files.config_file import ConfigFile
-from engine.models.files.language_weights import find_language_weights
-from engine.models.megatts3.voices import prepare_recording, read_latents
-from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from engine.models.networks.vocos import Vocos
-from engine.paths import resource
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values
-from engine.setting.library import Library
-from engine.setting.profile import Profile
-from engine.studies import definition, results, samples
-from engine.techniques.ditreducio.commands import table_file
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.searched_grid.commands import grid_file
-from engine.techniques.searched_grid.grid import PlacedGrid
-from engine.techniques.token_groups.commands import groups_file
-from engine.techniques.token_groups.groups import SPACES, Groups
-from engine.training.manifest import read_manifest
+from paretone.audio.recording import read_recording
+from paretone.listening import trials
+from paretone.measure.evaluation import manifests
+from paretone.models import load_model
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.files import packing
+from paretone.models.files.checkpoints import read_weights
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.language_weights import find_language_weights
+from paretone.models.megatts3.voices import prepare_recording, read_latents
+from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from paretone.models.networks.vocos import Vocos
+from paretone.paths import resource
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.setting.library import Library
+from paretone.setting.profile import Profile
+from paretone.studies import definition, results, samples
+from paretone.techniques.ditreducio.commands import table_file
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.searched_grid.commands import grid_file
+from paretone.techniques.searched_grid.grid import PlacedGrid
+from paretone.techniques.token_groups.commands import groups_file
+from paretone.techniques.token_groups.groups import SPACES, Groups
+from paretone.training.manifest import read_manifest
 from tests.engine import small_language, small_omni_mini, small_packed, small_vocos
 from tests.engine.listening.listeners import abx_trial
 from tests.engine.models.llasa import small_release as small_llasa

@@ -10,26 +10,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.bench import ladders, ways
-from engine.errors import PlainError
-from engine.export.copied import paretone_profile
-from engine.export.exporting import export
-from engine.measure.roofline import ceilings
-from engine.models import load_model
-from engine.models.files.layer_importance import FILE as IMPORTANCE
-from engine.models.files.layer_importance import read_record
-from engine.models.shipped_voices import PLACE, read_voice
-from engine.models.silent_observer import SilentObserver
-from engine.paths import resource
-from engine.setting.profile import Profile
-from engine.techniques.searched_grid.journal import Journal
-from engine.techniques.weight_only import record as weights_record
-from engine.techniques.weight_only.record import Measured
-from engine.training.features import PhoneReader, prepare
-from engine.training.manifest import read_manifest
-from engine.training.said_tokens import VOCABULARY
-from engine.training.session import LOG, Budget, Intervals, TrainingSession, read_log
-from engine.training.spoken_tokens import SpokenTokens, read_tokens, write_tokens
+from paretone.bench import ladders, ways
+from paretone.errors import PlainError
+from paretone.export.copied import paretone_profile
+from paretone.export.exporting import export
+from paretone.measure.roofline import ceilings
+from paretone.models import load_model
+from paretone.models.files.layer_importance import FILE as IMPORTANCE
+from paretone.models.files.layer_importance import read_record
+from paretone.models.shipped_voices import PLACE, read_voice
+from paretone.models.silent_observer import SilentObserver
+from paretone.paths import resource
+from paretone.setting.profile import Profile
+from paretone.techniques.searched_grid.journal import Journal
+from paretone.techniques.weight_only import record as weights_record
+from paretone.techniques.weight_only.record import Measured
+from paretone.training.features import PhoneReader, prepare
+from paretone.training.manifest import read_manifest
+from paretone.training.said_tokens import VOCABULARY
+from paretone.training.session import LOG, Budget, Intervals, TrainingSession, read_log
+from paretone.training.spoken_tokens import SpokenTokens, read_tokens, write_tokens
 from tests.engine.export.test_f5_tts import profile
 from tests.engine.measure.roofline.known import ceilings as known_ceilings
 from tests.engine.models.cosyvoice2 import small_release as small_cosyvoice2

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import own_process
-from engine.own_process import command, packaged, run
+from paretone import own_process
+from paretone.own_process import command, packaged, run
 
 SENTENCE = "-m runs modules of Paretone alone"
 
 
 def test_an_installed_module_is_run_by_its_file_from_any_folder(tmp_path: Path) -> None:
-    done = subprocess.run(command("engine.audio.sound_system"), cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(command("paretone.audio.sound_system"), cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("paretone-sound:")
     with pytest.raises(ModuleNotFoundError):
         command("engine.no_such_module")
@@ -27,8 +27,8 @@ def test_the_packaged_program_runs_it_itself(
     assert not packaged()
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "argv", ["paretone"])
-    assert command("engine.audio.sound_system", "x") == [sys.executable, "-m", "engine.audio.sound_system", "x"]
-    assert run(["engine.audio.sound_system"]) == 0
+    assert command("paretone.audio.sound_system", "x") == [sys.executable, "-m", "paretone.audio.sound_system", "x"]
+    assert run(["paretone.audio.sound_system"]) == 0
     assert capsys.readouterr().out.startswith("paretone-sound:")
     for others in ([], ["json.tool"], ["enginee"]):
         assert run(others) == 2
@@ -36,12 +36,16 @@ def test_the_packaged_program_runs_it_itself(
 
 
 def test_no_other_place_starts_this_interpreter() -> None:
-    """Where the packaged program cannot, there is a sentence: see :mod:`engine.installing`, :mod:`engine.bench`."""
-    root = Path(own_process.__file__).parents[1]
+    """Where the packaged program cannot, there is a sentence: see :mod:`paretone.installing`, :mod:`paretone.bench`."""
+    root = Path(own_process.__file__).parents[2]
     starting = {
         path.relative_to(root).as_posix()
         for folder in ("app", "engine")
         for path in (root / folder).rglob("*.py")
         if "sys.executable" in path.read_text(encoding="utf-8")
     }
-    assert starting == {"engine/own_process.py", "engine/installing.py", "engine/bench/official.py"}
+    assert starting == {
+        "engine/paretone/own_process.py",
+        "engine/paretone/installing.py",
+        "engine/paretone/bench/official.py",
+    }

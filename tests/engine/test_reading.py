@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ProfileError
-from engine.fields import Fields, exact
-from engine.paths import resource
-from engine.reading import DEEPEST, LONGEST_SHOWN, parsed_json, parsed_yaml, read_bytes, read_text, shown
+import paretone
+from paretone.errors import ProfileError
+from paretone.fields import Fields, exact
+from paretone.reading import DEEPEST, LONGEST_SHOWN, parsed_json, parsed_yaml, read_bytes, read_text, shown
 
 ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 8)}]\n" for level in range(1, 12)
@@ -150,7 +150,7 @@ OF_OUR_OWN = {
 
 
 def test_no_sentence_of_an_error_quotes_a_value_at_full_length() -> None:
-    engine, found = resource("..", "engine").resolve(), set()
+    engine, found = Path(paretone.__file__).parent, set()
     for path in (path for room in ROOMS for path in (engine / room).rglob("*.py")):
         calls = [one for one in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(one, ast.Call)]
         errors = [one for one in calls if str(getattr(one.func, "id", "")).endswith("Error")]

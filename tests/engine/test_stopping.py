@@ -7,9 +7,9 @@ import string
 import numpy as np
 import pytest
 
-from engine.errors import Cancelled
-from engine.front_end.natural.reading import NaturalReader
-from engine.stopping import may_stop, stoppable
+from paretone.errors import Cancelled
+from paretone.front_end.natural.reading import NaturalReader
+from paretone.stopping import may_stop, stoppable
 
 WORD = "".join(np.random.default_rng(0).choice(list(string.ascii_lowercase), 20_000))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.surroundings import HEAPS, KERNELS
+from paretone.surroundings import HEAPS, KERNELS
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGICAL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -31,10 +31,10 @@ def started(code: str, folder: Path, **variables: str) -> subprocess.CompletedPr
 def test_thousands_of_threads_are_not_started(tmp_path: Path) -> None:
     code = """
 import os
-from engine.surroundings import cap_threads
+from paretone.surroundings import cap_threads
 cap_threads()
 import numpy, torch
-torch.set_num_threads(__import__("engine.device").device.thread_count())
+torch.set_num_threads(__import__("paretone.device").device.thread_count())
 torch.randn(512, 512) @ torch.randn(512, 512)
 torch.randn(1 << 20).exp()
 numpy.ones((512, 512)) @ numpy.ones((512, 512))
@@ -49,7 +49,7 @@ print(len(os.listdir("/proc/self/task")), os.environ["OMP_NUM_THREADS"], os.envi
 CONVOLUTIONS = """
 import ctypes, gc
 import torch
-import engine
+import paretone
 torch.set_num_threads(1)
 library = ctypes.CDLL(None)
 def held():
@@ -92,8 +92,8 @@ def test_what_threads_have_freed_can_be_given_back(
     monkeypatch.delenv(HEAPS, raising=False)
     code = """
 import ctypes, threading
-from engine.device import keep_freed_memory
-from engine.surroundings import share_one_heap
+from paretone.device import keep_freed_memory
+from paretone.surroundings import share_one_heap
 share_one_heap()
 keep_freed_memory()
 library = ctypes.CDLL(None)
@@ -131,7 +131,7 @@ def test_a_deleted_working_folder_is_said(tmp_path: Path, arguments: list[str]) 
     code = f"""
 import os, sys
 os.mkdir("gone"); os.chdir("gone"); os.rmdir(os.getcwd())
-from engine.cli import main
+from paretone.cli import main
 sys.exit(main({[*arguments, *(["--json"] if arguments != ["bench"] else [])]!r}))
 """
     ended = started(code, tmp_path)
@@ -147,7 +147,7 @@ def test_the_window_goes_home_from_a_deleted_folder(tmp_path: Path) -> None:
     code = """
 import os
 os.mkdir("gone"); os.chdir("gone"); os.rmdir(os.getcwd())
-from engine.surroundings import leave_deleted_folder
+from paretone.surroundings import leave_deleted_folder
 leave_deleted_folder()
 print(os.getcwd())
 """
@@ -173,7 +173,7 @@ def test_a_pipe_or_a_device_is_refused(tmp_path: Path, arguments: tuple[str, ...
     else:
         place.symlink_to("/dev/zero")
     named = [str(place) if one == "PLACE" else one for one in arguments]
-    ended = started(f"import sys; from engine.cli import main; sys.exit(main({named!r}))", tmp_path)
+    ended = started(f"import sys; from paretone.cli import main; sys.exit(main({named!r}))", tmp_path)
     assert ended.returncode == code, ended.stderr
     assert f"it is a {kind}; choose a regular file" in ended.stderr
     assert "Traceback" not in ended.stderr

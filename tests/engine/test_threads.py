@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models import load_model
-from engine.models.base import Synthesis, run_to_completion
-from engine.models.catalogue import entry, voice
-from engine.models.silent_observer import SilentObserver
-from engine.setting.setting import Setting
-from engine.setting.take import DecodingCycle
+from paretone.models import load_model
+from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.catalogue import entry, voice
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.setting import Setting
+from paretone.setting.take import DecodingCycle
 
 FARTHEST = 2e-3
 """Of full scale; the largest difference measured is 5e-4."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.wording import listed
+from paretone.wording import listed
 
 
 @pytest.mark.parametrize(("names", "said"), [("", "none"), ("a", "a"), ("ab", "a or b"), ("abc", "a, b or c")])

@@ -263,7 +263,7 @@ def test_running_with_and_without_a_display(
 ) -> None:
     monkeypatch.setattr(dev, "has_display", lambda variables: True)
     assert dev.run(["--steps", "4"]) == 0
-    assert started[-1][0][1:] == ["-m", "app", "--steps", "4"]
+    assert started[-1][0][1:] == ["-m", "paretone_app", "--steps", "4"]
     monkeypatch.setattr(dev, "has_display", lambda variables: False)
     dev.run([])
     *_, option, folder = started[-1][0]
@@ -271,7 +271,7 @@ def test_running_with_and_without_a_display(
     assert Path(folder).is_dir()
     assert started[-1][1]["QT_QPA_PLATFORM"] == "offscreen"
     dev.run(["--headless-tour", "mine"])
-    assert started[-1][0][1:] == ["-m", "app", "--headless-tour", "mine"]
+    assert started[-1][0][1:] == ["-m", "paretone_app", "--headless-tour", "mine"]
 
 
 def test_one_failed_check_fails_the_whole_but_stops_nothing(

@@ -14,9 +14,9 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from engine.measure.metrics import METRICS
-from engine.models import catalogue
-from engine.techniques.registry import techniques
+from paretone.measure.metrics import METRICS
+from paretone.models import catalogue
+from paretone.techniques.registry import techniques
 from tests.documents.blocks import PAGES, ROOT
 
 SCRIPT = ROOT / "packaging" / "docs.py"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands.parsing import ArgumentsError
+from paretone.commands.parsing import ArgumentsError
 from tests.engine.test_guides import read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,7 @@ def test_the_architecture_names_every_room() -> None:
     named = {place.rstrip("/") for place in _PLACE.findall(text(ARCHITECTURE))}
     rooms = {
         f"{top}/{one.name}"
-        for top in ("app", "engine")
+        for top in ("app/paretone_app", "engine/paretone")
         for one in (ROOT / top).iterdir()
         if (one / "__init__.py").is_file()
     }

@@ -26,14 +26,14 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.errors import DeviceError, StudyError
-from engine.extras import EXTRAS
-from engine.models import catalogue
-from engine.models.files import bundled, digests
-from engine.models.files.packed_weights import origin
-from engine.setting.profile import SUFFIX, Profile
-from engine.setting.setting import Setting
-from engine.techniques import techniques
+from paretone.errors import DeviceError, StudyError
+from paretone.extras import EXTRAS
+from paretone.models import catalogue
+from paretone.models.files import bundled, digests
+from paretone.models.files.packed_weights import origin
+from paretone.setting.profile import SUFFIX, Profile
+from paretone.setting.setting import Setting
+from paretone.techniques import techniques
 from tests.screen import display, give_keyboard  # noqa: F401
 from tests.screen_reader import ScreenReader, session_bus
 from tests.sound import NullSink, null_sink  # noqa: F401
@@ -142,7 +142,7 @@ def test_the_tar_names_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_wheel_is_built_from_what_the_repository_has() -> None:
     names = {path.relative_to(ROOT).as_posix() for path in freeze.sources()}
-    assert {"pyproject.toml", "README.md", "LICENSE", "engine/cli.py", "app/__main__.py"} <= names
+    assert {"pyproject.toml", "README.md", "LICENSE", "engine/paretone/cli.py", "app/paretone_app/__main__.py"} <= names
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for command in declared["tool"]["setuptools"]["cmdclass"].values():
         assert f"{command.rpartition('.')[0].replace('.', '/')}.py" in names, "what builds it"

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.models.files import bundled
-from engine.models.files.checkpoints import metadata_of, read_weights
+from paretone.models.files import bundled
+from paretone.models.files.checkpoints import metadata_of, read_weights
 from tests.screen import display  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,12 +92,13 @@ def test_registries_take_it_and_everything_that_runs_is_in_it(wheel: Path, shipp
         names = set(archive.namelist())
         (entry_points,) = (name for name in names if name.endswith(".dist-info/entry_points.txt"))
         written = archive.read(entry_points).decode()
-    needed = {name for name in shipped if name.startswith(("app/", "engine/", "resources/"))}
-    pages = {name for name in needed if name.startswith("resources/docs/")}
+    code = {name.partition("/")[2] for name in shipped if name.startswith(("app/", "engine/"))}
+    needed = code | {f"paretone/{name}" for name in shipped if name.startswith("resources/")}
+    pages = {name for name in needed if name.startswith("paretone/resources/docs/")}
     assert pages and names & pages == set()
     assert needed - pages - names == set()
     extra = {name for name in names - needed if not name.partition("/")[0].endswith(".dist-info")}
-    assert extra == {f"resources/models/{bundled.PACKED_LIST}"}
+    assert extra == {f"paretone/resources/models/{bundled.PACKED_LIST}"}
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = configparser.ConfigParser()
     found.optionxform = str
@@ -108,7 +109,7 @@ def test_registries_take_it_and_everything_that_runs_is_in_it(wheel: Path, shipp
 
 
 def test_its_weights_are_the_repositorys_but_for_a_small_error(installed: Path) -> None:
-    root = packages(installed) / "resources" / "models"
+    root = packages(installed) / "paretone" / "resources" / "models"
     assert json.loads((root / bundled.LIST).read_text()) == bundled.listed()
     bases = {digest: name for name, digest in bundled.listed().items()}
     for name in bundled.listed():
@@ -161,7 +162,7 @@ def test_every_model_speaks_by_its_own_weights_and_by_those_trained_from_them(
             called.append(["speak", f"--model={model}", "--text=Good morning.", out, "--json", *way])
             checkpoints.append(bundled.listed()[weights])
     # In one process, since most of the time goes into starting.
-    code = "import sys, json; from engine.cli import main; sys.exit(max(map(main, json.loads(sys.argv[1]))))"
+    code = "import sys, json; from paretone.cli import main; sys.exit(max(map(main, json.loads(sys.argv[1]))))"
     python = str(installed / "bin" / "python")
     said = run([python, "-c", code, json.dumps(called)], tmp_path, environment).splitlines()
     takes = [json.loads(line) for line in said]

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.audio.mel import STYLES, MelFrontEnd, htk_filterbank
-from engine.models.networks.vocos import Vocos, VocosConfig
+from paretone.audio.mel import STYLES, MelFrontEnd, htk_filterbank
+from paretone.models.networks.vocos import Vocos, VocosConfig
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
 MEL = 3e-5

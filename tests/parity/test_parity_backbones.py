@@ -10,14 +10,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.f5.checkpoint import F5Checkpoint, backbone_weights
-from engine.models.f5.config import BackboneConfig
-from engine.models.f5.dit import DiT
-from engine.models.f5.duration import sampled_frames
-from engine.models.f5.unett import UNetT
-from engine.sampling.flow import integrate, sampling_grid
-from engine.sampling.guidance import guided_velocity, is_guided
-from engine.sampling.schedules import evaluation_times
+from paretone.models.f5.checkpoint import F5Checkpoint, backbone_weights
+from paretone.models.f5.config import BackboneConfig
+from paretone.models.f5.dit import DiT
+from paretone.models.f5.duration import sampled_frames
+from paretone.models.f5.unett import UNetT
+from paretone.sampling.flow import integrate, sampling_grid
+from paretone.sampling.guidance import guided_velocity, is_guided
+from paretone.sampling.schedules import evaluation_times
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
 ONE_FORWARD = 1e-5

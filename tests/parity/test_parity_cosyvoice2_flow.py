@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig
-from engine.models.cosyvoice2.flow_estimator import conditions
-from engine.models.cosyvoice2.memory import Memory
-from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
+from paretone.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig
+from paretone.models.cosyvoice2.flow_estimator import conditions
+from paretone.models.cosyvoice2.memory import Memory
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 

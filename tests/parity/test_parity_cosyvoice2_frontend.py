@@ -6,8 +6,8 @@ import pytest
 from safetensors.torch import load_file
 from torch import Tensor
 
-from engine.audio.prompt_resampling import resample
-from engine.models.cosyvoice2.features import (
+from paretone.audio.prompt_resampling import resample
+from paretone.models.cosyvoice2.features import (
     ENCODER_RATE,
     SPEECH_RATE,
     kaldi_filter_bank,

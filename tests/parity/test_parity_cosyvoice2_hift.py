@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.cosyvoice2.acoustic_config import HiftConfig
-from engine.models.cosyvoice2.hift import PLAIN_CONVOLUTIONS, Hift
-from engine.models.cosyvoice2.incremental import Progress
-from engine.models.networks.weight_norm import PARAMETRISED, stored_shapes
+from paretone.models.cosyvoice2.acoustic_config import HiftConfig
+from paretone.models.cosyvoice2.hift import PLAIN_CONVOLUTIONS, Hift
+from paretone.models.cosyvoice2.incremental import Progress
+from paretone.models.networks.weight_norm import PARAMETRISED, stored_shapes
 from tests.engine.models.cosyvoice2.no_noise import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released

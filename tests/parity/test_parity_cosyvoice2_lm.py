@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.cosyvoice2.language_model import LanguageModel, PromptIds
-from engine.models.families.token_model import TokenModel
-from engine.models.networks.causal import NOTHING
-from engine.sampling.autoregressive import Request, decode
-from engine.sampling.tokens import Greedy, Uniforms
+from paretone.models.cosyvoice2.language_model import LanguageModel, PromptIds
+from paretone.models.families.token_model import TokenModel
+from paretone.models.networks.causal import NOTHING
+from paretone.sampling.autoregressive import Request, decode
+from paretone.sampling.tokens import Greedy, Uniforms
 from tests.parity.fixtures import Fixture, assert_close, cases
 from tests.parity.test_parity_cosyvoice2_prompt import LANGUAGE_MODELS, ids, model_of, prompts, ratios_of, tensors
 

@@ -10,11 +10,11 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor
 
-from engine.models.cosyvoice2.language_model import END, STOPS, LanguageModel, PromptIds, Ratios, official_shapes
-from engine.models.cosyvoice2.training_layout import CosyNames
-from engine.models.families.training_layout import IGNORED
-from engine.models.networks.causal import CausalConfig
-from engine.training.spoken_tokens import collate_rows
+from paretone.models.cosyvoice2.language_model import END, STOPS, LanguageModel, PromptIds, Ratios, official_shapes
+from paretone.models.cosyvoice2.training_layout import CosyNames
+from paretone.models.families.training_layout import IGNORED
+from paretone.models.networks.causal import CausalConfig
+from paretone.training.spoken_tokens import collate_rows
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 

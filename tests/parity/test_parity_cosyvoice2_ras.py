@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from engine.sampling.tokens import RepetitionAware
+from paretone.sampling.tokens import RepetitionAware
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
 PROBABILITY = 1e-5

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.models.cosyvoice2.hift import AudioStream, Hift
-from engine.models.cosyvoice2.streaming import CosyDecoder, sped_up
-from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
+from paretone.models.cosyvoice2.hift import AudioStream, Hift
+from paretone.models.cosyvoice2.streaming import CosyDecoder, sped_up
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from tests.engine.models.cosyvoice2.no_noise import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
 from tests.parity.test_parity_cosyvoice2_flow import flow_config

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from engine.models.cosyvoice2 import text
-from engine.models.cosyvoice2.text import ENOUGH, LONGEST, SHORTEST, normalised, pieces
+from paretone.models.cosyvoice2 import text
+from paretone.models.cosyvoice2.text import ENOUGH, LONGEST, SHORTEST, normalised, pieces
 from tests.parity.fixtures import Fixture, fixtures
 
 IMPROVED_NUMBER = re.compile(r"\d[.,:/]\d|\d{4}|(?<!\d)0\d|[^\s\d]\d|\d[^\s\d.,;!?]")

@@ -10,17 +10,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling.actions import SkipAction
-from engine.sampling.calibration_target import CalibrationTarget
-from engine.sampling.flow import euler_steps, integrate, sampling_grid
-from engine.sampling.guidance import guided_velocity, is_guided
-from engine.sampling.skipping import LayerMemory
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values, defaults
-from engine.techniques.ditreducio import TECHNIQUE
-from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.skip_plan import skip_plan
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.flow import euler_steps, integrate, sampling_grid
+from paretone.sampling.guidance import guided_velocity, is_guided
+from paretone.sampling.skipping import LayerMemory
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values, defaults
+from paretone.techniques.ditreducio import TECHNIQUE
+from paretone.techniques.ditreducio.calibration import calibrate
+from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 from tests.parity.test_parity_backbones import WHOLE_RUN, Task, build, is_backbone

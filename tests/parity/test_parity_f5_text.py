@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from engine.audio.cross_fade import CrossFader
-from engine.models.base import Voice
-from engine.models.f5.characters import CharacterFrontEnd
-from engine.models.f5.chunks import maximum_bytes, split
-from engine.models.f5.duration import PromptLevel, prompt_frames, total_frames
-from engine.models.f5.passages import Prompt
-from engine.models.f5.text import Vocabulary, encode_bytes, pinyin_tokens, spaced_transcript
-from engine.sampling.flow import sampling_grid
+from paretone.audio.cross_fade import CrossFader
+from paretone.models.base import Voice
+from paretone.models.f5.characters import CharacterFrontEnd
+from paretone.models.f5.chunks import maximum_bytes, split
+from paretone.models.f5.duration import PromptLevel, prompt_frames, total_frames
+from paretone.models.f5.passages import Prompt
+from paretone.models.f5.text import Vocabulary, encode_bytes, pinyin_tokens, spaced_transcript
+from paretone.sampling.flow import sampling_grid
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
 LEVEL = 1e-7

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models.omnivoice.checkpoint import OmniVoiceFolder, hubert
-from engine.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs, reach
-from engine.models.omnivoice.higgs_encoder import HiggsEncoder
+from paretone.models.omnivoice.checkpoint import OmniVoiceFolder, hubert
+from paretone.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs, reach
+from paretone.models.omnivoice.higgs_encoder import HiggsEncoder
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.measure.evaluation import naturalness, speakers
+from paretone.measure.evaluation import naturalness, speakers
 
 RATE = 16_000
 RECORDED = Path(__file__).resolve().parent.parent / "golden" / "judges" / "scores.json"

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.models.f5.checkpoint import expected_shapes
-from engine.models.f5.config import VARIANTS
-from engine.models.networks.vocos import Vocos, VocosConfig
+from paretone.models.f5.checkpoint import expected_shapes
+from paretone.models.f5.config import VARIANTS
+from paretone.models.networks.vocos import Vocos, VocosConfig
 from tests.parity.fixtures import SHIPPED
 
 KEYS = SHIPPED / "keys"

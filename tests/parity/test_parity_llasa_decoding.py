@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.families.token_model import TokenModel
-from engine.models.kernels.fused_causal import FusedTransformer
-from engine.models.networks.causal import CausalConfig, CausalTransformer
-from engine.sampling.autoregressive import Request, decode
-from engine.sampling.tokens import Greedy, Nucleus, Uniforms
+from paretone.models.families.token_model import TokenModel
+from paretone.models.kernels.fused_causal import FusedTransformer
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
+from paretone.sampling.autoregressive import Request, decode
+from paretone.sampling.tokens import Greedy, Nucleus, Uniforms
 from tests.parity.fixtures import Fixture, assert_close, cases, full_precision
 from tests.parity.test_parity_cosyvoice2_lm import assert_near, models
 from tests.parity.test_parity_llasa_lm import LANGUAGE_MODELS, language_models

@@ -7,10 +7,10 @@ import re
 import pytest
 import torch
 
-from engine.models.llasa.checkpoint import EMBEDDING
-from engine.models.llasa.prompt import DATE, rendered
-from engine.models.llasa.tokenizer import LlasaTokenizer, code_token
-from engine.models.networks.causal import CausalConfig, CausalTransformer
+from paretone.models.llasa.checkpoint import EMBEDDING
+from paretone.models.llasa.prompt import DATE, rendered
+from paretone.models.llasa.tokenizer import LlasaTokenizer, code_token
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from tests.parity.fixtures import Fixture, cases, fixtures
 from tests.parity.test_parity_keys import released
 

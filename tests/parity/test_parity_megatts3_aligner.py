@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.models.files.checkpoints import load_strictly
-from engine.models.megatts3.aligner import END, LONGEST, START, Aligner, AlignerConfig
+from paretone.models.files.checkpoints import load_strictly
+from paretone.models.megatts3.aligner import END, LONGEST, START, Aligner, AlignerConfig
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 

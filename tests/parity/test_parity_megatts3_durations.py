@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.models.files.checkpoints import load_strictly
-from engine.models.files.config_file import ConfigFile
-from engine.models.megatts3.duration_model import DurationConfig, DurationModel, rotated
+from paretone.models.files.checkpoints import load_strictly
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.megatts3.duration_model import DurationConfig, DurationModel, rotated
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 
 TOLERANCE = 1e-5

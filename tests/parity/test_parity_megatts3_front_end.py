@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from engine.models.f5.chunks import split
-from engine.models.megatts3.aligner import END, START, read_alignment
-from engine.models.megatts3.durations import FRAMES_MULTIPLE
-from engine.models.megatts3.phone_table import (
+from paretone.models.f5.chunks import split
+from paretone.models.megatts3.aligner import END, START, read_alignment
+from paretone.models.megatts3.durations import FRAMES_MULTIPLE
+from paretone.models.megatts3.phone_table import (
     PHONES,
     TONES,
     durations_of_phones,
@@ -19,8 +19,8 @@ from engine.models.megatts3.phone_table import (
     phone_number,
     separated,
 )
-from engine.models.megatts3.segments import segment_fader
-from engine.models.megatts3.text import ENGLISH_BYTES, split_chinese
+from paretone.models.megatts3.segments import segment_fader
+from paretone.models.megatts3.text import ENGLISH_BYTES, split_chinese
 from tests.parity.fixtures import Fixture, fixtures
 
 SEGMENTS = re.compile(

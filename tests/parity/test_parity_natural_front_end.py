@@ -10,12 +10,12 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from engine.front_end.natural import lengths, lexicon, tagger, unknown_words
-from engine.front_end.natural.files import bundled
-from engine.front_end.natural.lengths import default_lengths
-from engine.front_end.natural.phones import EDGE
-from engine.front_end.natural.unknown_words import default_unknown_words
-from engine.models.files.checkpoints import read_weights
+from paretone.front_end.natural import lengths, lexicon, tagger, unknown_words
+from paretone.front_end.natural.files import bundled
+from paretone.front_end.natural.lengths import default_lengths
+from paretone.front_end.natural.phones import EDGE
+from paretone.front_end.natural.unknown_words import default_unknown_words
+from paretone.models.files.checkpoints import read_weights
 from tests.engine.front_end.natural.references import references
 
 hibari = pytest.importorskip("hibari")
@@ -54,7 +54,7 @@ def test_lengths_are_the_same_but_for_the_rounding_to_eight_bits(teacher: hibari
 
 
 def test_the_files_are_made_from_the_wheel() -> None:
-    from engine.training.recipes import natural_front_end as recipe
+    from paretone.training.recipes import natural_front_end as recipe
 
     assert recipe.pronunciations() == bundled(lexicon.FILE).read_bytes()
     for file, made in ((lengths.FILE, recipe.lengths_weights()), (unknown_words.FILE, recipe.unknown_words_weights())):

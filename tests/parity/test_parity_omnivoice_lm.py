@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.kernels.fused_masked import FusedMasked
-from engine.models.kernels.masked_rows import MaskedRequest
-from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from engine.models.networks.plain_masked import PlainRun
-from engine.sampling.demasking import Canvas, Guide, Rules, candidates, demask
-from engine.sampling.demasking_schedule import Block
+from paretone.models.kernels.fused_masked import FusedMasked
+from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.networks.plain_masked import PlainRun
+from paretone.sampling.demasking import Canvas, Guide, Rules, candidates, demask
+from paretone.sampling.demasking_schedule import Block
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 

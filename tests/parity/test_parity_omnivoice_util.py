@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import SettingError
-from engine.models.omnivoice import duration, sound, tags, text
-from engine.models.omnivoice.joining import WholePassages
-from engine.sampling.demasking_schedule import commit_counts, demasking_times
+from paretone.errors import SettingError
+from paretone.models.omnivoice import duration, sound, tags, text
+from paretone.models.omnivoice.joining import WholePassages
+from paretone.sampling.demasking_schedule import commit_counts, demasking_times
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
 RATE = 24000

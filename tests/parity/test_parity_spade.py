@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
-from engine.models.cosyvoice2.language_model import LanguageModel
-from engine.models.cosyvoice2.training_layout import CosyNames
-from engine.models.families.training_layout import IGNORED
-from engine.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance
-from engine.models.files.pruning import pruned
-from engine.models.networks.causal import CausalConfig
-from engine.techniques.spade.losses import (
+from paretone.models.cosyvoice2.language_model import LanguageModel
+from paretone.models.cosyvoice2.training_layout import CosyNames
+from paretone.models.families.training_layout import IGNORED
+from paretone.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance
+from paretone.models.files.pruning import pruned
+from paretone.models.networks.causal import CausalConfig
+from paretone.techniques.spade.losses import (
     attention_loss,
     composite_loss,
     embedding_loss,
@@ -24,8 +24,8 @@ from engine.techniques.spade.losses import (
     skewed_divergence,
     target_layers,
 )
-from engine.training.losses import Seen, cross_entropy, divergence
-from engine.training.spoken_tokens import collate_rows
+from paretone.training.losses import Seen, cross_entropy, divergence
+from paretone.training.spoken_tokens import collate_rows
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures, full_precision
 
 TOLERANCE = 1e-5

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.models.families.token_model import TokenModel
-from engine.sampling.autoregressive import Cycle, Request
-from engine.sampling.speculation import speculation
-from engine.sampling.tokens import Greedy, RepetitionAware, Uniforms
-from engine.sampling.verification import acceptance, by_token, residual
+from paretone.models.families.token_model import TokenModel
+from paretone.sampling.autoregressive import Cycle, Request
+from paretone.sampling.speculation import speculation
+from paretone.sampling.tokens import Greedy, RepetitionAware, Uniforms
+from paretone.sampling.verification import acceptance, by_token, residual
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, cases, fixtures
 from tests.parity.test_parity_cosyvoice2_lm import models, official_request, token_model
 from tests.parity.test_parity_cosyvoice2_prompt import model_of, tensors

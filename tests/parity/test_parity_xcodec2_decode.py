@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.files.checkpoints import load_strictly
-from engine.models.llasa.xcodec2 import Quantiser, XCodec2Config, XCodec2Decoder
+from paretone.models.files.checkpoints import load_strictly
+from paretone.models.llasa.xcodec2 import Quantiser, XCodec2Config, XCodec2Decoder
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 

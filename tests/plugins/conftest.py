@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.techniques import registry
+from paretone.techniques import registry
 
 HERE = Path(__file__).parent
 PACKAGES = ("adams_bashforth", "entropy_bound", "guidance_rescale", "min_p")

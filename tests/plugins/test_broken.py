@@ -16,27 +16,27 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.setup.panel import SetupPanel
-from app.shell.colours import LIGHT
-from engine import bench, cli
-from engine.commands import commands
-from engine.commands.technique_args import from_files, typed_technique
-from engine.errors import PlugInError, SettingError
-from engine.export.targets import targets
-from engine.models import load_model
-from engine.models.base import SpeechModel, Synthesis, run_to_completion
-from engine.models.catalogue import MODELS, entry, voice
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.models.silent_observer import SilentObserver
-from engine.session.commands import Prepare
-from engine.session.executor import Executor
-from engine.setting.knobs import Choice, Number, Switch, Text, Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.studies.running import FINISHED
-from engine.techniques import conflict, problems, technique, techniques
-from engine.techniques.admission import LONGEST_TEXT, RESERVED, fault
-from engine.techniques.base import Paper, Technique
-from engine.views import views
+from paretone import bench, cli
+from paretone.commands import commands
+from paretone.commands.technique_args import from_files, typed_technique
+from paretone.errors import PlugInError, SettingError
+from paretone.export.targets import targets
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, Synthesis, run_to_completion
+from paretone.models.catalogue import MODELS, entry, voice
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.session.commands import Prepare
+from paretone.session.executor import Executor
+from paretone.setting.knobs import Choice, Number, Switch, Text, Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.running import FINISHED
+from paretone.techniques import conflict, problems, technique, techniques
+from paretone.techniques.admission import LONGEST_TEXT, RESERVED, fault
+from paretone.techniques.base import Paper, Technique
+from paretone.views import views
+from paretone_app.features.setup.panel import SetupPanel
+from paretone_app.shell.colours import LIGHT
 from tests.app.presenters import Presenter
 from tests.engine import small_omni_mini, small_speech, speaking
 from tests.engine.small_language import write_draft, write_model
@@ -72,13 +72,17 @@ LEFT_OUT = {
         "import no_such_package",
         "it cannot be imported (ModuleNotFoundError: No module named 'no_such_package'",
     ),
+    "former": (
+        "from engine.techniques.base import Technique",
+        ": since Paretone 0.2 the package 'engine' is named 'paretone', plugin_former.py line 1)",
+    ),
     "word": ("TECHNIQUE = 'a word'", "plugin_word:TECHNIQUE is not a Technique with a name of lower-case letters"),
     "class": (f"{DECLARED}TECHNIQUE = Technique", "is not a Technique with a name"),
     "called": (f"{DECLARED}TECHNIQUE = declared(name='My own')", "is not a Technique with a name"),
     "numbered": (f"{DECLARED}TECHNIQUE = declared(name=7)", "is not a Technique with a name"),
     # Names that are there.
     "twice": (
-        "from engine.techniques.steps import TECHNIQUE",
+        "from paretone.techniques.steps import TECHNIQUE",
         "brings a technique named 'steps', which is there already",
     ),
     "titled": (
@@ -353,7 +357,7 @@ def test_reserved_names_are_those_of_commands_that_take_files() -> None:
         (choices,) = (one.choices for one in cli.parser(name)._actions if isinstance(one.choices, dict))
         known = {one.option_strings[0].removeprefix("--").replace("-", "_") for one in choices[name]._actions}
         missing = {one.removeprefix("_") for one in known - free} - {"h"} - RESERVED
-        assert not missing, "a new option of a command: name it in engine.techniques.admission.RESERVED"
+        assert not missing, "a new option of a command: name it in paretone.techniques.admission.RESERVED"
 
 
 # --- At use -----------------------------------------------------------------------------------------------------------
@@ -626,7 +630,7 @@ def test_a_broken_rule_for_drafts_is_named(tmp_path: Path, visible: Show) -> Non
     write_draft(tmp_path / "model", lambda weight: weight * 1.1)
     speech = speaking.load(tmp_path / "model")
     found = said_by(lambda: speaking.spoken(speech, speaking.setting(speaking.drafted(), UsedTechnique("ruling"))))
-    assert "gave None, but must give an engine.sampling.verification.Verification" in found
+    assert "gave None, but must give an paretone.sampling.verification.Verification" in found
     assert "mend the plug-in 'ruling' of plugin-ruling 2.0." in found
 
 
@@ -696,7 +700,7 @@ def test_a_plug_in_that_closes_or_replaces_its_streams_works_and_prints_on_stand
             tmp_path, name, f"import io, os, sys\nprint('Hello, {name}.')\n{line}\n{DECLARED}TECHNIQUE = declared()"
         )
     visible(tmp_path)
-    code = "import sys; from engine.cli import main; sys.exit(main(['models', '--techniques', '--json']))"
+    code = "import sys; from paretone.cli import main; sys.exit(main(['models', '--techniques', '--json']))"
     path = os.pathsep.join((str(tmp_path), *sys.path))
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}

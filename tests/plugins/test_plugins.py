@@ -16,26 +16,26 @@ import torch
 from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 
-from app.features.setup.panel import SetupPanel
-from app.shell.colours import LIGHT
-from app.shell.theme import Theme
-from app.shell.window import MainWindow
-from engine import cli
-from engine.errors import ProfileError, SettingError
-from engine.models.base import run_to_completion
-from engine.models.catalogue import voice
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.flow import euler_steps, sampling_grid
-from engine.sampling.tokens import Nucleus
-from engine.session.engine_thread import EngineThread
-from engine.setting.knobs import Values
-from engine.setting.plan import FlowPlan, Part
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.studies.running import FINISHED
-from engine.studies.store import Store
-from engine.techniques import conflict, find, problem, problems, resolve, technique, techniques
-from engine.techniques.marks import in_order, technique_mark
+from paretone import cli
+from paretone.errors import ProfileError, SettingError
+from paretone.models.base import run_to_completion
+from paretone.models.catalogue import voice
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.flow import euler_steps, sampling_grid
+from paretone.sampling.tokens import Nucleus
+from paretone.session.engine_thread import EngineThread
+from paretone.setting.knobs import Values
+from paretone.setting.plan import FlowPlan, Part
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.running import FINISHED
+from paretone.studies.store import Store
+from paretone.techniques import conflict, find, problem, problems, resolve, technique, techniques
+from paretone.techniques.marks import in_order, technique_mark
+from paretone_app.features.setup.panel import SetupPanel
+from paretone_app.shell.colours import LIGHT
+from paretone_app.shell.theme import Theme
+from paretone_app.shell.window import MainWindow
 from tests.app.presenters import Presenter
 from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_model
@@ -165,7 +165,7 @@ def test_a_study_sweeps_its_knob(plugins: Path, tmp_path: Path) -> None:
 
 # --- Profiles ---------------------------------------------------------------------------------------------------------
 def test_another_process_runs_a_profile_of_it_and_without_the_plug_in_says_which(plugins: Path, tmp_path: Path) -> None:
-    from engine.models import load_model
+    from paretone.models import load_model
 
     speech = load_model("f5-mini", device="cpu")
     of = Setting("f5-mini", Values(steps=2), (UsedTechnique(AB),), seed=3)
@@ -180,7 +180,7 @@ def test_another_process_runs_a_profile_of_it_and_without_the_plug_in_says_which
         arguments = ["speak", "--profile", str(path), "--text", TEXT, "--out", str(out), "--device", "cpu"]
         python_path = os.pathsep.join(map(str, (*folders, *filter(None, [os.environ.get("PYTHONPATH")]))))
         environment = {**os.environ, "PYTHONPATH": python_path}
-        command = [sys.executable, "-m", "engine", *arguments]
+        command = [sys.executable, "-m", "paretone", *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
 
     there = speak(plugins)
@@ -196,7 +196,7 @@ def test_another_process_runs_a_profile_of_it_and_without_the_plug_in_says_which
 
 # --- What goes wrong --------------------------------------------------------------------------------------------------
 FAILING = """
-from engine.techniques.base import Paper, Technique
+from paretone.techniques.base import Paper, Technique
 
 def resolve(context, knobs, plan):
     return plan.options["no such option"]
@@ -210,7 +210,7 @@ def test_plug_ins_that_cannot_be_imported_are_named_and_the_rest_goes_on(
 ) -> None:
     written(tmp_path, "broken", "raise RuntimeError('no luck')")
     written(tmp_path, "other", "TECHNIQUE = 'a word'")
-    written(tmp_path, "twice", "from engine.techniques.steps import TECHNIQUE")
+    written(tmp_path, "twice", "from paretone.techniques.steps import TECHNIQUE")
     visible(tmp_path)
     assert find("ditreducio") is not None and find("steps") is not None
     said = " ".join(problems())

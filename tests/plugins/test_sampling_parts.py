@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models import load_model
-from engine.models.base import FLOW, MASKED, SpeechModel, Synthesis, run_to_completion
-from engine.models.catalogue import MODELS, entry, voice
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.demasking import Open
-from engine.setting.knobs import Values
-from engine.setting.plan import FlowPlan, MaskedPlan, Part
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import conflict, problem, technique
-from engine.techniques import resolve as resolve_setting
+from paretone.models import load_model
+from paretone.models.base import FLOW, MASKED, SpeechModel, Synthesis, run_to_completion
+from paretone.models.catalogue import MODELS, entry, voice
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.demasking import Open
+from paretone.setting.knobs import Values
+from paretone.setting.plan import FlowPlan, MaskedPlan, Part
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import conflict, problem, technique
+from paretone.techniques import resolve as resolve_setting
 from tests.engine import small_speech
 from tests.engine.small_speech import VOICE
 from tests.plugins.writing import DECLARED, written

@@ -18,11 +18,11 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.shell.theme import Theme
-from app.shell.window import MainWindow
-from engine.bench.official import python_of
-from engine.session.engine_thread import EngineThread
-from engine.studies.study import results_folder
+from paretone.bench.official import python_of
+from paretone.session.engine_thread import EngineThread
+from paretone.studies.study import results_folder
+from paretone_app.shell.theme import Theme
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.prompts import shortened
 from tests.workload import workload
@@ -36,8 +36,8 @@ SHORTER = (
 """What the study has, and what is enough for points."""
 COMMANDS = """
 import contextlib, io, json, pathlib, sys
-from engine import cli
-from engine.models import shipped_voices
+from paretone import cli
+from paretone.models import shipped_voices
 
 commands, voices = json.loads(sys.argv[1]), sys.argv[2:]
 if voices:

@@ -7,10 +7,10 @@ from pathlib import Path
 DECLARED = """
 from dataclasses import dataclass, replace
 
-from engine.errors import SettingError
-from engine.setting.knobs import Choice, Effect, Knob, Number, Switch, Text
-from engine.setting.plan import Part
-from engine.techniques.base import *
+from paretone.errors import SettingError
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Switch, Text
+from paretone.setting.plan import Part
+from paretone.techniques.base import *
 
 NAME = __name__.removeprefix("plugin_")
 PAPER = Paper("None", "none")

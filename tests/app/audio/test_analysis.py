@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.audio.analysis import Analyser, Analysis, analysed
-from engine.setting.setting import Setting
-from engine.setting.take import Measurements, Take
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Take
+from paretone_app.audio.analysis import Analyser, Analysis, analysed
 
 RATE = 24000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.audio.looping import Looping
-from app.audio.player import Player
+from paretone_app.audio.looping import Looping
+from paretone_app.audio.player import Player
 
 RATE = 24_000
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.audio.fades import OUT_AND_IN, fade_laws
-from app.audio.mixer import Mixer, Programme
-from app.audio.recording import Recording
+from paretone_app.audio.fades import OUT_AND_IN, fade_laws
+from paretone_app.audio.mixer import Mixer, Programme
+from paretone_app.audio.recording import Recording
 
 RATE = 8000
 FADE = 80

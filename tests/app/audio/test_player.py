@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from app.audio.player import Player
-from app.audio.switching import ALIGNMENT_TOLERANCE, Mode, comparison
-from engine.audio.sound_system import OutputDevice, Sound
-from engine.errors import DeviceError
+from paretone.audio.sound_system import OutputDevice, Sound
+from paretone.errors import DeviceError
+from paretone_app.audio.player import Player
+from paretone_app.audio.switching import ALIGNMENT_TOLERANCE, Mode, comparison
 
 
 def test_the_mode_follows_lengths_and_models() -> None:
@@ -71,6 +71,6 @@ def test_a_sound_alone_is_compared_with_nothing_and_keeps_its_place() -> None:
 
 
 def test_the_import_touches_neither_torch_nor_the_sound_system() -> None:
-    code = "import sys, app.audio.player; print(*{'torch', 'sounddevice', 'PySide6'} & set(sys.modules))"
+    code = "import sys, paretone_app.audio.player; print(*{'torch', 'sounddevice', 'PySide6'} & set(sys.modules))"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert child.stdout.strip() == ""

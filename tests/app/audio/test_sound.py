@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.audio.deck import Deck
-from app.audio.player import Player
-from app.audio.sound import ALONE_LUFS, Sound
-from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness
+from paretone.measure.loudness import HIGHEST_PEAK, integrated_loudness
+from paretone_app.audio.deck import Deck
+from paretone_app.audio.player import Player
+from paretone_app.audio.sound import ALONE_LUFS, Sound
 
 RATE = 24000
 

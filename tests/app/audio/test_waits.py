@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.audio.player import Player
-from app.audio.waits import Waits
+from paretone_app.audio.player import Player
+from paretone_app.audio.waits import Waits
 
 RATE = 24_000
 

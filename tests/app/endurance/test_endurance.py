@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.endurance.__main__ import TOO_SHORT, main
-from app.endurance.readings import why_not_read
-from app.endurance.verdict import LEAST, WARM_UP, judge, read_log
+from paretone_app.endurance.__main__ import TOO_SHORT, main
+from paretone_app.endurance.readings import why_not_read
+from paretone_app.endurance.verdict import LEAST, WARM_UP, judge, read_log
 from tests.workload import workload
 
 pytestmark = [
@@ -27,7 +27,7 @@ SHORT = workload((), ("--models", "f5-mini", "--only", "setting", "baseline", "u
 
 
 def command(folder: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "app.endurance", "--folder", str(folder), *arguments]
+    return [sys.executable, "-m", "paretone_app.endurance", "--folder", str(folder), *arguments]
 
 
 def environment() -> dict[str, str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.endurance.readings import Reading, grown, read, why_not_read
-from app.endurance.verdict import LEAST, SETTLED, WARM_UP, RoundLine, curve, encoded, judge, read_log
-from engine.errors import PlainError
+from paretone.errors import PlainError
+from paretone_app.endurance.readings import Reading, grown, read, why_not_read
+from paretone_app.endurance.verdict import LEAST, SETTLED, WARM_UP, RoundLine, curve, encoded, judge, read_log
 
 LEVEL = Reading(800.0, 500.0, 10, 20, 5000, 900, 30, 400_000, 3)
 

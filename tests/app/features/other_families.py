@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from app.state.jobs import Kind, Outcome
-from engine.models import load_model
-from engine.models.base import SpeechModel
+from paretone.models import load_model
+from paretone.models.base import SpeechModel
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.engine import small_speech
 

@@ -8,11 +8,11 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.shell.theme import Scheme
-from app.shell.window import MainWindow
-from app.widgets import sketching
-from app.widgets.action_button import TwinButton
-from app.widgets.invitation import EmptyState, Invited
+from paretone_app.shell.theme import Scheme
+from paretone_app.shell.window import MainWindow
+from paretone_app.widgets import sketching
+from paretone_app.widgets.action_button import TwinButton
+from paretone_app.widgets.invitation import EmptyState, Invited
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 VIEWS = "strategy threshold attention transfer decoding demasking roofline views tradeoff studies takes training lab"

@@ -12,16 +12,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.audio.switching import Mode
-from app.features.export.weights_dialog import WeightsDialog
-from app.features.layers.study import KIND
-from app.shell.window import MainWindow
-from app.state.jobs import Kind, Outcome
-from engine.models.base import SpeechModel
-from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR
-from engine.session.commands import ExportWeights
-from engine.session.events import Progress
-from engine.techniques import spade, speculative
+from paretone.models.base import SpeechModel
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR
+from paretone.session.commands import ExportWeights
+from paretone.session.events import Progress
+from paretone.techniques import spade, speculative
+from paretone_app.audio.switching import Mode
+from paretone_app.features.export.weights_dialog import WeightsDialog
+from paretone_app.features.layers.study import KIND
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind, Outcome
 from tests.app.features.other_families import PATIENCE, choose, ended, loading, window_with
 from tests.app.holding import Posts
 from tests.engine.speaking import TEXT, write_all
@@ -207,7 +207,7 @@ def test_one_button_sweeps_tolerance_and_length(window: MainWindow, posts: Posts
 def test_word_errors_are_measured_by_a_study_and_taken_up(
     own_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.studies.execution.reference_speech", silence)
+    monkeypatch.setattr("paretone.studies.execution.reference_speech", silence)
     presenter, studies = own_window.features["layers"], own_window.features["studies"]
     (earlier,) = presenter.choice.record.measures
     own_window.workspaces.go_to("layers")

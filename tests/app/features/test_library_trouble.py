@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from app.state.data_place import chosen_folder
-from engine import database
-from engine.errors import PlainError
-from engine.setting.library import DATABASE, Library
-from engine.setting.setting import Setting
-from engine.setting.take import Take
+from paretone import database
+from paretone.errors import PlainError
+from paretone.setting.library import DATABASE, Library
+from paretone.setting.setting import Setting
+from paretone.setting.take import Take
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.data_place import chosen_folder
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 RATE = 24000

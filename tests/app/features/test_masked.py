@@ -10,14 +10,14 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.audio.sound import Sound
-from app.audio.switching import Mode
-from app.shell.window import MainWindow
-from app.state.jobs import Kind, Outcome
-from engine.models.base import SpeechModel
-from engine.models.kernels.fused_masked import MaskedRun
-from engine.session.events import PartialDecoded
-from engine.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
+from paretone.models.base import SpeechModel
+from paretone.models.kernels.fused_masked import MaskedRun
+from paretone.session.events import PartialDecoded
+from paretone.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
+from paretone_app.audio.sound import Sound
+from paretone_app.audio.switching import Mode
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind, Outcome
 from tests.app.features.other_families import PATIENCE, choose, ended, loading, window_with
 from tests.engine.models.omnivoice.small_release import TEXT, write_release
 from tests.engine.session.test_engine_thread_masked_input import recorded

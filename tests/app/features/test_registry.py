@@ -10,18 +10,18 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.feature import Feature
-from app.features.presenter import Presenter, Services
-from app.features.registry import FEATURES
-from app.features.takes.presenter import TakesPresenter
-from app.shell.colours import Colours
-from app.shell.entries import FeatureAction, MainStep, MenuPart
-from app.shell.places import INSPECT, Place, Region
-from app.shell.theme import Theme
-from app.shell.window import MainWindow
-from engine.models.base import FLOW
-from engine.session.engine_thread import EngineThread
-from engine.session.events import Event, ModelLoaded
+from paretone.models.base import FLOW
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import Event, ModelLoaded
+from paretone_app.features.feature import Feature
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.registry import FEATURES
+from paretone_app.features.takes.presenter import TakesPresenter
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.entries import FeatureAction, MainStep, MenuPart
+from paretone_app.shell.places import INSPECT, Place, Region
+from paretone_app.shell.theme import Theme
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.engine import small_speech
 
@@ -129,10 +129,11 @@ def test_names_and_places_are_each_there_once() -> None:
     names = [feature.name for feature in FEATURES]
     places = [place.name for feature in FEATURES for place in feature.places]
     assert len(set(names)) == len(names) and len(set(places)) == len(places)
-    folders = {one.parent.name for one in Path("app/features").glob("*/presenter.py")}
+    folders = {one.parent.name for one in Path("app/paretone_app/features").glob("*/presenter.py")}
     assert folders == set(names), "every folder with a presenter is in the list"
 
 
 def test_the_list_is_read_without_qt() -> None:
-    code = "import sys, app.features.registry; assert not [one for one in sys.modules if one.startswith('PySide6')]"
+    asked = "[one for one in sys.modules if one.startswith('PySide6')]"
+    code = f"import sys, paretone_app.features.registry; assert not {asked}"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.listening.abx import AbxSession
-from app.listening.mushra import MushraSession
-from app.listening.planning import planned
-from app.listening.preference import PreferenceSession
-from app.listening.ranking import RankingSession
-from app.listening.staircase import StaircaseSession
-from app.listening.stimuli import Item, conditions
-from app.listening.wording import details, headline, percent, probability, signed
-from engine.listening import results
-from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RANKING, STAIRCASE
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.listening import results
+from paretone.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RANKING, STAIRCASE
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone_app.listening.abx import AbxSession
+from paretone_app.listening.mushra import MushraSession
+from paretone_app.listening.planning import planned
+from paretone_app.listening.preference import PreferenceSession
+from paretone_app.listening.ranking import RankingSession
+from paretone_app.listening.staircase import StaircaseSession
+from paretone_app.listening.stimuli import Item, conditions
+from paretone_app.listening.wording import details, headline, percent, probability, signed
 from tests.app.listening.test_sessions import pages, pairs, rows
 from tests.engine.listening.listeners import mushra_trial, preference_trial, ranking_session
 from tests.engine.listening.test_results import SCALE, abx_session, staircase_session

@@ -10,14 +10,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.listening.abx import AbxSession
-from app.listening.mushra import REFERENCE, MushraSession
-from app.listening.preference import FIRST, SECOND, PreferenceSession
-from app.listening.ranking import RankingSession
-from app.listening.session import ListeningSession
-from app.listening.staircase import A, B, StaircaseSession
-from app.listening.stimuli import PreparedItem, Stimulus
-from engine.listening.trials import ItemRecord, RecordError, TrialConditions
+from paretone.listening.trials import ItemRecord, RecordError, TrialConditions
+from paretone_app.listening.abx import AbxSession
+from paretone_app.listening.mushra import REFERENCE, MushraSession
+from paretone_app.listening.preference import FIRST, SECOND, PreferenceSession
+from paretone_app.listening.ranking import RankingSession
+from paretone_app.listening.session import ListeningSession
+from paretone_app.listening.staircase import A, B, StaircaseSession
+from paretone_app.listening.stimuli import PreparedItem, Stimulus
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
 
 CALM = TrialConditions(1000, 0, "Speaker", 0.2)

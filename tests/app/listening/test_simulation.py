@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from app.listening import simulation
-from engine.listening import statistics
-from engine.paths import resource
+from paretone.listening import statistics
+from paretone.paths import resource
+from paretone_app.listening import simulation
 
 
 def test_who_guesses_passes_rarely_and_who_hears_as_often_as_computed() -> None:
@@ -21,7 +21,7 @@ def test_who_guesses_passes_rarely_and_who_hears_as_often_as_computed() -> None:
         assert passed == pytest.approx(computed, abs=4 * (computed * (1 - computed) / simulation.LISTENERS) ** 0.5)
     assert guessing < often < nearly_always
     documented = resource("docs", "listening-tests.md").read_text(encoding="utf-8")
-    assert simulation.table([found]).splitlines()[-1] in documented, "run: python -m app.listening.simulation"
+    assert simulation.table([found]).splitlines()[-1] in documented, "run: python -m paretone_app.listening.simulation"
 
 
 def test_every_row_of_the_documented_table_is_computed() -> None:
@@ -36,7 +36,7 @@ def test_every_row_of_the_documented_table_is_computed() -> None:
 
 
 def test_the_command_prints_a_table() -> None:
-    command = [sys.executable, "-m", "app.listening.simulation", "--listeners", "2"]
+    command = [sys.executable, "-m", "paretone_app.listening.simulation", "--listeners", "2"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(printed) == 2 + len(simulation.TRIALS)
     assert printed[0].startswith("| n | needed")

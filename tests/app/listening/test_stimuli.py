@@ -8,16 +8,24 @@ import numpy as np
 import pytest
 import soundfile
 
-from app.listening import stimuli
-from app.listening.stimuli import TOLERANCE_DECIBELS, conditions, item_of, items, levelled, prepared, setting_key
-from engine.listening import trials
-from engine.listening.trials import ABX, MUSHRA, RecordError
-from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness, true_peak
-from engine.models.catalogue import voice
-from engine.setting.knobs import Values
-from engine.setting.library import TakeSummary
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Measurements, Take
+from paretone.listening import trials
+from paretone.listening.trials import ABX, MUSHRA, RecordError
+from paretone.measure.loudness import HIGHEST_PEAK, integrated_loudness, true_peak
+from paretone.models.catalogue import voice
+from paretone.setting.knobs import Values
+from paretone.setting.library import TakeSummary
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements, Take
+from paretone_app.listening import stimuli
+from paretone_app.listening.stimuli import (
+    TOLERANCE_DECIBELS,
+    conditions,
+    item_of,
+    items,
+    levelled,
+    prepared,
+    setting_key,
+)
 
 PLAIN = Setting("f5-mini", Values({"steps": 32}), seed=7)
 REDUCED = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "a" * 16))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.listening import volume_reference as calibration
-from engine.measure.loudness import integrated_loudness, true_peak
+from paretone.measure.loudness import integrated_loudness, true_peak
+from paretone_app.listening import volume_reference as calibration
 
 RATE = 48000
 

@@ -13,11 +13,11 @@ import pytest
 import soundfile
 import yaml
 
-from app.listening import webmushra
-from app.listening.stimuli import PreparedItem, Stimulus
-from engine.errors import PlainError
-from engine.listening.trials import ItemRecord, RecordError
-from engine.measure.loudness import integrated_loudness
+from paretone.errors import PlainError
+from paretone.listening.trials import ItemRecord, RecordError
+from paretone.measure.loudness import integrated_loudness
+from paretone_app.listening import webmushra
+from paretone_app.listening.stimuli import PreparedItem, Stimulus
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID, abx_trial, mushra_trial, preference_trial
 

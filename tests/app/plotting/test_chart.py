@@ -14,18 +14,18 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.features.decoding.plots import AcceptancePlot, RunningPlot
-from app.features.layers.layer_bars import LayerBars
-from app.features.roofline.bars import Waterfall
-from app.features.roofline.plot import RooflinePlot
-from app.plotting.chart import Chart
-from app.plotting.plots import whole_numbers
-from app.plotting.table_twin import TableTwin
-from app.plotting.words import Label, Labels, next_to
-from app.shell.colours import DARK, LIGHT
-from engine.errors import PlainError
-from engine.figures.scales import Scale
-from engine.measure.decoding import PositionAcceptance
+from paretone.errors import PlainError
+from paretone.figures.scales import Scale
+from paretone.measure.decoding import PositionAcceptance
+from paretone_app.features.decoding.plots import AcceptancePlot, RunningPlot
+from paretone_app.features.layers.layer_bars import LayerBars
+from paretone_app.features.roofline.bars import Waterfall
+from paretone_app.features.roofline.plot import RooflinePlot
+from paretone_app.plotting.chart import Chart
+from paretone_app.plotting.plots import whole_numbers
+from paretone_app.plotting.table_twin import TableTwin
+from paretone_app.plotting.words import Label, Labels, next_to
+from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.features.layers.test_panel import RECORD
 from tests.app.features.roofline.test_panel import report
 

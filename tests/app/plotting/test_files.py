@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QPainter
 
-from app.plotting.files import comma_separated, svg
+from paretone_app.plotting.files import comma_separated, svg
 
 
 @pytest.mark.usefixtures("qapp")

@@ -10,10 +10,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.plotting import reading
-from app.plotting.canvas import FigureCanvas
-from app.shell.colours import LIGHT
-from engine.views.figure import Axis, Curve, Figure, HeatMap, Lines
+from paretone.views.figure import Axis, Curve, Figure, HeatMap, Lines
+from paretone_app.plotting import reading
+from paretone_app.plotting.canvas import FigureCanvas
+from paretone_app.shell.colours import LIGHT
 from tests.engine.views.test_figure import figure as of
 
 STEPS = tuple(map(float, range(1, 17)))

@@ -12,25 +12,25 @@ import pytest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.attention.plot import AttentionPlot
-from app.features.attention.similarity_grid import SimilarityGrid
-from app.features.decoding.plots import AcceptancePlot, RunningPlot
-from app.features.decoding.token_strip import TokenStrip
-from app.features.demasking.grid import DemaskingGrid
-from app.features.demasking.panel import StepBars
-from app.features.layers.layer_bars import LayerBars
-from app.features.meters.panel import PartsBar
-from app.features.strategy.grid import StrategyGrid
-from app.features.threshold.plot import Histogram, SharePlot
-from app.plotting.colour_bar import ColourBar
-from app.plotting.curves import CurveChart, Series
-from app.shell.colours import LIGHT
-from engine.figures.scales import Scale
-from engine.figures.scatter import Dimension
-from engine.measure.decoding import PositionAcceptance, SpokenToken
-from engine.models.files.layer_importance import DIVERGENCE, LayerImportance
-from engine.sampling.actions import SkipAction
-from engine.setting.take import Measurements
+from paretone.figures.scales import Scale
+from paretone.figures.scatter import Dimension
+from paretone.measure.decoding import PositionAcceptance, SpokenToken
+from paretone.models.files.layer_importance import DIVERGENCE, LayerImportance
+from paretone.sampling.actions import SkipAction
+from paretone.setting.take import Measurements
+from paretone_app.features.attention.plot import AttentionPlot
+from paretone_app.features.attention.similarity_grid import SimilarityGrid
+from paretone_app.features.decoding.plots import AcceptancePlot, RunningPlot
+from paretone_app.features.decoding.token_strip import TokenStrip
+from paretone_app.features.demasking.grid import DemaskingGrid
+from paretone_app.features.demasking.panel import StepBars
+from paretone_app.features.layers.layer_bars import LayerBars
+from paretone_app.features.meters.panel import PartsBar
+from paretone_app.features.strategy.grid import StrategyGrid
+from paretone_app.features.threshold.plot import Histogram, SharePlot
+from paretone_app.plotting.colour_bar import ColourBar
+from paretone_app.plotting.curves import CurveChart, Series
+from paretone_app.shell.colours import LIGHT
 from tests.app.features.demasking.test_panel import passage
 from tests.app.features.layers.test_panel import RECORD
 

@@ -9,11 +9,11 @@ import pytest
 from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
-from app.plotting import paper
-from app.plotting.palette import magnitude_map
-from app.shell.colours import LIGHT
-from engine.errors import PlainError
-from engine.views.figure import Axis, Bars, BarSeries, Curve, Figure, HeatMap, Lines
+from paretone.errors import PlainError
+from paretone.views.figure import Axis, Bars, BarSeries, Curve, Figure, HeatMap, Lines
+from paretone_app.plotting import paper
+from paretone_app.plotting.palette import magnitude_map
+from paretone_app.shell.colours import LIGHT
 from tests.engine.views.test_figure import figure as of
 
 VALUES = ((0.0, 0.25, 0.5), (0.75, 1.0, 0.5))

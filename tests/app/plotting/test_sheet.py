@@ -11,13 +11,13 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.plotting.chart import Chart
-from app.plotting.sheet import Sheet
-from app.shell.colours import LIGHT
-from engine.figures.glyphs import SERIES_ON_ANY, Glyphs, marks_in_turn
-from engine.figures.scales import Scale
-from engine.figures.scatter import Dimension
-from engine.measure.metrics import LOWER
+from paretone.figures.glyphs import SERIES_ON_ANY, Glyphs, marks_in_turn
+from paretone.figures.scales import Scale
+from paretone.figures.scatter import Dimension
+from paretone.measure.metrics import LOWER
+from paretone_app.plotting.chart import Chart
+from paretone_app.plotting.sheet import Sheet
+from paretone_app.shell.colours import LIGHT
 
 
 class Plain(Chart):

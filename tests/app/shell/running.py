@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from app.state.jobs import Outcome
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from PySide6.QtCore import QSettings, QSize
 from PySide6.QtWidgets import QApplication
 
-from app.shell.theme import Theme
-from app.shell.window import MainWindow
-from app.widgets.shrinkable import Shrinkable
-from engine.session.commands import Command
-from engine.session.engine_thread import EngineThread
+from paretone.session.commands import Command
+from paretone.session.engine_thread import EngineThread
+from paretone_app.shell.theme import Theme
+from paretone_app.shell.window import MainWindow
+from paretone_app.widgets.shrinkable import Shrinkable
 from tests.app.shell.fitting import faults, fill
 from tests.engine import small_speech
 

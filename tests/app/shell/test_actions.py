@@ -6,8 +6,8 @@ from PySide6.QtGui import QUndoStack
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app.shell.actions import Actions
-from engine.errors import PlainError
+from paretone.errors import PlainError
+from paretone_app.shell.actions import Actions
 
 
 def test_what_is_being_typed_is_taken_over_before_an_action_runs(qtbot: QtBot) -> None:

@@ -10,10 +10,10 @@ import pytest
 from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
-from app.shell.bridge import Bridge
-from engine.sampling.actions import SkipAction
-from engine.session.events import Event, JobFinished, PreparationReport, Progress, Telemetry
-from engine.techniques.ditreducio.record import CALIBRATION, Trial
+from paretone.sampling.actions import SkipAction
+from paretone.session.events import Event, JobFinished, PreparationReport, Progress, Telemetry
+from paretone.techniques.ditreducio.record import CALIBRATION, Trial
+from paretone_app.shell.bridge import Bridge
 
 
 def telemetry(step: int) -> Telemetry:

@@ -12,10 +12,10 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.shell.colours import DARK
-from app.shell.theme import Scheme, Theme
-from app.shell.window import MainWindow
-from engine.techniques.ditreducio.requests import CalibrationRequest
+from paretone.techniques.ditreducio.requests import CalibrationRequest
+from paretone_app.shell.colours import DARK
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.workload import workload
 

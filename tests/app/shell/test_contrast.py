@@ -43,17 +43,17 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-import app
-from app.shell.banner import INFO, Card, Message
-from app.shell.colours import DARK, LIGHT
-from app.shell.style import style_sheet
-from app.shell.theme import Scheme, Theme
-from app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
-from app.widgets.combo import entry
-from app.widgets.invitation import EmptyState
-from app.widgets.scrolled import Scrolled
-from app.widgets.side_buttons import SideButtons
-from app.widgets.tick_list import TickList
+import paretone_app
+from paretone_app.shell.banner import INFO, Card, Message
+from paretone_app.shell.colours import DARK, LIGHT
+from paretone_app.shell.style import style_sheet
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
+from paretone_app.widgets.combo import entry
+from paretone_app.widgets.invitation import EmptyState
+from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.side_buttons import SideButtons
+from paretone_app.widgets.tick_list import TickList
 from tests.app.contrast import BLANK, INK, contrast, ring_contrast, text_contrast
 
 TEXT, DISABLED, RING = 4.5, 3.0, 3.0
@@ -533,5 +533,5 @@ def test_selected_text(stage: Stage, kind: type, focused: bool) -> None:
 def test_every_look_is_judged(scheme: Theme) -> None:
     judged = {*BUTTON_LOOKS, *TOOL_LOOKS, *LABEL_LOOKS, *FRAMES}
     assert set(re.findall(r'look="([\w-]+)"', style_sheet(DARK))) <= judged
-    sources = (path.read_text(encoding="utf-8") for path in Path(app.__path__[0]).rglob("*.py"))
+    sources = (path.read_text(encoding="utf-8") for path in Path(paretone_app.__path__[0]).rglob("*.py"))
     assert {look for text in sources for look in re.findall(r'"look", "([\w-]+)"', text)} <= judged

@@ -8,12 +8,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.registry import FEATURES
-from app.shell.docks import Docks
-from app.shell.places import DOCKED, INSPECT, LISTEN, Place, Region, Workspace
-from app.shell.theme import Scheme, Theme
-from app.shell.window import MainWindow
-from app.widgets.shrinkable import Shrinkable
+from paretone_app.features.registry import FEATURES
+from paretone_app.shell.docks import Docks
+from paretone_app.shell.places import DOCKED, INSPECT, LISTEN, Place, Region, Workspace
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.window import MainWindow
+from paretone_app.widgets.shrinkable import Shrinkable
 
 PLACES = tuple(place for feature in FEATURES for place in feature.places if place.region in DOCKED)
 

@@ -15,10 +15,10 @@ from PySide6.QtCore import QDir, QSettings, QStandardPaths
 from PySide6.QtWidgets import QDialog, QFileDialog, QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.export.destination import DestinationDialog
-from app.shell import file_dialogs
-from app.shell.window import MainWindow
-from engine.audio.sound_file import readable, writable
+from paretone.audio.sound_file import readable, writable
+from paretone_app.features.export.destination import DestinationDialog
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import collect
 from tests.app.shell.running import run
 
@@ -64,7 +64,7 @@ def _text(node: ast.expr, path: Path, tree: ast.Module) -> str:
         case ast.Attribute(value=ast.Name(id="file_dialogs"), attr=name):
             return getattr(file_dialogs, name)
         case ast.Name(id=name):
-            module = importlib.import_module(".".join(("app", *path.relative_to(APP).with_suffix("").parts)))
+            module = importlib.import_module(".".join(("paretone_app", *path.relative_to(APP).with_suffix("").parts)))
             if hasattr(module, name):
                 return getattr(module, name)
             assigned = (one for one in ast.walk(tree) if isinstance(one, ast.Assign))

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
+from paretone_app.shell.window import MainWindow
 from tests.app.shell.fitting import faults, fill, unreadable
 
 

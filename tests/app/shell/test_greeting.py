@@ -9,10 +9,10 @@ from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.shell.greeting import WORDS, Greeting
-from app.shell.window import MainWindow
-from app.state.jobs import Outcome
-from engine.models import catalogue
+from paretone.models import catalogue
+from paretone_app.shell.greeting import WORDS, Greeting
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.shell.running import run
 

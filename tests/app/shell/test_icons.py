@@ -5,10 +5,10 @@ import re
 import pytest
 from PySide6.QtGui import QColor, QIcon, QImage, QPalette
 
-from app.shell.colours import DARK, LIGHT, ON_GROUND
-from app.shell.icons import icon, names, pixmap
-from app.shell.theme import palette
-from engine.paths import resource
+from paretone.paths import resource
+from paretone_app.shell.colours import DARK, LIGHT, ON_GROUND
+from paretone_app.shell.icons import icon, names, pixmap
+from paretone_app.shell.theme import palette
 
 
 def covered(image: QImage) -> set[tuple[int, int, int]]:

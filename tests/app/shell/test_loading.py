@@ -9,10 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QInputDialog
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from app.state.jobs import Outcome
-from engine.models.base import SpeechModel
-from engine.models.f5.checkpoint import SeveralCheckpoints, VariantUnknown
+from paretone.models.base import SpeechModel
+from paretone.models.f5.checkpoint import SeveralCheckpoints, VariantUnknown
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.shell.running import run
 from tests.engine import small_speech

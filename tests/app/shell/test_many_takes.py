@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from app.shell import many_takes
-from engine.setting.library import Library
+from paretone.setting.library import Library
+from paretone_app.shell import many_takes
 
 
 def test_the_list_is_opened_and_filtered(qtbot: QtBot, tmp_path: Path, monkeypatch) -> None:

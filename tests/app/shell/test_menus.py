@@ -9,10 +9,10 @@ from PySide6.QtGui import QAction, QUndoStack
 from PySide6.QtWidgets import QDialog, QMenu, QTextBrowser, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.feature import main_job
-from app.features.registry import FEATURES
-from app.shell.actions import Actions
-from app.shell.window import MainWindow
+from paretone_app.features.feature import main_job
+from paretone_app.features.registry import FEATURES
+from paretone_app.shell.actions import Actions
+from paretone_app.shell.window import MainWindow
 
 MENUS = {
     "&File": """&Open profile…|Ctrl+Shift+P, &Export profile…|Ctrl+E, Export &student or draft…|Ctrl+Shift+E,

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QBoxLayout, QFormLayout, QGridLayout, QLayout, QWidget
 
-import app
-from app.shell.colours import DARK, LIGHT, Colours
-from app.shell.metrics import GRID, HEADING, TYPE_SCALE, WEIGHTS, text_font
-from app.shell.style import style_sheet
-from app.shell.window import MainWindow
-from app.widgets import layouts
+import paretone_app
+from paretone_app.shell.colours import DARK, LIGHT, Colours
+from paretone_app.shell.metrics import GRID, HEADING, TYPE_SCALE, WEIGHTS, text_font
+from paretone_app.shell.style import style_sheet
+from paretone_app.shell.window import MainWindow
+from paretone_app.widgets import layouts
 
 _OURS = (layouts.VBoxLayout, layouts.HBoxLayout, layouts.GridLayout, layouts.FormLayout)
 
@@ -74,7 +74,7 @@ def test_no_code_sets_a_size_or_a_gap_by_a_figure() -> None:
     gaps = {"setContentsMargins", "setSpacing", "setHorizontalSpacing", "setVerticalSpacing", "addSpacing"}
     fonts = {"setBold", "setPointSize", "setPointSizeF"}
     found = []
-    for path in Path(app.__path__[0]).rglob("*.py"):
+    for path in Path(paretone_app.__path__[0]).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call):
                 continue

@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.shell.mnemonics import VisibleMnemonics
-from app.shell.window import MainWindow
+from paretone_app.shell.mnemonics import VisibleMnemonics
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 KEY, ALT = Qt.Key, Qt.KeyboardModifier.AltModifier

@@ -10,12 +10,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.shell import banner as cards
-from app.shell.banner import INFO, MOST, Banner, Message
-from app.shell.places import EXPLORE, LISTEN
-from app.shell.theme import Scheme, Theme
-from app.shell.window import MainWindow
-from engine.session.events import Caution
+from paretone.session.events import Caution
+from paretone_app.shell import banner as cards
+from paretone_app.shell.banner import INFO, MOST, Banner, Message
+from paretone_app.shell.places import EXPLORE, LISTEN
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 

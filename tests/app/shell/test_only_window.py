@@ -17,16 +17,16 @@ import pytest
 from PySide6.QtNetwork import QLocalServer
 from pytestqt.qtbot import QtBot
 
-from app.__main__ import _answer, _open
-from app.features.setup.presenter import SetupPresenter
-from app.features.studies.presenter import StudiesPresenter
-from app.shell import only_window
-from app.shell.only_window import LOCK, Calls, OpenAlready, first_on
-from app.shell.window import MainWindow
-from engine.errors import PlainError
-from engine.locks import LockedError, held
-from engine.models import catalogue
-from engine.studies.store import DATABASE
+from paretone.errors import PlainError
+from paretone.locks import LockedError, held
+from paretone.models import catalogue
+from paretone.studies.store import DATABASE
+from paretone_app.__main__ import _answer, _open
+from paretone_app.features.setup.presenter import SetupPresenter
+from paretone_app.features.studies.presenter import StudiesPresenter
+from paretone_app.shell import only_window
+from paretone_app.shell.only_window import LOCK, Calls, OpenAlready, first_on
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.features.dropping.test_dropping import made
 from tests.app.features.profiles.test_opening import exported
@@ -38,7 +38,7 @@ FIRST = """
 import sys
 from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QTimer
-from app.shell.only_window import first_on
+from paretone_app.shell.only_window import first_on
 
 app = QCoreApplication([])
 with first_on(Path(sys.argv[1]), "") as calls:
@@ -72,7 +72,7 @@ def line(stream: IO[str], words: str) -> str:
 
 
 def program(folder: Path, *more: str) -> list[str]:
-    return [sys.executable, "-m", "app", "--data", str(folder), *more]
+    return [sys.executable, "-m", "paretone_app", "--data", str(folder), *more]
 
 
 def test_a_second_one_hands_on_its_file_and_ends(tmp_path: Path, qapp) -> None:

@@ -13,12 +13,12 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from app.state.jobs import Outcome
-from engine.commands import arguments, speak
-from engine.models import catalogue, load_model
-from engine.models.base import SpeechModel
-from engine.setting.setting import Setting
+from paretone.commands import arguments, speak
+from paretone.models import catalogue, load_model
+from paretone.models.base import SpeechModel
+from paretone.setting.setting import Setting
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.features.setup.test_choosing_models import choose
 from tests.app.shell.running import run

@@ -6,10 +6,10 @@ import pytest
 from PySide6.QtWidgets import QMainWindow
 from pytestqt.qtbot import QtBot
 
-from app.shell.status_line import StatusLine
-from app.state.jobs import Jobs, Kind
-from engine.session.commands import ShutDown
-from engine.session.events import EngineStatus, JobFinished, Progress
+from paretone.session.commands import ShutDown
+from paretone.session.events import EngineStatus, JobFinished, Progress
+from paretone_app.shell.status_line import StatusLine
+from paretone_app.state.jobs import Jobs, Kind
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from app.shell.window import MainWindow
+from paretone_app.shell.window import MainWindow
 
 
 def _passed(window: MainWindow) -> list[QWidget]:

@@ -7,9 +7,9 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QProgressBar, QProxyStyle, QStyle
 from pytestqt.qtbot import QtBot
 
-from app.shell.colours import DARK, LIGHT, Colours
-from app.shell.style import style_sheet
-from app.shell.theme import Scheme, Theme, palette, set_look
+from paretone_app.shell.colours import DARK, LIGHT, Colours
+from paretone_app.shell.style import style_sheet
+from paretone_app.shell.theme import Scheme, Theme, palette, set_look
 from tests.app.contrast import contrast
 
 BOTH = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])

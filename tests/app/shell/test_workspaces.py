@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QToo
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app.features.registry import FEATURES
-from app.shell.places import EXPLORE, INSPECT, LISTEN, TEST, TRAIN, WORKSPACES, Place, Region
-from app.shell.regions import Regions
-from app.shell.window import MainWindow
-from app.shell.workspaces import Workspaces
-from engine.models import catalogue
+from paretone.models import catalogue
+from paretone_app.features.registry import FEATURES
+from paretone_app.shell.places import EXPLORE, INSPECT, LISTEN, TEST, TRAIN, WORKSPACES, Place, Region
+from paretone_app.shell.regions import Regions
+from paretone_app.shell.window import MainWindow
+from paretone_app.shell.workspaces import Workspaces
 
 FAMILIES = sorted({one.family for one in catalogue.MODELS})
 PLACES = (

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.export.model import ProfileExport
-from app.state.app_state import AppState
-from app.state.differences import measured_against
-from app.state.jobs import Jobs
-from engine.errors import SettingError
-from engine.models.own_voices import own_voice
-from engine.sampling.actions import SkipAction
-from engine.session.commands import LoadModel, Synthesise, TimeAgain
-from engine.session.events import JobCancelled, JobFinished, ModelLoaded, TakeReady, TimedAgain
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting
-from engine.techniques import resolving
-from engine.techniques.ditreducio.requests import CalibrationRequest
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.errors import SettingError
+from paretone.models.own_voices import own_voice
+from paretone.sampling.actions import SkipAction
+from paretone.session.commands import LoadModel, Synthesise, TimeAgain
+from paretone.session.events import JobCancelled, JobFinished, ModelLoaded, TakeReady, TimedAgain
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting
+from paretone.techniques import resolving
+from paretone.techniques.ditreducio.requests import CalibrationRequest
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone_app.features.export.model import ProfileExport
+from paretone_app.state.app_state import AppState
+from paretone_app.state.differences import measured_against
+from paretone_app.state.jobs import Jobs
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
 from tests.app.records import STEPS, record
 
@@ -363,7 +363,7 @@ def test_what_was_timed_before_a_cancel_is_kept_and_said(presenter: Presenter) -
 def test_the_plan_of_a_take_is_resolved_once_however_often_it_is_asked_for(
     presenter: Presenter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.state import synthesis
+    from paretone_app.state import synthesis
 
     asked, derived = [], []
     monkeypatch.setattr(synthesis, "problem", lambda *of: (asked.append(of), resolving.problem(*of))[1])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.state.coming import Coming
-from app.state.jobs import Jobs, Kind
-from engine.models.base import Voice
-from engine.session.commands import Command, Synthesise
-from engine.session.events import AudioReady, JobCancelled, TakeReady
-from engine.setting.setting import Setting
-from engine.setting.take import DecodingCycle, DecodingTrace, Take, Trace
+from paretone.models.base import Voice
+from paretone.session.commands import Command, Synthesise
+from paretone.session.events import AudioReady, JobCancelled, TakeReady
+from paretone.setting.setting import Setting
+from paretone.setting.take import DecodingCycle, DecodingTrace, Take, Trace
+from paretone_app.state.coming import Coming
+from paretone_app.state.jobs import Jobs, Kind
 
 VOICE = Voice("anna", "Anna", "anna.wav", "A prompt.")
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.state.comparison import Comparison
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting
-from engine.setting.take import Measurements, Take, repeated
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Take, repeated
+from paretone_app.state.comparison import Comparison
 
 
 def take(seconds: float, audio: float = 2.0, **changes: object) -> Take:

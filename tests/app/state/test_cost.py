@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from app.numbers import rough_duration
-from app.state import cost
-from app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
-from engine.session.events import ModelLoaded, TakeReady
-from engine.setting.take import Measurements
+from paretone.session.events import ModelLoaded, TakeReady
+from paretone.setting.take import Measurements
+from paretone_app.numbers import rough_duration
+from paretone_app.state import cost
+from paretone_app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
 from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
 
 

@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from app.state.differences import caution_on_repeating, difference_words, differences, measured_against, technique_text
-from engine.models import catalogue
-from engine.setting import editions
-from engine.setting.editions import ReplacedModel
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import wording
+from paretone.models import catalogue
+from paretone.setting import editions
+from paretone.setting.editions import ReplacedModel
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import wording
+from paretone_app.state.differences import (
+    caution_on_repeating,
+    difference_words,
+    differences,
+    measured_against,
+    technique_text,
+)
 from tests.app.presenters import Presenter
 
 

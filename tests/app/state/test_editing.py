@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from PySide6.QtGui import QUndoStack
 
-from app.state.artefacts import Artefacts
-from app.state.editing import Editing
-from app.state.selection import Selection
-from engine.errors import SettingError
-from engine.models import catalogue
+from paretone.errors import SettingError
+from paretone.models import catalogue
+from paretone_app.state.artefacts import Artefacts
+from paretone_app.state.editing import Editing
+from paretone_app.state.selection import Selection
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from app.state.jobs import Job, Jobs, Kind, Outcome
-from engine.session.commands import Cancel, Command, Hold, LoadModel, Release
-from engine.session.events import EngineHeld, JobCancelled, JobFailed, JobFinished, StudyEnded
+from paretone.session.commands import Cancel, Command, Hold, LoadModel, Release
+from paretone.session.events import EngineHeld, JobCancelled, JobFailed, JobFinished, StudyEnded
+from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 
 
 def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.state import idle_work
-from app.state.idle_work import IdleWork, Piece
-from app.state.jobs import Jobs, Kind
-from app.state.making import Wanted, wanted_take
-from engine.errors import SettingError
-from engine.session.commands import Cancel, Command, LoadModel, MakeTake
-from engine.session.events import JobCancelled, JobFailed, JobFinished, TakeMade
-from engine.setting.take import Take
+from paretone.errors import SettingError
+from paretone.session.commands import Cancel, Command, LoadModel, MakeTake
+from paretone.session.events import JobCancelled, JobFailed, JobFinished, TakeMade
+from paretone.setting.take import Take
+from paretone_app.state import idle_work
+from paretone_app.state.idle_work import IdleWork, Piece
+from paretone_app.state.jobs import Jobs, Kind
+from paretone_app.state.making import Wanted, wanted_take
 from tests.app.presenters import Presenter
 
 

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from app.features.strategy.calibration_store import CalibrationStore
-from app.features.strategy.state import StrategyState
-from app.state.app_state import AppState
-from app.state.jobs import Jobs
-from engine.commands import arguments, speak
-from engine.models import catalogue
-from engine.models.base import Voice
-from engine.sampling.actions import SkipAction
-from engine.session.commands import LoadModel
-from engine.session.events import JobFailed, JobFinished, ModelLoaded
-from engine.setting.knobs import defaults
-from engine.setting.setting import Setting
-from engine.techniques import technique
+from paretone.commands import arguments, speak
+from paretone.models import catalogue
+from paretone.models.base import Voice
+from paretone.sampling.actions import SkipAction
+from paretone.session.commands import LoadModel
+from paretone.session.events import JobFailed, JobFinished, ModelLoaded
+from paretone.setting.knobs import defaults
+from paretone.setting.setting import Setting
+from paretone.techniques import technique
+from paretone_app.features.strategy.calibration_store import CalibrationStore
+from paretone_app.features.strategy.state import StrategyState
+from paretone_app.state.app_state import AppState
+from paretone_app.state.jobs import Jobs
 from tests.app.presenters import INFO
 
 BUNDLED = tuple(one.id for one in catalogue.MODELS if one.bundled)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from app.state.remembering import Remembered, RememberedModel
-from engine.models.base import Voice
+from paretone.models.base import Voice
+from paretone_app.state.remembering import Remembered, RememberedModel
 
 OF_F5 = RememberedModel(
     "/models/mine",

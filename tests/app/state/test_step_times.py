@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.state.step_times import option_times, plan_times
-from engine.models.f5.config import OPTIONS
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values, checked
-from engine.setting.plan import FlowPlan, MaskedPlan
+from paretone.models.f5.config import OPTIONS
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values, checked
+from paretone.setting.plan import FlowPlan, MaskedPlan
+from paretone_app.state.step_times import option_times, plan_times
 
 
 def test_times() -> None:

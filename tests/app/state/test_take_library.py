@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.state.take_library import OpenedLibrary, open_library, replace_damaged
-from engine.setting.library import DATABASE
+from paretone.setting.library import DATABASE
+from paretone_app.state.take_library import OpenedLibrary, open_library, replace_damaged
 from tests.app.damage import spoil
 from tests.app.features.takes.test_panel import take
 

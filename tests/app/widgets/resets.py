@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QToolButton
 
-from app.widgets.knob_controls import KnobControls
+from paretone_app.widgets.knob_controls import KnobControls
 
 
 def reset_of(controls: KnobControls, name: str) -> QToolButton:

@@ -11,11 +11,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QScrollArea, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.shell.colours import LIGHT
-from app.shell.style import style_sheet
-from app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
+from paretone_app.shell.colours import LIGHT
+from paretone_app.shell.style import style_sheet
+from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
 
-APP = Path(__file__).parents[3] / "app"
+APP = Path(__file__).parents[3] / "app" / "paretone_app"
 
 
 NO_KEYS = Qt.KeyboardModifier.NoModifier

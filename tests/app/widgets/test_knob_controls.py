@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QDoubleSpinBox
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app.widgets.knob_controls import KnobControls, decimals
-from engine.setting.knobs import Choice, Effect, Number, Switch, defaults
-from engine.techniques import spade, techniques
+from paretone.setting.knobs import Choice, Effect, Number, Switch, defaults
+from paretone.techniques import spade, techniques
+from paretone_app.widgets.knob_controls import KnobControls, decimals
 from tests.app.widgets.resets import reset_of
 
 KNOBS = (

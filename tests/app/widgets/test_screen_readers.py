@@ -7,10 +7,10 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from app.widgets import build
-from app.widgets.boxes import ComboBox
-from app.widgets.screen_readers import CHART, tell_roles
+from paretone_app.shell.window import MainWindow
+from paretone_app.widgets import build
+from paretone_app.widgets.boxes import ComboBox
+from paretone_app.widgets.screen_readers import CHART, tell_roles
 
 
 def test_a_label_with_a_name_says_its_text_too(qtbot: QtBot) -> None:

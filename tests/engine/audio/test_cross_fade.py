@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.audio.cross_fade import DECAY, RELEASE, CrossFader, PassageJoiner, faded_after
+from paretone.audio.cross_fade import DECAY, RELEASE, CrossFader, PassageJoiner, faded_after
 
 
 def official_join(pieces: list[np.ndarray], fade: int) -> np.ndarray:

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from engine.audio.mel import BIGVGAN, FLOOR, STYLES, VOCOS, MelFrontEnd, htk_filterbank, slaney_filterbank
-from engine.errors import AudioError
+from paretone.audio.mel import BIGVGAN, FLOOR, STYLES, VOCOS, MelFrontEnd, htk_filterbank, slaney_filterbank
+from paretone.errors import AudioError
 
 
 def tone(frequency: float, seconds: float = 0.5) -> torch.Tensor:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.audio.prompt import LONG_PAUSES, Track, prepare_prompt, silent_ranges, spoken_ranges
-from engine.audio.recording import Recording
-from engine.errors import AudioError
-from engine.models.catalogue import voice
+from paretone.audio.prompt import LONG_PAUSES, Track, prepare_prompt, silent_ranges, spoken_ranges
+from paretone.audio.recording import Recording
+from paretone.errors import AudioError
+from paretone.models.catalogue import voice
 
 
 def recording(rate: int, parts: list[tuple[float, int]]) -> Recording:

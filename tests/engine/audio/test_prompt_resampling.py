@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from engine.audio.prompt_resampling import resample
-from engine.errors import AudioError
+from paretone.audio.prompt_resampling import resample
+from paretone.errors import AudioError
 
 
 def full_scale_noise(*shape: int) -> torch.Tensor:

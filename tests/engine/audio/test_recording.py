@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.audio.recording import read_recording
-from engine.errors import AudioError
+from paretone.audio.recording import read_recording
+from paretone.errors import AudioError
 
 
 def tone(seconds: float, rate: int = 24000, level: float = 0.3) -> np.ndarray:
@@ -113,5 +113,5 @@ def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
 
 
 def test_reading_and_preparing_need_no_torch() -> None:
-    program = "import sys, engine.audio.prompt, engine.audio.recording; assert 'torch' not in sys.modules"
+    program = "import sys, paretone.audio.prompt, paretone.audio.recording; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.audio.resampling import Resampler, resample
+from paretone.audio.resampling import Resampler, resample
 
 RATES = [(24000, 48000), (24000, 44100), (16000, 48000), (44100, 48000), (48000, 24000), (48000, 44100), (22050, 16000)]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.audio.sound_file import KINDS, SOUND, ogg, readable, writable, write_sound
-from engine.errors import AudioError, PlainError
-from engine.measure.loudness import headroom
+from paretone.audio.sound_file import KINDS, SOUND, ogg, readable, writable, write_sound
+from paretone.errors import AudioError, PlainError
+from paretone.measure.loudness import headroom
 
 RATE = 24_000
 

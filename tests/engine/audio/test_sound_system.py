@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import own_process
-from engine.audio.sound_system import OutputDevice, Sound, probe
+from paretone import own_process
+from paretone.audio.sound_system import OutputDevice, Sound, probe
 
 
 def test_devices_are_found_by_default_index_and_name() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.audio.spectrogram import BANDS, FLOOR, HOP, RATE, band_frequency, frequency_band, log_mel
+from paretone.audio.spectrogram import BANDS, FLOOR, HOP, RATE, band_frequency, frequency_band, log_mel
 
 
 @pytest.mark.parametrize("rate", [24000, 48000, 16000])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from engine.bench.report import Report
-from engine.measure.machine import describe
+from paretone.bench.report import Report
+from paretone.measure.machine import describe
 
 NAME = "counting"
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import bench
-from engine.bench import bundled
-from engine.bench.report import Report, table
-from engine.errors import SettingError
+from paretone import bench
+from paretone.bench import bundled
+from paretone.bench.report import Report, table
+from paretone.errors import SettingError
 from tests.engine import speaking
 from tests.engine.small_language import write_model
 
@@ -90,7 +90,7 @@ def test_list_names_every_bench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_shipped_benches_are_listed_without_torch() -> None:
-    code = "import sys, engine.bench; engine.bench.main([]); assert 'torch' not in sys.modules"
+    code = "import sys, paretone.bench; paretone.bench.main([]); assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert list(lines) == list(bench.benches())

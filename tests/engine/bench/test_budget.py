@@ -6,9 +6,9 @@ import argparse
 
 import pytest
 
-from engine.bench import budget, bundled
-from engine.bench.budget import Budget, Turns
-from engine.models.catalogue import harvard_sentences, unseen_sentences
+from paretone.bench import budget, bundled
+from paretone.bench.budget import Budget, Turns
+from paretone.models.catalogue import harvard_sentences, unseen_sentences
 
 
 @pytest.mark.parametrize(("minutes", "seconds", "expected"), [(10, 1.0, 9), (10, 99.0, 6), (10, 500.0, 2), (0, 1.0, 2)])

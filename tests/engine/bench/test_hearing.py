@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from engine.bench.budget import Budget, Turns
-from engine.bench.hearing import heard_in_turns
-from engine.errors import PlainError
-from engine.measure.verdicts import ORIGINAL, Way, verdicts
-from engine.models import load_model
-from engine.models.catalogue import entry, voice
-from engine.setting.setting import Setting
-from engine.training.originals import original_speech
+from paretone.bench.budget import Budget, Turns
+from paretone.bench.hearing import heard_in_turns
+from paretone.errors import PlainError
+from paretone.measure.verdicts import ORIGINAL, Way, verdicts
+from paretone.models import load_model
+from paretone.models.catalogue import entry, voice
+from paretone.setting.setting import Setting
+from paretone.training.originals import original_speech
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
 

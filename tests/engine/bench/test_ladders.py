@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.bench import bundled, stacked
-from engine.bench.ladders import Climb, climb, ladders
-from engine.errors import PlainError
-from engine.models.f5.adapter import F5Speech
-from engine.models.files.interval_weights import find_interval_weights
-from engine.models.silent_observer import SilentObserver
+from paretone.bench import bundled, stacked
+from paretone.bench.ladders import Climb, climb, ladders
+from paretone.errors import PlainError
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.files.interval_weights import find_interval_weights
+from paretone.models.silent_observer import SilentObserver
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_cfg_free, save_intervals
 

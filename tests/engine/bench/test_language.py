@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from engine import bench, cli
-from engine.bench.budget import Budget, Turns
-from engine.bench.language import Decoded, add_arguments, heard, judged, loaded
-from engine.measure.intelligibility import Judge
-from engine.measure.verdicts import ORIGINAL
-from engine.models import catalogue
-from engine.models.catalogue import voice
-from engine.sampling.autoregressive import Cycle
-from engine.sampling.draft_length import LONGEST
-from engine.setting.setting import Setting
-from engine.techniques.speculative.benches import ssd
-from engine.techniques.speculative.benches.accepted import Accepting, diversities, equal_tolerance
+from paretone import bench, cli
+from paretone.bench.budget import Budget, Turns
+from paretone.bench.language import Decoded, add_arguments, heard, judged, loaded
+from paretone.measure.intelligibility import Judge
+from paretone.measure.verdicts import ORIGINAL
+from paretone.models import catalogue
+from paretone.models.catalogue import voice
+from paretone.sampling.autoregressive import Cycle
+from paretone.sampling.draft_length import LONGEST
+from paretone.setting.setting import Setting
+from paretone.techniques.speculative.benches import ssd
+from paretone.techniques.speculative.benches.accepted import Accepting, diversities, equal_tolerance
 from tests.engine.export.test_language import with_companions
 from tests.engine.models.llasa.small_release import write_language_model, write_original_codec
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
@@ -30,7 +30,7 @@ from tests.workload import workload
 
 SENTENCE = catalogue.harvard_sentences()[:1]
 OFFICIAL = "CosyVoice2-0.5B"
-GREEDY = "engine.techniques.speculative.benches.ssd.GREEDY_TOKENS"
+GREEDY = "paretone.techniques.speculative.benches.ssd.GREEDY_TOKENS"
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_what_llasa_says_is_judged_at_its_own_rate(tmp_path: Path, monkeypatch: 
     for package in ("hibari", "tokenizers", "pocketsphinx", "jiwer"):
         pytest.importorskip(package)
     # Random weights end when they like, or not at all.
-    monkeypatch.setattr("engine.models.llasa.adapter.CONTEXT", 300)
+    monkeypatch.setattr("paretone.models.llasa.adapter.CONTEXT", 300)
     write_original_codec(tmp_path / "xcodec2")
     parser = argparse.ArgumentParser()
     add_arguments(parser)

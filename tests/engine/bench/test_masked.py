@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from engine import bench, cli
-from engine.bench import official_masked, omnivoice
-from engine.models import load_model
-from engine.models.catalogue import entry, harvard_sentences
-from engine.models.networks.bidirectional import Qwen3Config
-from engine.models.networks.masked_network import MaskedConfig
-from engine.setting.setting import Setting
-from engine.techniques import problem
-from engine.techniques.blockwise.benches import first_audio
+from paretone import bench, cli
+from paretone.bench import official_masked, omnivoice
+from paretone.models import load_model
+from paretone.models.catalogue import entry, harvard_sentences
+from paretone.models.networks.bidirectional import Qwen3Config
+from paretone.models.networks.masked_network import MaskedConfig
+from paretone.setting.setting import Setting
+from paretone.techniques import problem
+from paretone.techniques.blockwise.benches import first_audio
 from tests.engine.small_omni_mini import write_model
 from tests.judges import only_words  # noqa: F401
 from tests.packages import needs
@@ -34,9 +34,9 @@ ROOT = Path(__file__).resolve().parents[3]
 GROWING = """
 import sys
 import numpy as np
-from engine import cli
-from engine.bench import omnivoice
-from engine.models.families.masked import MaskedSpeech
+from paretone import cli
+from paretone.bench import omnivoice
+from paretone.models.families.masked import MaskedSpeech
 
 root, *amounts = sys.argv[1:]
 omnivoice.SETTLED = 3
@@ -71,7 +71,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A small model; networks of full size are small as well."""
     with pytest.MonkeyPatch.context() as patch:
         for module in ("omnivoice", "omnivoice_exact"):
-            patch.setattr(f"engine.bench.{module}.FULL_SIZE", SMALL)
+            patch.setattr(f"paretone.bench.{module}.FULL_SIZE", SMALL)
         said = workload(harvard_sentences(), SHORT)
         for module in (omnivoice, first_audio):
             patch.setattr(module, "harvard_sentences", lambda: said)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.bench import official
-from engine.errors import PlainError
+from paretone.bench import official
+from paretone.errors import PlainError
 from tests import official as shared
 
 
@@ -52,9 +52,9 @@ def test_models_are_not_there_outside() -> None:
 def test_environment_shares_torch_and_has_the_official_classes() -> None:
     # Found, not imported, which takes five seconds; who compares with the classes imports them.
     code = (
-        "from engine.bench import official; official.import_models();"
+        "from paretone.bench import official; official.import_models();"
         "from importlib.util import find_spec; from importlib.metadata import version;"
-        "places = [find_spec(name).origin for name in ('torch', 'engine', 'f5_tts.model.cfm')];"
+        "places = [find_spec(name).origin for name in ('torch', 'paretone', 'f5_tts.model.cfm')];"
         "print(*places, version('f5-tts'), sep='\\n')"
     )
     done = subprocess.run([shared.python(), "-c", code], capture_output=True, text=True, check=True)

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine import cli
-from engine.bench import omnivoice_card
-from engine.bench.official_masked import EXACT, OFFICIAL, random_request
-from engine.bench.omnivoice_card import GRAPHED, Case
-from engine.errors import DeviceError
-from engine.measure.roofline.ceilings import Ceilings
-from engine.models.omnivoice.higgs import RELEASED
+from paretone import cli
+from paretone.bench import omnivoice_card
+from paretone.bench.official_masked import EXACT, OFFICIAL, random_request
+from paretone.bench.omnivoice_card import GRAPHED, Case
+from paretone.errors import DeviceError
+from paretone.measure.roofline.ceilings import Ceilings
+from paretone.models.omnivoice.higgs import RELEASED
 from tests.engine.bench.test_masked import SMALL
 from tests.engine.models.kernels.replaying import Again
 from tests.packages import needs

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine import cli
-from engine.bench import own_voices
-from engine.bench.own_voices import COPIES, RECORDINGS
-from engine.measure.evaluation.judges import judge_named
-from engine.models import catalogue
+from paretone import cli
+from paretone.bench import own_voices
+from paretone.bench.own_voices import COPIES, RECORDINGS
+from paretone.measure.evaluation.judges import judge_named
+from paretone.models import catalogue
 
 MODEL = "lm-mini"
 

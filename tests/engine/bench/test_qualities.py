@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.bench.qualities import Spoken, compared, headline, judged, target
-from engine.bench.voices import Heard
-from engine.measure.limits import FAILS, PASSES, UNDECIDED, Judgement, Margin
-from engine.measure.timing import Interval
+from paretone.bench.qualities import Spoken, compared, headline, judged, target
+from paretone.bench.voices import Heard
+from paretone.measure.limits import FAILS, PASSES, UNDECIDED, Judgement, Margin
+from paretone.measure.timing import Interval
 
 SENTENCES, SEEDS = 30, 4
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from engine import cli
-from engine.measure.evaluation.judges import judge_named
+from paretone import cli
+from paretone.measure.evaluation.judges import judge_named
 from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("short_prompts")

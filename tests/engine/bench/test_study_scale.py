@@ -10,11 +10,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from engine import cli
-from engine.bench.study_scale import Growth, SimulatedWorkers, TimedStore, simulated_study
-from engine.models.base import WorkObserver
-from engine.studies.running import FINISHED, WorkerLost, run
-from engine.studies.tasks import Outcome
+from paretone import cli
+from paretone.bench.study_scale import Growth, SimulatedWorkers, TimedStore, simulated_study
+from paretone.models.base import WorkObserver
+from paretone.studies.running import FINISHED, WorkerLost, run
+from paretone.studies.tasks import Outcome
 
 
 def test_every_take_is_made_once_by_many_workers(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine import cli
-from engine.bench import voices
-from engine.bench.voices import DEFAULT, FLOOR, Heard
-from engine.errors import PlainError
-from engine.measure.evaluation.judges import judge_named
-from engine.models import catalogue
-from engine.training.originals import decoder_copy
+from paretone import cli
+from paretone.bench import voices
+from paretone.bench.voices import DEFAULT, FLOOR, Heard
+from paretone.errors import PlainError
+from paretone.measure.evaluation.judges import judge_named
+from paretone.models import catalogue
+from paretone.training.originals import decoder_copy
 from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("short_prompts")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.bench import omnivoice_card, ways
-from engine.errors import SettingError
-from engine.paths import resource
+from paretone.bench import omnivoice_card, ways
+from paretone.errors import SettingError
+from paretone.paths import resource
 
 PRECISION = 'techniques = [{ technique = "precision", computed = { precision = "bits" } }]'
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
-from engine.commands import arguments
+from paretone import cli
+from paretone.commands import arguments
 
 PLAIN = (int, float, Path)
 """Of these argparse says something that people understand."""

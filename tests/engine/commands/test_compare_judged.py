@@ -12,10 +12,10 @@ from typing import NoReturn
 
 import pytest
 
-from engine import cli
-from engine.commands.terminal import Terminal
-from engine.errors import PlainError
-from engine.training.natural_teacher import NaturalTeacher
+from paretone import cli
+from paretone.commands.terminal import Terminal
+from paretone.errors import PlainError
+from paretone.training.natural_teacher import NaturalTeacher
 from tests.engine.studies import small
 
 TEXTS = "The birch canoe slid on the smooth planks.\nGlue the sheet to the dark blue background.\n"
@@ -25,7 +25,7 @@ TEXTS = "The birch canoe slid on the smooth planks.\nGlue the sheet to the dark 
 def test_noise_is_judged_worse_than_the_reference_speech(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     (tmp_path / "texts.txt").write_text(TEXTS, encoding="utf-8")
     side = "steps=4,cross_fade=0,technique=steps:steps=2"
     arguments = [
@@ -63,7 +63,7 @@ def test_noise_is_judged_worse_than_the_reference_speech(
 
 
 def test_a_single_run_has_no_interval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     arguments = ["compare", "baseline", "steps=4,cross_fade=0,technique=steps:steps=2", "--text", "One word."]
     assert cli.main([*arguments, "--repeats", "1"]) == 0
     out = capsys.readouterr().out
@@ -81,7 +81,7 @@ def test_a_single_run_has_no_interval(monkeypatch: pytest.MonkeyPatch, capsys: p
 def test_texts_that_were_finished_before_ctrl_c_are_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], times: int
 ) -> None:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     progress = Terminal.progress
 
     def interrupted(terminal: Terminal, done: int, total: int, left: float | None = None) -> None:
@@ -106,7 +106,7 @@ def test_texts_that_were_finished_before_ctrl_c_are_compared(
 def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     arguments = ["compare", "baseline", "steps=4,cross_fade=0,technique=steps:steps=2", "--text", "One word."]
     more = ["--repeats", "1", "--judge", "words", "--out", str(tmp_path), "--json"]
     ended: list[BaseException] = [KeyboardInterrupt(), PlainError("No judge.")]
@@ -114,7 +114,7 @@ def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
     def ends(name: str) -> NoReturn:
         raise ended.pop(0)
 
-    monkeypatch.setattr("engine.commands.compare.judge_named", ends)
+    monkeypatch.setattr("paretone.commands.compare.judge_named", ends)
     figures = "after 1 of 1 texts: the figures are of it; nothing was judged."
     for said, code in ((f"Cancelled {figures}", 130), (f"Failed {figures} No judge.", 1)):
         assert cli.main([*arguments, *more]) == code
@@ -127,7 +127,7 @@ def test_figures_are_kept_when_a_judge_is_interrupted_or_fails(
 def test_sides_that_differ_in_their_seeds_only_say_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     arguments = ["compare", "steps=4,cross_fade=0", "steps=4,cross_fade=0,seed=3", "--text", "One word."]
     assert cli.main([*arguments, "--repeats", "1"]) == 0
     out = capsys.readouterr().out
@@ -139,9 +139,9 @@ def test_sides_that_differ_in_their_seeds_only_say_so(
 def test_without_reference_speech_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     monkeypatch.setitem(sys.modules, "hibari", None)
-    monkeypatch.setattr("engine.training.originals._teacher", NaturalTeacher)
+    monkeypatch.setattr("paretone.training.originals._teacher", NaturalTeacher)
     side = "steps=4,cross_fade=0,technique=steps:steps=2"
     assert cli.main(["compare", "baseline", side, "--text", "One word.", "--repeats", "1", "--judge", "words"]) == 0
     assert "no reference speech to show the judge's floor" in capsys.readouterr().out

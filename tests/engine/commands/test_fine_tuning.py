@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from app.features.training.model import usual_sentences
-from engine.commands import fine_tuning
-from engine.errors import TextError
-from engine.setting.knobs import Values
-from engine.techniques.resolving import known
-from engine.training.requests import FineTuningRequest, Trained
+from paretone.commands import fine_tuning
+from paretone.errors import TextError
+from paretone.setting.knobs import Values
+from paretone.techniques.resolving import known
+from paretone.training.requests import FineTuningRequest, Trained
+from paretone_app.features.training.model import usual_sentences
 
 
 def options(*given: str) -> argparse.Namespace:

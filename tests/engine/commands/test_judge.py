@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine import cli
-from engine.errors import AudioError, Cancelled, TextError
-from engine.measure.evaluation import judges
-from engine.measure.evaluation.judging import judge_files
+from paretone import cli
+from paretone.errors import AudioError, Cancelled, TextError
+from paretone.measure.evaluation import judges
+from paretone.measure.evaluation.judging import judge_files
 from tests.engine.measure.evaluation.natural import RATE, TEXT, noisy, speech
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.models import catalogue
-from engine.models.files.releases import RELEASES
-from engine.setting.knobs import Number
-from engine.techniques import applying_to
+from paretone.models import catalogue
+from paretone.models.files.releases import RELEASES
+from paretone.setting.knobs import Number
+from paretone.techniques import applying_to
 from tests.engine.command_line import Outcome, runner
 from tests.engine.small_language import write_model
 

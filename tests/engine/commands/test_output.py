@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import files
-from engine.commands import output
-from engine.errors import PlainError
+from paretone import files
+from paretone.commands import output
+from paretone.errors import PlainError
 from tests.disk import read_only_disk  # noqa: F401
 
 

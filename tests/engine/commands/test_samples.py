@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine import cli
-from engine.audio.recording import read_recording
-from engine.commands.samples import FILE, LARGEST_BYTES
-from engine.errors import StudyError
-from engine.measure.evaluation import judges, references
-from engine.measure.evaluation.judging import Judgement
-from engine.models import catalogue
-from engine.paths import resource
-from engine.studies import samples
-from engine.studies.samples_page import page
+from paretone import cli
+from paretone.audio.recording import read_recording
+from paretone.commands.samples import FILE, LARGEST_BYTES
+from paretone.errors import StudyError
+from paretone.measure.evaluation import judges, references
+from paretone.measure.evaluation.judging import Judgement
+from paretone.models import catalogue
+from paretone.paths import resource
+from paretone.studies import samples
+from paretone.studies.samples_page import page
 from tests.engine.studies import small
 
 TEXT = "One sentence. Another one. And a third. And one more."
@@ -55,7 +55,7 @@ techniques = {{ steps = {{ steps = 2 }} }}
 
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     monkeypatch.setattr(judges, "find_spec", lambda name: None)
 
     def original(text: str, voice: object, recording: str = "") -> tuple[np.ndarray, int]:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands.terminal import cancelling, terminable
-from engine.training.session import CHECKPOINT
-from engine.training.stopping import stop_requests
+from paretone.commands.terminal import cancelling, terminable
+from paretone.training.session import CHECKPOINT
+from paretone.training.stopping import stop_requests
 from tests.workload import workload
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads processor time from /proc")
@@ -127,7 +127,7 @@ def _signalled(folder: Path, case: Case, moment: float, number: signal.Signals) 
     (folder / "voice.wav").write_bytes((RESOURCES / "voices" / "natural" / "anna.wav").read_bytes())
     if case.command.startswith("study"):
         (work / "study.toml").write_bytes((RESOURCES / "studies" / "f5-mini-guidance.toml").read_bytes())
-    command = [sys.executable, "-m", "engine", *words]
+    command = [sys.executable, "-m", "paretone", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder) as process:
         said: list[str] = []
         came = threading.Event()
@@ -171,11 +171,11 @@ import os, sys
 
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
-        if name == "engine.commands.terminal":
+        if name == "paretone.commands.terminal":
             os.kill(os.getpid(), {number})
 
 sys.meta_path.insert(0, Interrupting())
-from engine.__main__ import main
+from paretone.__main__ import main
 sys.exit(main())
 """
 

@@ -21,15 +21,15 @@ import pytest
 import soundfile
 from safetensors import safe_open
 
-import engine
-from engine import cli
-from engine.commands.session import Session
-from engine.commands.terminal import Terminal
-from engine.errors import Cancelled, DeviceError, SettingError, TextError
-from engine.measure.loudness import true_peak
-from engine.models import catalogue
-from engine.session.events import AudioReady, Event, Progress
-from engine.setting.profile import Profile
+import paretone
+from paretone import cli
+from paretone.commands.session import Session
+from paretone.commands.terminal import Terminal
+from paretone.errors import Cancelled, DeviceError, SettingError, TextError
+from paretone.measure.loudness import true_peak
+from paretone.models import catalogue
+from paretone.session.events import AudioReady, Event, Progress
+from paretone.setting.profile import Profile
 from tests.voices import FIRST
 
 SPEAK = ["speak", "--model", "f5-mini", "--quiet", "--text", "Rice.", "--steps", "2"]
@@ -103,7 +103,7 @@ def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, capsys: p
     assert profile.evidence.metrics["real_time_factor"] > 0
     spoken = profile.synthesise("Rice.", repeat=3)
     assert len(spoken.repeats) == 3
-    interval = engine.spread(spoken, "real_time_factor")
+    interval = paretone.spread(spoken, "real_time_factor")
     assert interval.low <= spoken.measurements.real_time_factor == interval.median <= interval.high
     run = ["speak", "--profile", str(kept), "--quiet", "--text", "Rice.", "--out", str(tmp_path / "b.wav")]
     assert cli.main([*run, "--keep-profile", str(again)]) == 0
@@ -300,7 +300,7 @@ def test_the_load_of_other_processes_is_said(tmp_path: Path, capsys: pytest.Capt
 
 
 # --- Where speech is written ------------------------------------------------------------------------------------------
-PARETONE = [sys.executable, "-m", "engine"]
+PARETONE = [sys.executable, "-m", "paretone"]
 
 
 def spoken(*more: object, **how: Any) -> subprocess.CompletedProcess[bytes]:
@@ -379,12 +379,12 @@ def test_a_long_text_is_cancelled_while_it_is_read(tmp_path: Path, number: signa
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
-    "imported", ["argparse", "engine.failures", "engine.commands.parsing", "engine.commands.session"]
+    "imported", ["argparse", "paretone.failures", "paretone.commands.parsing", "paretone.commands.session"]
 )
 def test_a_signal_while_the_command_line_is_imported_ends_as_later(
     tmp_path: Path, imported: str, number: signal.Signals, code: int
 ) -> None:
-    command = [sys.executable, "-v", "-m", "engine", *SPEAK, "--json", "--out", str(tmp_path / "o.wav")]
+    command = [sys.executable, "-v", "-m", "paretone", *SPEAK, "--json", "--out", str(tmp_path / "o.wav")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None and process.stdout is not None
         for line in process.stderr:
@@ -404,7 +404,7 @@ def test_a_signal_while_the_command_line_is_imported_ends_as_later(
 def test_a_signal_in_the_first_moments_makes_no_traceback_of_ours(
     tmp_path: Path, seconds: float, number: signal.Signals
 ) -> None:
-    """Before :mod:`engine.__main__` the interpreter ends in its own way."""
+    """Before :mod:`paretone.__main__` the interpreter ends in its own way."""
     command = [*PARETONE, "speak", "--model", "f5-mini", "--out", str(tmp_path / "o.wav"), "--text", "7" * 4_000]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         time.sleep(seconds)
@@ -425,7 +425,7 @@ def test_a_side_that_skipped_nothing_says_so_and_the_load_is_said(
 ) -> None:
     arguments = ["compare", "baseline", f"steps=2,{IDLE}", "--model", "f5-mini", "--text", "Rice.", "--repeats", "1"]
     # Half of the machine, whatever else runs.
-    monkeypatch.setattr("engine.measure.processor_time.ProcessorTime.since", lambda self, before: (1.0, 1e9))
+    monkeypatch.setattr("paretone.measure.processor_time.ProcessorTime.since", lambda self, before: (1.0, 1e9))
     assert cli.main([*arguments, "--quiet", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [note.startswith("Nothing was skipped: First-block cache") for note in data["b"]["notes"]][-1:] == [True]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.studies.store import Store
+from paretone.studies.store import Store
 from tests.engine.studies.small import study
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/dev/full and closed streams of a shell")
-PARETONE = f"{sys.executable} -m engine"
+PARETONE = f"{sys.executable} -m paretone"
 
 
 def run(line: str) -> subprocess.CompletedProcess[str]:
@@ -51,7 +51,7 @@ def test_results_arrive_without_the_other_streams(closed: str) -> None:
 
 def test_files_do_not_take_the_place_of_a_closed_stream() -> None:
     """What a library says on a closed standard error would be written into them."""
-    code = "from engine.commands import streams; streams.prepare(); print(open('/dev/null').fileno() > 2)"
+    code = "from paretone.commands import streams; streams.prepare(); print(open('/dev/null').fileno() > 2)"
     assert run(f'{sys.executable} -c "{code}" <&- 2>&-').stdout == "True\n"
 
 
@@ -71,7 +71,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202ename"
     ],
 )
 def test_names_control_no_terminal(arguments: list[str]) -> None:
-    done = subprocess.run([sys.executable, "-m", "engine", *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "paretone", *arguments], capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     assert done.returncode and "owned" in said
     assert not any(one in said for one in "\x1b\x07\u202e")
@@ -83,7 +83,7 @@ def test_a_title_of_a_study_controls_no_terminal(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
         store.begin(study(title=f"Title {HOSTILE}"))
     done = subprocess.run(
-        [sys.executable, "-m", "engine", "study", "status", str(tmp_path / "s")],
+        [sys.executable, "-m", "paretone", "study", "status", str(tmp_path / "s")],
         capture_output=True,
         text=True,
         check=True,

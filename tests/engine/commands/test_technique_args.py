@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
-from engine.commands.technique_args import typed_technique, with_weights
-from engine.errors import SettingError
-from engine.models.files.checkpoints import fingerprint
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting
+from paretone import cli
+from paretone.commands.technique_args import typed_technique, with_weights
+from paretone.errors import SettingError
+from paretone.models.files.checkpoints import fingerprint
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting
 from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.small_language import write_draft, write_model, write_student
 from tests.engine.speaking import load

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from engine.commands import terminal
-from engine.commands.terminal import Terminal, cancelling, exit_code, terminable
-from engine.errors import Cancelled
-from engine.session.events import EngineStatus, Progress
+from paretone.commands import terminal
+from paretone.commands.terminal import Terminal, cancelling, exit_code, terminable
+from paretone.errors import Cancelled
+from paretone.session.events import EngineStatus, Progress
 
 
 class Screen(io.StringIO):

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import cli
-from engine.models.base import run_to_completion
-from engine.models.catalogue import voice
-from engine.models.silent_observer import SilentObserver
+from paretone import cli
+from paretone.models.base import run_to_completion
+from paretone.models.catalogue import voice
+from paretone.models.silent_observer import SilentObserver
 from tests.engine.small_language import CODES, write_model
 from tests.engine.speaking import TEXT, load, setting
 

@@ -15,8 +15,8 @@ import pytest
 import torch
 from torch.distributed import run as launcher
 
-from engine import cli
-from engine.training.session import CHECKPOINT, LOG
+from paretone import cli
+from paretone.training.session import CHECKPOINT, LOG
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
 
@@ -38,7 +38,7 @@ def job(tmp_path: Path) -> Job:
 
 def _command(job: Job, *more: str) -> list[str]:
     return [
-        *("-m", "engine", "train", "cfg-free", "--w", "0.5", "--device", "cpu", "--threads", "1", "--frames", "300"),
+        *("-m", "paretone", "train", "cfg-free", "--w", "0.5", "--device", "cpu", "--threads", "1", "--frames", "300"),
         *("--folder", str(job.folder), "--manifest", str(job.manifest), "--work", str(job.work), *more),
     ]
 

@@ -20,26 +20,26 @@ import yaml
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from engine import cli
-from engine.bench.official import import_models
-from engine.models import load_model
-from engine.models.catalogue import entry, voice
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.models.f5.config import BackboneConfig
-from engine.models.f5.dit import DiT
-from engine.models.files.checkpoints import fingerprint
-from engine.sampling.actions import SkipAction
-from engine.sampling.flow import integrate, sampling_grid
-from engine.sampling.guidance import guided_velocity, is_guided
-from engine.sampling.schedules import evaluation_times
-from engine.sampling.skipping import LayerMemory
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import ditreducio
-from engine.techniques.ditreducio.skip_plan import skip_plan
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone import cli
+from paretone.bench.official import import_models
+from paretone.models import load_model
+from paretone.models.catalogue import entry, voice
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.f5.config import BackboneConfig
+from paretone.models.f5.dit import DiT
+from paretone.models.files.checkpoints import fingerprint
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.flow import integrate, sampling_grid
+from paretone.sampling.guidance import guided_velocity, is_guided
+from paretone.sampling.schedules import evaluation_times
+from paretone.sampling.skipping import LayerMemory
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import ditreducio
+from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.workload import crossed, workload
 
 SMALL = {"dim": 64, "depth": 3, "heads": 2, "ff_mult": 2, "text_dim": 32, "conv_layers": 2}

@@ -12,21 +12,21 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine.export.exporting import export
-from engine.models import catalogue, load_model
-from engine.models.base import run_to_completion
-from engine.models.families.language import LanguageSpeech
-from engine.models.families.token_model import TokenModel
-from engine.models.files.checkpoints import fingerprint
-from engine.models.llasa import adapter as llasa_adapter
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.autoregressive import Request, after_prompt, decode
-from engine.sampling.tokens import Greedy
-from engine.setting.evidence import Evidence
-from engine.setting.knobs import Values
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import resolve, spade, speculative
+from paretone.export.exporting import export
+from paretone.models import catalogue, load_model
+from paretone.models.base import run_to_completion
+from paretone.models.families.language import LanguageSpeech
+from paretone.models.families.token_model import TokenModel
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.llasa import adapter as llasa_adapter
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.autoregressive import Request, after_prompt, decode
+from paretone.sampling.tokens import Greedy
+from paretone.setting.evidence import Evidence
+from paretone.setting.knobs import Values
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import resolve, spade, speculative
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import write_draft, write_model, write_student

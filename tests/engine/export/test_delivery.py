@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import Cancelled, PlainError
-from engine.export.delivery import PIECE_BYTES, Content, Copied, Made, deliver
+from paretone.errors import Cancelled, PlainError
+from paretone.export.delivery import PIECE_BYTES, Content, Copied, Made, deliver
 from tests.disk import tiny_disk  # noqa: F401
 
 CONTENTS = {"a.json": b"{}", "b.bin": bytes(2 * PIECE_BYTES + 1)}

@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
-from engine.errors import ProfileError
-from engine.export.copied import paretone_profile
-from engine.export.exporting import export, say
-from engine.export.programs import f5_tts
-from engine.models.catalogue import entry
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.models.files.checkpoints import fingerprint
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.actions import SkipAction
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values, defaults
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import ditreducio, precision, steps
-from engine.techniques.average_velocity import TECHNIQUE as AVERAGE_VELOCITY
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.guidance_free import TECHNIQUE as CFG_FREE
+from paretone import cli
+from paretone.errors import ProfileError
+from paretone.export.copied import paretone_profile
+from paretone.export.exporting import export, say
+from paretone.export.programs import f5_tts
+from paretone.models.catalogue import entry
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.actions import SkipAction
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values, defaults
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import ditreducio, precision, steps
+from paretone.techniques.average_velocity import TECHNIQUE as AVERAGE_VELOCITY
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.guidance_free import TECHNIQUE as CFG_FREE
 from tests import official
 from tests.workload import workload
 

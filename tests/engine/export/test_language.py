@@ -10,9 +10,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine import cli
-from engine.errors import Cancelled, SettingError
-from engine.export.language import (
+from paretone import cli
+from paretone.errors import Cancelled, SettingError
+from paretone.export.language import (
     PROVENANCE,
     RETAINED,
     CosySource,
@@ -23,17 +23,17 @@ from engine.export.language import (
     source_of,
     student_contents,
 )
-from engine.models import catalogue
-from engine.models.cosyvoice2.checkpoint import OfficialFolder
-from engine.models.cosyvoice2.language_model import LanguageModel, official_shapes
-from engine.models.files.checkpoints import fingerprint
-from engine.models.files.language_weights import find_language_weights
-from engine.models.files.pruning import pruned
-from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.networks.causal import CausalConfig
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.techniques.speculative.exports import SETTINGS_FILE as SETTINGS
+from paretone.models import catalogue
+from paretone.models.cosyvoice2.checkpoint import OfficialFolder
+from paretone.models.cosyvoice2.language_model import LanguageModel, official_shapes
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.language_weights import find_language_weights
+from paretone.models.files.pruning import pruned
+from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.networks.causal import CausalConfig
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.techniques.speculative.exports import SETTINGS_FILE as SETTINGS
 from tests.engine.export.small_exports import Follower, with_companions
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student

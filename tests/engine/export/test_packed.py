@@ -9,19 +9,19 @@ import pytest
 import torch
 from safetensors.torch import load, load_file, save_file
 
-from engine.export.copied import paretone_profile
-from engine.export.exporting import export
-from engine.export.language import source_of, student_contents
-from engine.export.programs import f5_tts
-from engine.models.catalogue import entry
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, read_weights
-from engine.models.files.language_weights import find_language_weights
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import defaults
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import average_velocity, guidance_free
+from paretone.export.copied import paretone_profile
+from paretone.export.exporting import export
+from paretone.export.language import source_of, student_contents
+from paretone.export.programs import f5_tts
+from paretone.models.catalogue import entry
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, read_weights
+from paretone.models.files.language_weights import find_language_weights
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import defaults
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import average_velocity, guidance_free
 from tests.engine.small_language import write_draft, write_model, write_student
 from tests.engine.small_packed import shipped_packed
 

@@ -9,9 +9,9 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from engine.errors import Cancelled
-from engine.export.delivery import deliver
-from engine.export.safetensors_file import _KINDS, safetensors_file
+from paretone.errors import Cancelled
+from paretone.export.delivery import deliver
+from paretone.export.safetensors_file import _KINDS, safetensors_file
 
 
 def test_the_library_reads_every_kind_back(tmp_path: Path) -> None:

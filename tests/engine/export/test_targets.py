@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
-from engine.errors import SettingError
-from engine.export.accounts import Account, OptionLedger
-from engine.export.targets import account, target, targets
-from engine.models.catalogue import MODELS, CatalogueEntry, entry
-from engine.setting.knobs import defaults
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import conflict, techniques
+from paretone import cli
+from paretone.errors import SettingError
+from paretone.export.accounts import Account, OptionLedger
+from paretone.export.targets import account, target, targets
+from paretone.models.catalogue import MODELS, CatalogueEntry, entry
+from paretone.setting.knobs import defaults
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import conflict, techniques
 
 
 def plain(model: CatalogueEntry, **options: object) -> Profile:
@@ -97,8 +97,8 @@ def test_an_unknown_target_is_named_with_all() -> None:
 
 def test_targets_are_told_without_torch() -> None:
     code = (
-        "import sys; from engine.export.targets import account, target, targets\n"
-        "from tests.engine.export.test_targets import plain; from engine.models.catalogue import MODELS\n"
+        "import sys; from paretone.export.targets import account, target, targets\n"
+        "from tests.engine.export.test_targets import plain; from paretone.models.catalogue import MODELS\n"
         "[account(one, plain(model)) for one in targets() for model in MODELS]\n"
         "print('torch' in sys.modules)"
     )

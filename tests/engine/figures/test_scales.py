@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from engine.figures.scales import Scale
+from paretone.figures.scales import Scale
 
 ODD = (0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 5e-324, 1e-320, 1e308, -1e308, 1 + 1e-15, 1e17, 1e17 + 16)
 

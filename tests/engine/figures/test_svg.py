@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from engine.figures import svg
-from engine.figures.glyphs import (
+from paretone.figures import svg
+from paretone.figures.glyphs import (
     DERIVED_SHAPES,
     FILLED,
     HOLLOW,
@@ -19,9 +19,9 @@ from engine.figures.glyphs import (
     marks_in_turn,
     part,
 )
-from engine.figures.scales import Scale
-from engine.figures.scatter import Dimension, Scatter
-from engine.measure.metrics import HIGHER, LOWER
+from paretone.figures.scales import Scale
+from paretone.figures.scatter import Dimension, Scatter
+from paretone.measure.metrics import HIGHER, LOWER
 
 SVG = "{http://www.w3.org/2000/svg}"
 

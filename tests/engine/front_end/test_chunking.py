@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.front_end.chunking import chunks, sentences
+from paretone.front_end.chunking import chunks, sentences
 
 
 @pytest.mark.parametrize(

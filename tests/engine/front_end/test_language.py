@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import TextError
-from engine.front_end.language import CHINESE, ENGLISH, language_of
-from engine.paths import resource
+from paretone.errors import TextError
+from paretone.front_end.language import CHINESE, ENGLISH, language_of
+from paretone.paths import resource
 
 ABLE = "it speaks only this"
 

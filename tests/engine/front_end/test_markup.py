@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.front_end.markup import markup_notes
-from engine.models import load_model
-from engine.models.base import run_to_completion
-from engine.models.catalogue import entry, voice
-from engine.models.silent_observer import SilentObserver
-from engine.setting.setting import Setting
+from paretone.front_end.markup import markup_notes
+from paretone.models import load_model
+from paretone.models.base import run_to_completion
+from paretone.models.catalogue import entry, voice
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.setting import Setting
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import unicodedata
 import numpy as np
 import pytest
 
-from engine.front_end.lexicon import default_lexicon
-from engine.front_end.normalisation import normalise
+from paretone.front_end.lexicon import default_lexicon
+from paretone.front_end.normalisation import normalise
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.front_end.lexicon import default_lexicon
-from engine.front_end.normalisation import normalise
-from engine.front_end.numbers import cardinal, decimal, ordinal, year
+from paretone.front_end.lexicon import default_lexicon
+from paretone.front_end.normalisation import normalise
+from paretone.front_end.numbers import cardinal, decimal, ordinal, year
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import CheckpointError
-from engine.front_end.natural.phones import PHONES
-from engine.front_end.phones import PhoneVocabulary
+from paretone.errors import CheckpointError
+from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.phones import PhoneVocabulary
 
 
 def test_a_list_of_phones_gives_their_numbers(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import CheckpointError
-from engine.front_end.letter_to_sound import LetterToSound, default_letter_to_sound
-from engine.front_end.lexicon import default_lexicon, read_entries
-from engine.front_end.phones import CONSONANTS, VOWELS
-from engine.front_end.pronunciation import LEXICON, RULE, SPELLING, Pronouncer
-from engine.paths import resource
+from paretone.errors import CheckpointError
+from paretone.front_end.letter_to_sound import LetterToSound, default_letter_to_sound
+from paretone.front_end.lexicon import default_lexicon, read_entries
+from paretone.front_end.phones import CONSONANTS, VOWELS
+from paretone.front_end.pronunciation import LEXICON, RULE, SPELLING, Pronouncer
+from paretone.paths import resource
 
 
 @pytest.fixture(scope="module")

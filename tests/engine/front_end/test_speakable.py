@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from engine.errors import TextError
-from engine.front_end.natural.phonemiser import NaturalPhonemiser
-from engine.front_end.speakable import MOST_CHARACTERS
-from engine.paths import resource
+from paretone.errors import TextError
+from paretone.front_end.natural.phonemiser import NaturalPhonemiser
+from paretone.front_end.speakable import MOST_CHARACTERS
+from paretone.paths import resource
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +34,8 @@ def test_text_that_cannot_be_spoken(phonemise: NaturalPhonemiser, text: str, sen
 
 def test_the_front_end_needs_no_torch() -> None:
     program = (
-        "import sys, engine.front_end.pronunciation, engine.front_end.speakable, engine.front_end.chunking, "
-        "engine.measure.loudness, engine.measure.fidelity; "
+        "import sys, paretone.front_end.pronunciation, paretone.front_end.speakable, paretone.front_end.chunking, "
+        "paretone.measure.loudness, paretone.measure.fidelity; "
         "sys.exit('torch' in sys.modules or 'scipy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False, cwd=resource().parent).returncode == 0

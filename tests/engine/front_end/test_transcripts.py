@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.audio.prompt import is_cut
-from engine.audio.recording import Recording
-from engine.audio.resampling import resample
-from engine.errors import AudioError
-from engine.front_end import transcripts
-from engine.front_end.transcripts import doubts, fitted, hear
-from engine.models.catalogue import voices
-from engine.models.own_voice_check import examine, examined
+from paretone.audio.prompt import is_cut
+from paretone.audio.recording import Recording
+from paretone.audio.resampling import resample
+from paretone.errors import AudioError
+from paretone.front_end import transcripts
+from paretone.front_end.transcripts import doubts, fitted, hear
+from paretone.models.catalogue import voices
+from paretone.models.own_voice_check import examine, examined
 from tests.workload import workload
 
 VOICES = voices()

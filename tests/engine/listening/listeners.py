@@ -7,8 +7,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.listening.ranking import pairs
-from engine.listening.trials import (
+from paretone.listening.ranking import pairs
+from paretone.listening.trials import (
     ABX,
     CCR,
     MUSHRA,
@@ -19,8 +19,8 @@ from engine.listening.trials import (
     TrialConditions,
     TrialRecord,
 )
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 
 PLAIN = Setting("f5-mini")
 REDUCED = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "a" * 16))

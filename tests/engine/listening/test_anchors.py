@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.listening.anchors import CUTOFFS, LOW, MID, low_passed
+from paretone.listening.anchors import CUTOFFS, LOW, MID, low_passed
 
 
 def response(rate: int, cutoff: float) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.listening.ranking import Preferred, pairs, ranking
+from paretone.listening.ranking import Preferred, pairs, ranking
 
 STRENGTHS = np.array([1.5, 0.5, 0.0, -0.5, -1.5])
 

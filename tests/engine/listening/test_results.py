@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.listening import results, statistics, trials
-from engine.listening.listened import listened
-from engine.listening.results import ListeningScore
-from engine.listening.staircase import TRIALS, Staircase
-from engine.studies.study import GRID, Candidate
+from paretone.listening import results, statistics, trials
+from paretone.listening.listened import listened
+from paretone.listening.results import ListeningScore
+from paretone.listening.staircase import TRIALS, Staircase
+from paretone.studies.study import GRID, Candidate
 from tests.engine.listening.listeners import (
     BASELINE,
     FAST,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.listening.staircase import (
+from paretone.listening.staircase import (
     TRIALS,
     Answer,
     Noticeable,

@@ -9,8 +9,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from engine.listening import statistics
-from engine.listening.statistics import Rating
+from paretone.listening import statistics
+from paretone.listening.statistics import Rating
 
 PUBLISHED = (
     # Trials, hits for p <= .05 with the exact p, hits for p <= .01, power at true rates of 75 % and 90 %.
@@ -212,6 +212,6 @@ def test_mushra_summaries_are_medians_with_quartiles_and_intervals() -> None:
 
 
 def test_neither_qt_nor_torch_is_needed() -> None:
-    code = "import sys, engine.listening.statistics; print(any(one in sys.modules for one in ('torch', 'PySide6')))"
+    code = "import sys, paretone.listening.statistics; print(any(one in sys.modules for one in ('torch', 'PySide6')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

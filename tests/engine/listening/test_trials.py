@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.listening import trials
-from engine.listening.trials import RecordError
+from paretone.listening import trials
+from paretone.listening.trials import RecordError
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.listening.listeners import abx_trial, preference_trial
 
@@ -93,7 +93,7 @@ def test_a_full_disk_adds_nothing_and_says_so(tiny_disk: Path) -> None:  # noqa:
 
 def test_many_writers_of_one_session_do_not_mix_their_lines(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from engine.listening import trials\n"
+        "import sys; from pathlib import Path; from paretone.listening import trials\n"
         "from tests.engine.listening.listeners import abx_trial\n"
         "for one in range(40): trials.append(abx_trial('s', one + 1, text=sys.argv[1] * 500), Path(sys.argv[2]))"
     )

@@ -7,20 +7,20 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from engine.audio.spectrogram import log_mel
-from engine.commands import compare
-from engine.commands.figures import OF_ITS_OWN, figures
-from engine.errors import SettingError
-from engine.measure.baseline_metrics import with_baseline_metrics
-from engine.measure.fidelity import log_mel_distance
-from engine.measure.metrics import METRICS
-from engine.models.base import run_to_completion
-from engine.models.silent_observer import SilentObserver
-from engine.session.commands import LoadModel, ShutDown, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import JobFinished, TakeReady
-from engine.setting.setting import UsedTechnique
-from engine.setting.take import Metrics, Take, Trace
+from paretone.audio.spectrogram import log_mel
+from paretone.commands import compare
+from paretone.commands.figures import OF_ITS_OWN, figures
+from paretone.errors import SettingError
+from paretone.measure.baseline_metrics import with_baseline_metrics
+from paretone.measure.fidelity import log_mel_distance
+from paretone.measure.metrics import METRICS
+from paretone.models.base import run_to_completion
+from paretone.models.silent_observer import SilentObserver
+from paretone.session.commands import LoadModel, ShutDown, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobFinished, TakeReady
+from paretone.setting.setting import UsedTechnique
+from paretone.setting.take import Metrics, Take, Trace
 from tests.engine import small_speech
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_speech import VOICE, setting

@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from engine.measure.decoding import (
+from paretone.measure.decoding import (
     acceptance_by_position,
     drafting,
     running_tokens_per_pass,
     spoken_tokens,
 )
-from engine.measure.proportions import wilson_interval
-from engine.setting.take import ACCEPTED, BONUS, RESAMPLED, DecodingCycle, DecodingTrace
+from paretone.measure.proportions import wilson_interval
+from paretone.setting.take import ACCEPTED, BONUS, RESAMPLED, DecodingCycle, DecodingTrace
 
 RATE = 50.0
 FULL = DecodingCycle((1, 2, 3, 4), (1, 2, 3), 3, BONUS, (), 0.003, 0.005)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import SettingError
-from engine.measure.distortion import mel_cepstral_distortion
+from paretone.errors import SettingError
+from paretone.measure.distortion import mel_cepstral_distortion
 
 BANDS = 100
 

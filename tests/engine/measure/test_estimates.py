@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.measure.estimates import estimates
-from engine.measure.metrics import METRICS, metric
-from engine.setting.take import Measurements, Metrics
+from paretone.measure.estimates import estimates
+from paretone.measure.metrics import METRICS, metric
+from paretone.setting.take import Measurements, Metrics
 
 
 def test_means_medians_and_rates() -> None:

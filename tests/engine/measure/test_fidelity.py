@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import SettingError
-from engine.measure.fidelity import log_mel_distance
+from paretone.errors import SettingError
+from paretone.measure.fidelity import log_mel_distance
 
 
 def test_a_constant_factor_is_its_logarithm() -> None:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from engine.measure.gains import Place, best_known, of_takes
-from engine.models import catalogue
-from engine.setting.knobs import Values
-from engine.setting.library import TakeSummary
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Measurements
-from engine.techniques import technique
+from paretone.measure.gains import Place, best_known, of_takes
+from paretone.models import catalogue
+from paretone.setting.knobs import Values
+from paretone.setting.library import TakeSummary
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements
+from paretone.techniques import technique
 
 MACHINE = "Processor, 2 cores, 8 GiB; Linux 6.1; Python 3.11.2, torch 2.9, paretone 0.9"
 NEWER = MACHINE.replace("6.1", "6.9").replace("2.9", "2.10")

@@ -5,12 +5,12 @@ import sys
 import numpy as np
 import pytest
 
-from engine.errors import AudioError, Cancelled, PlainError, TextError
-from engine.measure import intelligibility
-from engine.measure.intelligibility import JUDGE_RATE, Judge, WordErrors, bigram_model, pieces, words_of
-from engine.models.catalogue import voice
-from engine.paths import resource
-from engine.training.originals import original_speech
+from paretone.errors import AudioError, Cancelled, PlainError, TextError
+from paretone.measure import intelligibility
+from paretone.measure.intelligibility import JUDGE_RATE, Judge, WordErrors, bigram_model, pieces, words_of
+from paretone.models.catalogue import voice
+from paretone.paths import resource
+from paretone.training.originals import original_speech
 from tests.packages import needs
 from tests.workload import workload
 

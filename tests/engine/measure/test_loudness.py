@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.measure.loudness import (
+from paretone.measure.loudness import (
     FULL_SCALE,
     HIGHEST_PEAK,
     headroom,

@@ -11,8 +11,8 @@ import sys
 import pytest
 import torch
 
-import engine
-from engine.measure.machine import describe, memory_bytes, usable_cores
+import paretone
+from paretone.measure.machine import describe, memory_bytes, usable_cores
 
 
 def test_line_names_what_figures_depend_on() -> None:
@@ -20,7 +20,7 @@ def test_line_names_what_figures_depend_on() -> None:
     for part in (machine.processor, f"{machine.cores} core", f"torch {torch.__version__.partition('+')[0]}"):
         assert part in machine.line
     assert f"Python {platform.python_version()}" in machine.line
-    assert f"paretone {engine.__version__}" in machine.line
+    assert f"paretone {paretone.__version__}" in machine.line
     assert "\n" not in machine.line
 
 
@@ -36,12 +36,12 @@ def test_cores_follow_the_affinity() -> None:
     one = min(os.sched_getaffinity(0))
     code = (
         f"import os; os.sched_setaffinity(0, {{{one}}})\n"
-        "from engine.measure.machine import usable_cores; print(usable_cores())"
+        "from paretone.measure.machine import usable_cores; print(usable_cores())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "1"
 
 
 def test_describing_does_not_import_torch() -> None:
-    code = "import sys; from engine.measure.machine import describe; describe(); assert 'torch' not in sys.modules"
+    code = "import sys; from paretone.measure.machine import describe; describe(); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.measure.memory import PeakMemory
+from paretone.measure.memory import PeakMemory
 
 ROOT = Path(__file__).resolve().parents[3]
 MEBI = 2**20
 STORY = """
 import json
-from engine.measure.memory import PeakMemory, bytes_in_use
+from paretone.measure.memory import PeakMemory, bytes_in_use
 
 first = PeakMemory()
 before = first.sample()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import SettingError
-from engine.measure import pitch
-from engine.measure.pitch import fundamental, pitch_error
+from paretone.errors import SettingError
+from paretone.measure import pitch
+from paretone.measure.pitch import fundamental, pitch_error
 
 RATE = 24_000
 

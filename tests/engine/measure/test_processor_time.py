@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.measure import processor_time as module
-from engine.measure.processor_time import ProcessorTime, busy_line, load_line, processor_time
-from engine.setting.take import BUSY_SHARE, Measurements
+from paretone.measure import processor_time as module
+from paretone.measure.processor_time import ProcessorTime, busy_line, load_line, processor_time
+from paretone.setting.take import BUSY_SHARE, Measurements
 
 BURN = "import time\nwhile time.process_time() < 0.4: pass"
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems count elsewhere")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.measure.signal import clipping, silence, with_signal_metrics
-from engine.setting.take import Metrics
+from paretone.measure.signal import clipping, silence, with_signal_metrics
+from paretone.setting.take import Metrics
 
 RATE = 24_000
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import SettingError
-from engine.measure.timbre import timbre_distance
+from paretone.errors import SettingError
+from paretone.measure.timbre import timbre_distance
 from tests.engine.measure.test_distortion import BANDS, ripple
 
 

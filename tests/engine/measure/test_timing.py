@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from engine.measure.timing import interval, paired_ratio, running_order, stopwatch
+from paretone.measure.timing import interval, paired_ratio, running_order, stopwatch
 
 
 def test_order_rotates_and_reverses() -> None:

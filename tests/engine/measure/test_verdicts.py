@@ -7,10 +7,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from engine.audio.resampling import resample
-from engine.errors import PlainError, SettingError
-from engine.measure.intelligibility import Judge
-from engine.measure.verdicts import (
+from paretone.audio.resampling import resample
+from paretone.errors import PlainError, SettingError
+from paretone.measure.intelligibility import Judge
+from paretone.measure.verdicts import (
     ORIGINAL,
     TOKENIZER_ONLY,
     VOCODER_ONLY,
@@ -19,12 +19,12 @@ from engine.measure.verdicts import (
     judged_means,
     verdicts,
 )
-from engine.models import load_model
-from engine.models.base import Piece, Synthesis, Voice
-from engine.models.catalogue import entry, harvard_sentences, voice
-from engine.models.vocoders import load_vocoder
-from engine.setting.setting import Setting
-from engine.training.originals import original_speech
+from paretone.models import load_model
+from paretone.models.base import Piece, Synthesis, Voice
+from paretone.models.catalogue import entry, harvard_sentences, voice
+from paretone.models.vocoders import load_vocoder
+from paretone.setting.setting import Setting
+from paretone.training.originals import original_speech
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload

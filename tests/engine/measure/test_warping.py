@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from engine.errors import SettingError
-from engine.measure.warping import best_path, warped_log_mel_distance
+from paretone.errors import SettingError
+from paretone.measure.warping import best_path, warped_log_mel_distance
 
 
 def _cheapest(costs: np.ndarray) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.models.kernels import products
-from engine.models.networks.diffusion import DiffusionTransformer
+from paretone.models.kernels import products
+from paretone.models.networks.diffusion import DiffusionTransformer
 
 
 def prepare(backbone: DiffusionTransformer, prepared: str, monkeypatch: pytest.MonkeyPatch) -> None:

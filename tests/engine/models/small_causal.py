@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from engine.models.families.token_model import TokenModel
-from engine.models.networks.causal import CausalConfig, CausalTransformer, Llama3Scaling
+from paretone.models.families.token_model import TokenModel
+from paretone.models.networks.causal import CausalConfig, CausalTransformer, Llama3Scaling
 
 LLAMA = CausalConfig(24, 4, 4, 2, 8, 40, 1e-5, 10000.0)
 QWEN = CausalConfig(24, 4, 4, 2, 8, 40, 1e-6, 1000000.0, biased=True)

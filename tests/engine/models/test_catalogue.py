@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import SettingError
-from engine.models import catalogue
-from engine.models.base import FLOW
-from engine.models.catalogue import MODELS, CatalogueEntry, entry, voice, voice_problem, voices
-from engine.models.loading import LOADERS
-from engine.models.shipped_voices import shipped_names
-from engine.setting.knobs import checked
-from engine.setting.plan import imported
+from paretone.errors import SettingError
+from paretone.models import catalogue
+from paretone.models.base import FLOW
+from paretone.models.catalogue import MODELS, CatalogueEntry, entry, voice, voice_problem, voices
+from paretone.models.loading import LOADERS
+from paretone.models.shipped_voices import shipped_names
+from paretone.setting.knobs import checked
+from paretone.setting.plan import imported
 
 
 @pytest.mark.parametrize("one", catalogue.MODELS, ids=lambda one: one.id)

@@ -13,18 +13,18 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine import cli
-from engine.errors import Cancelled, CheckpointError
-from engine.models import load_model
-from engine.models.catalogue import entry
-from engine.models.silent_observer import SilentObserver
-from engine.paths import resource
-from engine.setting.knobs import Values
-from engine.studies.definition import parse
-from engine.studies.execution import TaskRunner
-from engine.studies.tasks import Equipment
-from engine.training.own_speech import flow_speaker
-from engine.training.requests import FineTuningRequest
+from paretone import cli
+from paretone.errors import Cancelled, CheckpointError
+from paretone.models import load_model
+from paretone.models.catalogue import entry
+from paretone.models.silent_observer import SilentObserver
+from paretone.paths import resource
+from paretone.setting.knobs import Values
+from paretone.studies.definition import parse
+from paretone.studies.execution import TaskRunner
+from paretone.studies.tasks import Equipment
+from paretone.training.own_speech import flow_speaker
+from paretone.training.requests import FineTuningRequest
 
 Damage = Callable[[Path], None]
 Weights = dict[str, Tensor]

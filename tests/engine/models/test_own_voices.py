@@ -15,18 +15,18 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
-from engine.errors import PlainError
-from engine.models import load_model
-from engine.models.base import run_to_completion
-from engine.models.catalogue import MODELS, entry, voice
-from engine.models.f5.adapter import F5Speech
-from engine.models.own_voices import is_own, own_voice, shown_name, with_folder, without_folder
-from engine.models.silent_observer import SilentObserver
-from engine.setting.library import Library
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting
-from engine.studies.store import DATABASE
+from paretone import cli
+from paretone.errors import PlainError
+from paretone.models import load_model
+from paretone.models.base import run_to_completion
+from paretone.models.catalogue import MODELS, entry, voice
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.own_voices import is_own, own_voice, shown_name, with_folder, without_folder
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.library import Library
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting
+from paretone.studies.store import DATABASE
 from tests.engine.setting.test_library import take
 from tests.engine.studies import small
 from tests.voices import FIRST
@@ -79,7 +79,7 @@ def test_takes_of_earlier_versions_are_read_without_folders(recording: Path, tmp
 def test_a_profile_names_a_recording_without_its_folder(
     recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     kept = tmp_path / "p.json"
     own = ["--voice", str(recording), "--transcript", WORDS]
     speak = ["speak", "--text", "One.", "--steps", "2", "--quiet", "--out", str(tmp_path / "o.wav")]
@@ -101,7 +101,7 @@ def test_a_profile_names_a_recording_without_its_folder(
 def test_a_studys_report_names_files_without_their_folders(
     recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     words = recording.with_name("words.txt")
     words.write_text("One sentence.\nAnother one.", encoding="utf-8")
     study = tmp_path / "home" / "mine.toml"
@@ -142,7 +142,7 @@ def test_a_studys_report_names_files_without_their_folders(
 def test_views_and_rooflines_name_a_recording_without_its_folder(
     recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     own = ["--text", "One.", "--voice", str(recording), "--transcript", WORDS, "--steps", "2", "--quiet", "--json"]
     (tmp_path / "out").mkdir()
     for command, file in ((["view", "branch-redundancy"], "v.csv"), (["roofline"], "r.csv")):
@@ -158,7 +158,7 @@ def test_a_transcript_that_the_recording_does_not_say_is_doubted_before_anything
 ) -> None:
     pytest.importorskip("pocketsphinx")
     model = load_model("f5-mini", device="cpu")
-    for place in ("engine.models.load_model", "engine.setting.profile.load_model"):
+    for place in ("paretone.models.load_model", "paretone.setting.profile.load_model"):
         monkeypatch.setattr(place, lambda *which, **how: model)
     doubt = "does not seem to say its transcript"
     kept = tmp_path / "p.json"
@@ -201,7 +201,7 @@ def test_views_comparisons_and_studies_say_it_once(
 ) -> None:
     pytest.importorskip("pocketsphinx")
     model = load_model("f5-mini", device="cpu")
-    monkeypatch.setattr("engine.models.load_model", lambda *which, **how: model)
+    monkeypatch.setattr("paretone.models.load_model", lambda *which, **how: model)
     doubt = "does not seem to say its transcript"
     own = ["--voice", str(recording), "--transcript", WORDS, "--quiet"]
     assert cli.main(["compare", "steps=2", "steps=3", "--text", "One.", "--repeats", "1", *own]) == 0

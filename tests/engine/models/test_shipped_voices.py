@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from engine import cli
-from engine.errors import PlainError
-from engine.models.own_voices import own_voice
-from engine.models.shipped_voices import origin_of, shipped_names, shipped_voices
-from engine.studies import results
-from engine.training.originals import original_speech
+from paretone import cli
+from paretone.errors import PlainError
+from paretone.models.own_voices import own_voice
+from paretone.models.shipped_voices import origin_of, shipped_names, shipped_voices
+from paretone.studies import results
+from paretone.training.originals import original_speech
 from tests.engine.studies import small
 from tests.prompts import shortened
 
@@ -71,7 +71,7 @@ def test_the_recording_of_a_shipped_voice_is_known_by_any_path_as_the_users_own(
 def test_another_recording_in_their_folder_is_nobody_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shortened(tmp_path)
     shutil.copyfile(shipped_voices()[0].audio, folder / "me.wav")
-    monkeypatch.setattr("engine.models.shipped_voices.resource", lambda *parts: folder)
+    monkeypatch.setattr("paretone.models.shipped_voices.resource", lambda *parts: folder)
     assert origin_of(own_voice(folder / "me.wav")) is None
     assert origin_of(own_voice(folder / "gone.wav")) is None
     assert origin_of(own_voice(folder / "anna.wav")) is not None
@@ -82,7 +82,7 @@ def test_comparisons_judgements_and_studies_take_such_a_recording(
 ) -> None:
     for package in ("hibari", "pocketsphinx", "jiwer"):
         pytest.importorskip(package)
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     first = shipped_voices()[0]
     ways = paths_of(Path(first.audio), tmp_path)
     own = ["--voice", ways["relative"], "--transcript", first.transcript, "--quiet"]

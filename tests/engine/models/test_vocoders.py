@@ -10,16 +10,16 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.errors import CheckpointError
-from engine.models import load_model
-from engine.models.base import run_to_completion
-from engine.models.catalogue import entry, voices
-from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from engine.models.minis.natural.vocoder import LatentVocoder
-from engine.models.networks.vocos import Vocos
-from engine.models.silent_observer import SilentObserver
-from engine.models.vocoders import load_vocoder
-from engine.setting.setting import Setting
+from paretone.errors import CheckpointError
+from paretone.models import load_model
+from paretone.models.base import run_to_completion
+from paretone.models.catalogue import entry, voices
+from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.networks.vocos import Vocos
+from paretone.models.silent_observer import SilentObserver
+from paretone.models.vocoders import load_vocoder
+from paretone.setting.setting import Setting
 from tests.engine.small_vocos import write_vocos
 
 SMALL = MelReaderConfig(width=16, inner_width=24, layers=1)

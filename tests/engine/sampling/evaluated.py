@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.sampling.flow import sampling_grid
+from paretone.sampling.flow import sampling_grid
 from tests.engine.models.f5.plain_dit import small_dit
 
 STEPS, FRAMES, LAYERS = 4, 11, 4

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.errors import Cancelled
-from engine.models.families.token_model import TokenModel
-from engine.sampling.autoregressive import Cycle, Request, decode
-from engine.sampling.tokens import Greedy, Nucleus, Uniforms
+from paretone.errors import Cancelled
+from paretone.models.families.token_model import TokenModel
+from paretone.sampling.autoregressive import Cycle, Request, decode
+from paretone.sampling.tokens import Greedy, Nucleus, Uniforms
 from tests.engine.models.small_causal import small_model
 
 PROMPT = [3, 1, 4, 1, 5]

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling.branch_guidance import BranchGuidance
-from engine.sampling.guidance import (
+from paretone.sampling.branch_guidance import BranchGuidance
+from paretone.sampling.guidance import (
     ALL,
     NOTHING,
     TEXT_ALONE,
@@ -22,7 +22,7 @@ from engine.sampling.guidance import (
     most_branches,
     three_branch_velocity,
 )
-from engine.setting.knobs import Values
+from paretone.setting.knobs import Values
 
 TIMES = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
 VELOCITIES = torch.randn(3, 7, 4, generator=torch.Generator().manual_seed(3))

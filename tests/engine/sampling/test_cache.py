@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.sampling.cache import KeyValueCache
+from paretone.sampling.cache import KeyValueCache
 
 
 def rows(tokens: int, seed: int) -> torch.Tensor:

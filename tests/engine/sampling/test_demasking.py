@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from engine.errors import SettingError
-from engine.sampling.demasking import Canvas, Guide, Open, Rules, SeededCanvasNoise, demask
-from engine.sampling.demasking_schedule import (
+from paretone.errors import SettingError
+from paretone.sampling.demasking import Canvas, Guide, Open, Rules, SeededCanvasNoise, demask
+from paretone.sampling.demasking_schedule import (
     Block,
     CommitPlan,
     block_bounds,

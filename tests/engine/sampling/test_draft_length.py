@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.sampling.draft_length import LONGEST, AdaptiveLength
-from engine.sampling.draft_planning import expected_tokens, predicted_speed_up
+from paretone.sampling.draft_length import LONGEST, AdaptiveLength
+from paretone.sampling.draft_planning import expected_tokens, predicted_speed_up
 
 
 def best_length(acceptance: float, cost: float, growth: float) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.sampling.actions import SkipAction
-from engine.sampling.evaluating import Planned, Whole
-from engine.sampling.skipping import SkipPlan
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.evaluating import Planned, Whole
+from paretone.sampling.skipping import SkipPlan
 from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.sampling.actions import SkipAction
-from engine.sampling.forecasting import extrapolation_factors
-from engine.sampling.skipping import LayerMemory, apply_module
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values
-from engine.techniques.ditreducio.skip_plan import skip_plan
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.forecasting import extrapolation_factors
+from paretone.sampling.skipping import LayerMemory, apply_module
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.table import StrategyTable
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 TIMES = (0.0, 0.1, 0.3, 0.4, 0.8, 1.0)

@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from engine.errors import SettingError
-from engine.sampling.grid_search import METHODS, OPTIMAL, Times, Trial, Value, most_trials, rounded, search
-from engine.sampling.schedules import uniform_times
+from paretone.errors import SettingError
+from paretone.sampling.grid_search import METHODS, OPTIMAL, Times, Trial, Value, most_trials, rounded, search
+from paretone.sampling.schedules import uniform_times
 
 BEND = 5.0
 

@@ -15,12 +15,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.families.token_model import TokenModel
-from engine.sampling.autoregressive import Cycle, Request, within_length
-from engine.sampling.group_verification import TokenGroups, by_group
-from engine.sampling.speculation import speculation
-from engine.sampling.tokens import Nucleus, TokenSampler, Uniforms
-from engine.sampling.verification import Rule, by_token
+from paretone.models.families.token_model import TokenModel
+from paretone.sampling.autoregressive import Cycle, Request, within_length
+from paretone.sampling.group_verification import TokenGroups, by_group
+from paretone.sampling.speculation import speculation
+from paretone.sampling.tokens import Nucleus, TokenSampler, Uniforms
+from paretone.sampling.verification import Rule, by_token
 from tests.engine.sampling.test_autoregressive import request_of, tokens_of
 from tests.engine.sampling.test_speculative import CRITICAL, MANY, distance, pair, places_of
 from tests.engine.sampling.test_verification import IDS, NO, committed, tables

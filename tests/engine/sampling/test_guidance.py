@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.sampling.guidance import branch_weights, guided_velocity, needed_branches, three_branch_velocity
+from paretone.sampling.guidance import branch_weights, guided_velocity, needed_branches, three_branch_velocity
 
 VELOCITIES = torch.randn(6, 5, 3, generator=torch.Generator().manual_seed(1))
 """Three branches of two items."""

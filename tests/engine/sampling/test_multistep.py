@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling.flow import Follow, euler_steps, sampling_grid
-from engine.sampling.multistep import (
+from paretone.sampling.flow import Follow, euler_steps, sampling_grid
+from paretone.sampling.multistep import (
     EULER,
     HEUN,
     METHODS,
@@ -26,8 +26,8 @@ from engine.sampling.multistep import (
     multistep_steps,
     stork,
 )
-from engine.sampling.overshoot import OvershootNoise, overshoot_steps
-from engine.sampling.schedules import first_halved
+from paretone.sampling.overshoot import OvershootNoise, overshoot_steps
+from paretone.sampling.schedules import first_halved
 
 Field = Callable[[Tensor, float], Tensor]
 UNEVEN = np.array([0.0, 0.1, 0.35, 0.5, 0.9, 1.0])

@@ -8,8 +8,8 @@ import math
 import pytest
 import torch
 
-from engine.sampling.flow import integrate, sampling_grid
-from engine.sampling.overshoot import OvershootNoise, overshoot_coefficients, overshoot_steps
+from paretone.sampling.flow import integrate, sampling_grid
+from paretone.sampling.overshoot import OvershootNoise, overshoot_coefficients, overshoot_steps
 
 SHAPE = 1, 5, 3
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.models.families.token_model import TokenModel
-from engine.sampling.autoregressive import Reader, Request, decode, places
-from engine.sampling.prefixes import MOST_KEPT, Prefixes
-from engine.sampling.tokens import Nucleus, Uniforms
+from paretone.models.families.token_model import TokenModel
+from paretone.sampling.autoregressive import Reader, Request, decode, places
+from paretone.sampling.prefixes import MOST_KEPT, Prefixes
+from paretone.sampling.tokens import Nucleus, Uniforms
 from tests.engine.models.small_causal import small_model
 
 VOICE, OTHER = [3, 1, 4], [2, 7, 1]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.sampling.autoregressive import Cycle
-from engine.sampling.runaway import RunawayGuard, guarded
+from paretone.sampling.autoregressive import Cycle
+from paretone.sampling.runaway import RunawayGuard, guarded
 
 RATE = 25.0
 

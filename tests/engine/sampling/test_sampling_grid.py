@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.sampling.flow import sampling_grid
-from engine.sampling.schedules import EPSS
+from paretone.sampling.flow import sampling_grid
+from paretone.sampling.schedules import EPSS
 
 
 @pytest.mark.parametrize("sway", [0.0, -1.0, -0.5, 0.3, 1.0])

@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling.actions import SkipAction
-from engine.sampling.skipping import LayerMemory, ModuleMemory, apply_module
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values
-from engine.techniques.ditreducio.algorithm import layer_plan
-from engine.techniques.ditreducio.skip_plan import skip_plan
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.skipping import LayerMemory, ModuleMemory, apply_module
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio.algorithm import layer_plan
+from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.table import StrategyTable
 
 STEPS = 7
 

@@ -17,13 +17,13 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from engine.errors import Cancelled
-from engine.models.families.token_model import TokenModel
-from engine.sampling.autoregressive import Cycle, Decoding, Request, decode, within_length
-from engine.sampling.draft_length import AdaptiveLength
-from engine.sampling.speculation import speculation
-from engine.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
-from engine.sampling.verification import Rule, by_block, by_token
+from paretone.errors import Cancelled
+from paretone.models.families.token_model import TokenModel
+from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode, within_length
+from paretone.sampling.draft_length import AdaptiveLength
+from paretone.sampling.speculation import speculation
+from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
+from paretone.sampling.verification import Rule, by_block, by_token
 from tests.engine.models.small_causal import small_model
 from tests.engine.sampling.test_autoregressive import ALWAYS, NEVER, request_of, tokens_of
 from tests.workload import crossed

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
+from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
 
 IDS = 40
 SAMPLERS = [

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling.verification import Rule, Verification, by_block, by_token, residual
+from paretone.sampling.verification import Rule, Verification, by_block, by_token, residual
 
 IDS = 3
 NO, YES = 1.0, 0.0

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from engine.session.engine_thread import EngineThread
+from paretone.session.engine_thread import EngineThread
 from tests.engine import small_speech
 from tests.engine.recorder import ENDS, Recorder
 from tests.engine.running import running

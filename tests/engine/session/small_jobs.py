@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from engine.models.base import Utterance
-from engine.session.commands import LoadModel, Prepare, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import JobFinished
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.models.base import Utterance
+from paretone.session.commands import LoadModel, Prepare, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobFinished
+from paretone.setting.setting import Setting, UsedTechnique
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import Recorder
 from tests.engine.small_speech import VOICE, setting

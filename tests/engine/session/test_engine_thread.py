@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.models.base import Utterance
-from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.sampling.actions import SkipAction
-from engine.session.commands import CaptureAttention, Command, LoadModel, MakeTake, ShutDown, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import (
+from paretone.models.base import Utterance
+from paretone.models.f5.config import HOP, SAMPLE_RATE
+from paretone.sampling.actions import SkipAction
+from paretone.session.commands import CaptureAttention, Command, LoadModel, MakeTake, ShutDown, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import (
     AttentionCaptured,
     AudioReady,
     EngineReady,
@@ -30,10 +30,10 @@ from engine.session.events import (
     TakeReady,
     Telemetry,
 )
-from engine.setting.knobs import Values
-from engine.setting.setting import UsedTechnique
-from engine.techniques.ditreducio.record import Trial
-from engine.techniques.ditreducio.requests import Calibrated, Similarities
+from paretone.setting.knobs import Values
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques.ditreducio.record import Trial
+from paretone.techniques.ditreducio.requests import Calibrated, Similarities
 from tests.engine import small_speech
 from tests.engine.preparing import calibrate, measure_transfer
 from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder
@@ -267,7 +267,7 @@ def run_python(code: str) -> None:
 
 
 def test_importing_the_worker_imports_no_torch() -> None:
-    run_python("import sys, engine.session.engine_thread; assert 'torch' not in sys.modules")
+    run_python("import sys, paretone.session.engine_thread; assert 'torch' not in sys.modules")
 
 
 def test_engine_without_torch_says_so(tmp_path: Path) -> None:
@@ -276,9 +276,9 @@ def test_engine_without_torch_says_so(tmp_path: Path) -> None:
     (broken / "__init__.py").write_text("raise OSError('libgomp.so.1: cannot open shared object file')\n")
     run_python(
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from engine.session.commands import LoadModel, ShutDown\n"
-        "from engine.session.events import JobFailed\n"
-        "from engine.session.engine_thread import EngineThread\n"
+        "from paretone.session.commands import LoadModel, ShutDown\n"
+        "from paretone.session.events import JobFailed\n"
+        "from paretone.session.engine_thread import EngineThread\n"
         "events = []\n"
         "engine = EngineThread(events.append)\n"
         "engine.start()\n"
@@ -297,10 +297,10 @@ def test_engine_at_work_imports_neither_a_window_nor_torchs_compiler() -> None:
     # The import of the compiler takes seconds, and of sympy a third of one, which the first sound would wait for.
     run_python(
         "import sys\n"
-        "import engine.cli, engine.setting.library, engine.setting.profile\n"
-        "from engine.session.commands import LoadModel, ShutDown\n"
-        "from engine.session.events import JobCancelled, JobFailed, JobFinished\n"
-        "from engine.session.engine_thread import EngineThread\n"
+        "import paretone.cli, paretone.setting.library, paretone.setting.profile\n"
+        "from paretone.session.commands import LoadModel, ShutDown\n"
+        "from paretone.session.events import JobCancelled, JobFailed, JobFinished\n"
+        "from paretone.session.engine_thread import EngineThread\n"
         "events = []\n"
         "engine = EngineThread(events.append)\n"
         "engine.start()\n"
@@ -315,7 +315,7 @@ def test_engine_at_work_imports_neither_a_window_nor_torchs_compiler() -> None:
         "    assert not found, (name, found)\n"
         "engine.submit(ShutDown(0))\n"
         "assert engine.join(60) and 'torch' in sys.modules\n"
-        "windows = ('PySide6', 'shiboken6', 'PyQt6', 'pyqtgraph', 'qasync', 'app')\n"
+        "windows = ('PySide6', 'shiboken6', 'PyQt6', 'pyqtgraph', 'qasync', 'paretone_app')\n"
         "found = [one for one in sys.modules if one.partition('.')[0] in windows]\n"
         "assert not found, found\n"
     )

@@ -7,11 +7,11 @@ import pickle
 import numpy as np
 import pytest
 
-from engine.models.base import Utterance
-from engine.models.catalogue import entry, voice
-from engine.session.commands import CaptureAttention, LoadModel, ShutDown, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import (
+from paretone.models.base import Utterance
+from paretone.models.catalogue import entry, voice
+from paretone.session.commands import CaptureAttention, LoadModel, ShutDown, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import (
     AttentionCaptured,
     AudioReady,
     JobCancelled,
@@ -21,9 +21,9 @@ from engine.session.events import (
     TakeReady,
     Telemetry,
 )
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.ditreducio.record import Trial
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.ditreducio.record import Trial
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
 from tests.prompts import short_prompts  # noqa: F401

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.session.commands import Cancel, CaptureAttention, Command
-from engine.session.engine_thread import EngineThread
-from engine.session.events import (
+from paretone.session.commands import Cancel, CaptureAttention, Command
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import (
     AudioReady,
     EngineReady,
     EngineStatus,
@@ -16,8 +16,8 @@ from engine.session.events import (
     Progress,
     TakeReady,
 )
-from engine.techniques.ditreducio.record import Trial
-from engine.techniques.ditreducio.requests import Similarities
+from paretone.techniques.ditreducio.record import Trial
+from paretone.techniques.ditreducio.requests import Similarities
 from tests.engine.recorder import Gate, Recorder, is_of
 from tests.engine.session.small_jobs import LOAD, calibration, loaded, synthesis
 from tests.engine.small_speech import VOICE, setting

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.commands import DownloadModel
-from engine.session.engine_thread import EngineThread
-from engine.session.events import Event, JobCancelled, JobFailed, JobFinished, Progress
+from paretone.session.commands import DownloadModel
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, Progress
 from tests.engine import small_speech
 from tests.engine.models.hub import Hub, assert_complete
 from tests.engine.recorder import Recorder

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
-from engine.session.commands import ExportProfile, ShutDown
-from engine.session.engine_thread import EngineThread
-from engine.session.events import EngineStatus, JobCancelled, JobFailed, JobFinished, ProfileExported, Progress
-from engine.setting.profile import Profile
+from paretone.session.commands import ExportProfile, ShutDown
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import EngineStatus, JobCancelled, JobFailed, JobFinished, ProfileExported, Progress
+from paretone.setting.profile import Profile
 from tests.engine.export.test_f5_tts import profile
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.models.base import Utterance
-from engine.session.commands import CaptureAttention, Command, LoadModel
-from engine.session.engine_thread import EngineThread
-from engine.session.events import AudioReady, Event, JobFailed, JobFinished, Progress
-from engine.setting.setting import Setting
+from paretone.models.base import Utterance
+from paretone.session.commands import CaptureAttention, Command, LoadModel
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import AudioReady, Event, JobFailed, JobFinished, Progress
+from paretone.setting.setting import Setting
 from tests.engine import small_speech
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import Gate, Recorder

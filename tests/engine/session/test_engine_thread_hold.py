@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.models.base import Utterance
-from engine.session.commands import Cancel, Hold, LoadModel, Release, ShutDown, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import EngineHeld, EngineReady, JobCancelled, JobFinished, TakeReady, Telemetry
-from engine.setting.setting import UsedTechnique
-from engine.techniques.ditreducio.record import Trial
+from paretone.models.base import Utterance
+from paretone.session.commands import Cancel, Hold, LoadModel, Release, ShutDown, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import EngineHeld, EngineReady, JobCancelled, JobFinished, TakeReady, Telemetry
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques.ditreducio.record import Trial
 from tests.engine import small_speech
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
@@ -109,7 +109,7 @@ def test_an_engine_that_starts_rests_once_it_is_there(recorder: Recorder) -> Non
 
 def test_a_study_rests_between_takes(engine: EngineThread, recorder: Recorder, tmp_path: Path) -> None:
     """A held study waits between takes and then continues as if it had not been held."""
-    from engine.session.observers import RunningJob, StudyObserver
+    from paretone.session.observers import RunningJob, StudyObserver
 
     seen: list[bool] = []
 
@@ -120,7 +120,7 @@ def test_a_study_rests_between_takes(engine: EngineThread, recorder: Recorder, t
         observer.check()  # In the middle of a take: it goes on.
         seen.append(observer.pausing())
 
-    from engine.session.commands import RunStudy
+    from paretone.session.commands import RunStudy
 
     engine._executor.carry_out = carry_out
     engine.submit(RunStudy(2, str(tmp_path / "none.toml"), ""))

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.models.base import Utterance
-from engine.models.catalogue import voice
-from engine.session.commands import Cancel, CaptureAttention, ComputeView, LoadModel, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import (
+from paretone.models.base import Utterance
+from paretone.models.catalogue import voice
+from paretone.session.commands import Cancel, CaptureAttention, ComputeView, LoadModel, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import (
     AudioReady,
     JobCancelled,
     JobFailed,
@@ -23,9 +23,9 @@ from engine.session.events import (
     TakeReady,
     Telemetry,
 )
-from engine.setting.library import Library
-from engine.setting.setting import UsedTechnique
-from engine.techniques import ditreducio
+from paretone.setting.library import Library
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import ditreducio
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import Recorder
 from tests.engine.running import running
@@ -57,7 +57,7 @@ def test_audio_comes_in_pieces_and_the_take_tells_its_tokens(
     engine: EngineThread, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A fast machine is done before progress is told a second time.
-    monkeypatch.setattr("engine.models.families.token_progress.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("paretone.models.families.token_progress.REPORT_SECONDS", 0.0)
     engine.submit(Synthesise(2, LONG, voice("", "lm-mini"), setting(drafted())))
     assert isinstance(recorder.end_of(2), JobFinished)
     pieces, ready = recorder.of(2, AudioReady), recorder.of(2, TakeReady)[0]

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from engine.models.base import Utterance
-from engine.models.catalogue import voice
-from engine.models.files.checkpoints import fingerprint
-from engine.models.files.layer_importance import COSINE, DIVERGENCE
-from engine.session.commands import LoadModel, Prepare
-from engine.session.engine_thread import EngineThread
-from engine.session.events import JobCancelled, JobFailed, JobFinished, Prepared, Progress
-from engine.techniques import spade, speculative
-from engine.techniques.spade.requests import ImportanceRequest, StudentRequest
-from engine.techniques.speculative.requests import DraftRequest
-from engine.training.requests import TrainingProgress
-from engine.training.session import CHECKPOINT
-from engine.training.spoken_tokens import write_tokens
+from paretone.models.base import Utterance
+from paretone.models.catalogue import voice
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE
+from paretone.session.commands import LoadModel, Prepare
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobCancelled, JobFailed, JobFinished, Prepared, Progress
+from paretone.techniques import spade, speculative
+from paretone.techniques.spade.requests import ImportanceRequest, StudentRequest
+from paretone.techniques.speculative.requests import DraftRequest
+from paretone.training.requests import TrainingProgress
+from paretone.training.session import CHECKPOINT
+from paretone.training.spoken_tokens import write_tokens
 from tests.engine.recorder import Recorder, is_of
 from tests.engine.running import running
 from tests.engine.small_language import write_model

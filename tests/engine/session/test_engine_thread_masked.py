@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.models.base import Utterance
-from engine.models.catalogue import voice
-from engine.models.kernels.fused_masked import MaskedRun
-from engine.session.commands import Cancel, CaptureAttention, ComputeView, DecodePartial, LoadModel, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import (
+from paretone.models.base import Utterance
+from paretone.models.catalogue import voice
+from paretone.models.kernels.fused_masked import MaskedRun
+from paretone.session.commands import Cancel, CaptureAttention, ComputeView, DecodePartial, LoadModel, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import (
     AudioReady,
     JobCancelled,
     JobFailed,
@@ -25,8 +25,8 @@ from engine.session.events import (
     TakeReady,
     Telemetry,
 )
-from engine.setting.library import Library
-from engine.techniques import ditreducio
+from paretone.setting.library import Library
+from paretone.techniques import ditreducio
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, setting, used, write_release
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import Recorder

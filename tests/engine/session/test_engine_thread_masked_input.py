@@ -11,14 +11,14 @@ import pytest
 import soundfile
 import torch
 
-from engine.models import load_model
-from engine.models.base import SpeechModel, Voice
-from engine.models.catalogue import voice
-from engine.session.commands import LoadModel, ShutDown, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import JobFailed, JobFinished, TakeReady
-from engine.setting.setting import Setting
-from engine.setting.take import Take
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, Voice
+from paretone.models.catalogue import voice
+from paretone.session.commands import LoadModel, ShutDown, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobFailed, JobFinished, TakeReady
+from paretone.setting.setting import Setting
+from paretone.setting.take import Take
 from tests.engine.models.omnivoice.small_release import TEXT, setting, used, write_release
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from engine.measure.intelligibility import Judge
-from engine.models.catalogue import entry, harvard_sentences, voice
-from engine.session.commands import LoadModel, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import JobFinished, ModelLoaded, TakeReady
-from engine.setting.setting import Setting
+from paretone.measure.intelligibility import Judge
+from paretone.models.catalogue import entry, harvard_sentences, voice
+from paretone.session.commands import LoadModel, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobFinished, ModelLoaded, TakeReady
+from paretone.setting.setting import Setting
 from tests.engine.recorder import Recorder
 from tests.engine.running import running
 from tests.voices import voice_names

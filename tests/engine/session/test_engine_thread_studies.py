@@ -8,10 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.commands import Cancel, PauseStudy, RunStudy
-from engine.session.engine_thread import EngineThread
-from engine.session.events import JobCancelled, JobFailed, JobFinished, Progress, StudyBegun, StudyEnded, StudyTakeDone
-from engine.studies.results import read
+from paretone.session.commands import Cancel, PauseStudy, RunStudy
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import (
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    Progress,
+    StudyBegun,
+    StudyEnded,
+    StudyTakeDone,
+)
+from paretone.studies.results import read
 from tests.engine.recorder import Gate, Recorder
 from tests.engine.running import running
 from tests.engine.studies import small

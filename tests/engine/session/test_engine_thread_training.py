@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.session.commands import Prepare, ShutDown
-from engine.session.engine_thread import EngineThread
-from engine.session.events import JobCancelled, JobFailed, JobFinished, Prepared, Progress
-from engine.setting.knobs import Values
-from engine.techniques import guidance_free
-from engine.techniques.guidance_free.requests import GuidanceFreeRequest
-from engine.training.requests import TrainingProgress
-from engine.training.session import CHECKPOINT
+from paretone.session.commands import Prepare, ShutDown
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobCancelled, JobFailed, JobFinished, Prepared, Progress
+from paretone.setting.knobs import Values
+from paretone.techniques import guidance_free
+from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
+from paretone.training.requests import TrainingProgress
+from paretone.training.session import CHECKPOINT
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder, is_of
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs

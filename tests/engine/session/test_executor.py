@@ -11,15 +11,15 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from engine.errors import Cancelled, SettingError
-from engine.session import commands
-from engine.session.commands import Command, JudgeTake, LoadModel, Synthesise
-from engine.session.engine_thread import EngineThread
-from engine.session.events import Event, ModelLoaded, TakeJudged, TakeReady
-from engine.session.executor import Executor
-from engine.setting.plan import imported
-from engine.techniques import Technique, techniques
-from engine.techniques.base import Job
+from paretone.errors import Cancelled, SettingError
+from paretone.session import commands
+from paretone.session.commands import Command, JudgeTake, LoadModel, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import Event, ModelLoaded, TakeJudged, TakeReady
+from paretone.session.executor import Executor
+from paretone.setting.plan import imported
+from paretone.techniques import Technique, techniques
+from paretone.techniques.base import Job
 from tests.engine import small_speech
 from tests.engine.small_speech import VOICE, setting
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.session.progress import RemainingTime
+from paretone.session.progress import RemainingTime
 
 
 class Clock:

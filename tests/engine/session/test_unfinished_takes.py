@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import Cancelled, PlainError, SettingError
-from engine.measure.baseline_metrics import with_baseline_metrics
-from engine.models.base import Synthesis, Voice, finished_part, run_to_completion
-from engine.models.catalogue import voice
-from engine.models.families.speech import Speech
-from engine.models.silent_observer import SilentObserver
-from engine.session.commands import TimeAgain
-from engine.session.engine_thread import EngineThread
-from engine.session.events import AudioReady, JobCancelled, JobFailed, JobFinished, Progress, TakeReady, TimedAgain
-from engine.setting.library import DATABASE, Library
-from engine.setting.setting import Setting
-from engine.setting.take import Take
+from paretone.errors import Cancelled, PlainError, SettingError
+from paretone.measure.baseline_metrics import with_baseline_metrics
+from paretone.models.base import Synthesis, Voice, finished_part, run_to_completion
+from paretone.models.catalogue import voice
+from paretone.models.families.speech import Speech
+from paretone.models.silent_observer import SilentObserver
+from paretone.session.commands import TimeAgain
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import AudioReady, JobCancelled, JobFailed, JobFinished, Progress, TakeReady, TimedAgain
+from paretone.setting.library import DATABASE, Library
+from paretone.setting.setting import Setting
+from paretone.setting.take import Take
 from tests.engine import small_speech, speaking
 from tests.engine.recorder import Gate, Recorder
 from tests.engine.session.small_jobs import loaded, synthesis
@@ -44,8 +44,8 @@ class _Until(SilentObserver):
 
 
 def _omni_mini(root: Path) -> tuple[Speech, Voice, Setting]:
-    from engine.models import load_model
-    from engine.models.catalogue import entry
+    from paretone.models import load_model
+    from paretone.models.catalogue import entry
 
     write_omni_mini(root)
     chosen = Setting("omni-mini", entry("omni-mini").options_with(by_sentence=True, steps=4))

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import LibraryError
-from engine.setting.deleted_takes import DeletedTakes, KeptAudio
-from engine.setting.knobs import Values
-from engine.setting.library import Library
-from engine.setting.setting import Setting
-from engine.setting.take import Measurements, Take
+from paretone.errors import LibraryError
+from paretone.setting.deleted_takes import DeletedTakes, KeptAudio
+from paretone.setting.knobs import Values
+from paretone.setting.library import Library
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Take
 from tests.disk import counts_open_files, unnamed_files
 
 FRAMES = 100_000

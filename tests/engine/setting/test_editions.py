@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ProfileError, SettingError, StudyError
-from engine.models.catalogue import voice
-from engine.setting import editions
-from engine.setting.editions import ReplacedModel, checkpoint_text, is_replaced
-from engine.setting.profile import Profile
-from engine.studies.store import Store
-from engine.techniques.resolving import known
+from paretone.errors import ProfileError, SettingError, StudyError
+from paretone.models.catalogue import voice
+from paretone.setting import editions
+from paretone.setting.editions import ReplacedModel, checkpoint_text, is_replaced
+from paretone.setting.profile import Profile
+from paretone.studies.store import Store
+from paretone.techniques.resolving import known
 from tests.engine.studies.small import study
 
 WRITTEN = Path(__file__).resolve().parents[2] / "first_edition"

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.models.catalogue import entry
-from engine.setting.evidence import Evidence
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Measurements, Take
-from engine.techniques import precision
+from paretone.models.catalogue import entry
+from paretone.setting.evidence import Evidence
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements, Take
+from paretone.techniques import precision
 
 ACCELERATED = Setting(
     "f5-mini",

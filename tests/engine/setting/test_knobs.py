@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from engine.errors import SettingError
-from engine.setting.knobs import Choice, Number, Text, checked, defaults
+from paretone.errors import SettingError
+from paretone.setting.knobs import Choice, Number, Text, checked, defaults
 
 INSTRUCTION = Text("instruction", "Instruction", "How to speak.", default="", longest=12)
 

@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import database
-from engine.database import AUDIO
-from engine.errors import LibraryError
-from engine.setting import library as module
-from engine.setting.knobs import Values
-from engine.setting.library import DATABASE, SCHEMA, Library, LibraryDamaged
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Metrics, Take, Trace
+from paretone import database
+from paretone.database import AUDIO
+from paretone.errors import LibraryError
+from paretone.setting import library as module
+from paretone.setting.knobs import Values
+from paretone.setting.library import DATABASE, SCHEMA, Library, LibraryDamaged
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Metrics, Take, Trace
 from tests.disk import tiny_disk  # noqa: F401
 
 RATE = 24_000
@@ -215,7 +215,7 @@ def test_killed_while_adding(library: Library, tmp_path: Path) -> None:
     library.add(take(0))
     code = (
         "import os, sys\n"
-        "from engine.setting import library\n"
+        "from paretone.setting import library\n"
         "from tests.engine.setting.test_library import take\n"
         "write = library.files.write_atomically\n"
         "def die(path, content):\n"
@@ -447,8 +447,8 @@ def test_a_limit_on_file_sizes(library: Library) -> None:
     library.add(take(0))
     code = (
         "import resource, signal, sys\n"
-        "from engine.errors import LibraryError\n"
-        "from engine.setting.library import Library\n"
+        "from paretone.errors import LibraryError\n"
+        "from paretone.setting.library import Library\n"
         "from tests.engine.setting.test_library import take\n"
         "library = Library(sys.argv[1])\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"

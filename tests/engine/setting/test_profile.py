@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import AudioError, ProfileError, SettingError
-from engine.models.base import ModelInfo, WeightSet
-from engine.models.catalogue import entry
-from engine.sampling.actions import SkipAction
-from engine.setting.compatibility import Compatibility
-from engine.setting.evidence import Evidence
-from engine.setting.knobs import NO_VALUES, Values, defaults
-from engine.setting.profile import SCHEMA, Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import ditreducio, resolve
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.errors import AudioError, ProfileError, SettingError
+from paretone.models.base import ModelInfo, WeightSet
+from paretone.models.catalogue import entry
+from paretone.sampling.actions import SkipAction
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.evidence import Evidence
+from paretone.setting.knobs import NO_VALUES, Values, defaults
+from paretone.setting.profile import SCHEMA, Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import ditreducio, resolve
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.voices import FIRST, SECOND
 
 STEPS, LAYERS = 4, 2
@@ -310,8 +310,8 @@ def test_a_full_disk_leaves_the_old_profile(profile: Profile, tmp_path: Path) ->
     before = path.read_bytes()
     code = (
         "import resource, signal, sys\n"
-        "from engine.errors import ProfileError\n"
-        "from engine.setting.profile import Profile\n"
+        "from paretone.errors import ProfileError\n"
+        "from paretone.setting.profile import Profile\n"
         f"profile = Profile.load({str(path)!r})\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.measure.evaluation.judges import JudgeKind, Verdict
-from engine.models.base import Voice
+from paretone.measure.evaluation.judges import JudgeKind, Verdict
+from paretone.models.base import Voice
 
 EAR = JudgeKind("ear", "Ear", "ear")
 

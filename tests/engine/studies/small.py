@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.errors import Cancelled
-from engine.models.f5.adapter import F5Speech
-from engine.studies.definition import parse
-from engine.studies.running import LocalExecutor, run
-from engine.studies.store import Store
-from engine.studies.stored import StoredTake
-from engine.studies.study import Study
+from paretone.errors import Cancelled
+from paretone.models.f5.adapter import F5Speech
+from paretone.studies.definition import parse
+from paretone.studies.running import LocalExecutor, run
+from paretone.studies.store import Store
+from paretone.studies.stored import StoredTake
+from paretone.studies.study import Study
 from tests.engine import small_speech
 
 GRID = {"steps": {"steps": ["off", 2, 3]}}

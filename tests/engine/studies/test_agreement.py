@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.measure.estimates import Estimate
-from engine.setting.setting import Setting
-from engine.studies.agreement import Listened, agreement_page, agreements, rank_correlation
-from engine.studies.report_page import to_html
-from engine.studies.results import Results, SettingResult
+from paretone.measure.estimates import Estimate
+from paretone.setting.setting import Setting
+from paretone.studies.agreement import Listened, agreement_page, agreements, rank_correlation
+from paretone.studies.report_page import to_html
+from paretone.studies.results import Results, SettingResult
 
 NATURALNESS = (4.2, 4.0, 3.5, 2.0)
 

@@ -13,19 +13,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import StudyError
-from engine.measure.metrics import JUDGED
-from engine.models import load_model
-from engine.models.base import Observer, WorkObserver
-from engine.models.silent_observer import SilentObserver
-from engine.studies import definition
-from engine.studies.example import FILE
-from engine.studies.results import read
-from engine.studies.running import FINISHED, LocalExecutor, WorkerLost, run
-from engine.studies.store import Store, read_audio
-from engine.studies.stored import StoredTake
-from engine.studies.study import Study
-from engine.studies.tasks import Equipment, Outcome
+from paretone.errors import StudyError
+from paretone.measure.metrics import JUDGED
+from paretone.models import load_model
+from paretone.models.base import Observer, WorkObserver
+from paretone.models.silent_observer import SilentObserver
+from paretone.studies import definition
+from paretone.studies.example import FILE
+from paretone.studies.results import read
+from paretone.studies.running import FINISHED, LocalExecutor, WorkerLost, run
+from paretone.studies.store import Store, read_audio
+from paretone.studies.stored import StoredTake
+from paretone.studies.study import Study
+from paretone.studies.tasks import Equipment, Outcome
 from tests.engine.studies import small
 from tests.engine.studies.small import Follower, finished, study
 from tests.workload import is_thorough, workload
@@ -35,7 +35,7 @@ psutil = pytest.importorskip("psutil", reason="it comes with the extra [train]")
 from ray._private.node import Node  # noqa: E402
 from ray.cluster_utils import Cluster as Nodes  # noqa: E402
 
-from engine.studies.cluster import LOCAL, Cluster  # noqa: E402
+from paretone.studies.cluster import LOCAL, Cluster  # noqa: E402
 
 # Five minutes, the limit of other tests, are short for several nodes that begin on a machine that does much else.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -174,10 +174,10 @@ def test_a_cluster_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) ->
         "import functools\n"
         "from ray._private import services\n"
         "services.find_gcs_addresses, services.find_bootstrap_address = functools.cache(set), lambda folder: None\n"
-        "from engine.studies.cluster import Cluster\n"
-        "from engine.studies.tasks import Equipment\n"
-        "from engine.models.silent_observer import SilentObserver\n"
-        "from engine.errors import StudyError\n"
+        "from paretone.studies.cluster import Cluster\n"
+        "from paretone.studies.tasks import Equipment\n"
+        "from paretone.models.silent_observer import SilentObserver\n"
+        "from paretone.errors import StudyError\n"
         "try:\n"
         "    Cluster('auto').begin(Equipment('f5-mini'), SilentObserver())\n"
         "except StudyError as error:\n"

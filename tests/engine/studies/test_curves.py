@@ -9,21 +9,21 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from engine.figures import curves_svg
-from engine.figures.curves import Curve, Curves, Level
-from engine.figures.glyphs import Glyph
-from engine.figures.scatter import Dimension
-from engine.measure.estimates import Estimate
-from engine.models import catalogue
-from engine.paths import resource
-from engine.setting.knobs import defaults
-from engine.setting.setting import Setting, UsedTechnique
-from engine.studies.curves import curves
-from engine.studies.definition import read
-from engine.studies.report_curves import MOST, curves_page, curves_sheet
-from engine.studies.results import Results, SettingResult
-from engine.studies.space import axes_of
-from engine.techniques import technique
+from paretone.figures import curves_svg
+from paretone.figures.curves import Curve, Curves, Level
+from paretone.figures.glyphs import Glyph
+from paretone.figures.scatter import Dimension
+from paretone.measure.estimates import Estimate
+from paretone.models import catalogue
+from paretone.paths import resource
+from paretone.setting.knobs import defaults
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.curves import curves
+from paretone.studies.definition import read
+from paretone.studies.report_curves import MOST, curves_page, curves_sheet
+from paretone.studies.results import Results, SettingResult
+from paretone.studies.space import axes_of
+from paretone.techniques import technique
 
 SVG = "{http://www.w3.org/2000/svg}"
 PLAIN = Setting("f5-mini", catalogue.entry("f5-mini").options_with())

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
-from engine.errors import StudyError
-from engine.models import catalogue
-from engine.studies import definition, example
-from engine.studies.results import read
-from engine.studies.store import DATABASE, Store
-from engine.studies.study import results_folder
+from paretone import cli
+from paretone.errors import StudyError
+from paretone.models import catalogue
+from paretone.studies import definition, example
+from paretone.studies.results import read
+from paretone.studies.store import DATABASE, Store
+from paretone.studies.study import results_folder
 from tests.engine.studies import small
 
 TEXT = (
@@ -37,7 +37,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_command_makes_what_ships(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("engine.models.load_model", small.load)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
     assert example.shipped() is None
     results = tmp_path / "made.study"
     assert cli.main(["study", "example", str(file), "--results", str(results)]) == 0, capsys.readouterr().err

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from engine.measure.estimates import Estimate
-from engine.measure.gains import Place
-from engine.models import catalogue
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.studies.gains import of_study
-from engine.studies.results import Results, SettingResult
+from paretone.measure.estimates import Estimate
+from paretone.measure.gains import Place
+from paretone.models import catalogue
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.gains import of_study
+from paretone.studies.results import Results, SettingResult
 from tests.engine.measure.test_gains import MACHINE, PLACE, PLAIN, SEVEN
 
 CLOCK = "CPU seconds of the process"

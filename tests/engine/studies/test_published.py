@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.studies.published import PublishedPoint, published
-from engine.techniques import techniques
+from paretone.studies.published import PublishedPoint, published
+from paretone.techniques import techniques
 
 
 def point(paper: str, model: str, label: str) -> PublishedPoint:

@@ -6,9 +6,9 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from types import SimpleNamespace
 
-from engine.studies.queueing import ATTEMPTS, Queue
-from engine.studies.study import Cell, Study
-from engine.studies.tasks import MeasureReference, Prepare, Speak, Task
+from paretone.studies.queueing import ATTEMPTS, Queue
+from paretone.studies.study import Cell, Study
+from paretone.studies.tasks import MeasureReference, Prepare, Speak, Task
 from tests.engine.studies.small import study
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
-from engine.errors import StudyError
-from engine.studies.ray_address import require_cluster
+from paretone import cli
+from paretone.errors import StudyError
+from paretone.studies.ray_address import require_cluster
 from tests.engine.test_cli_study import STUDY
 
 SETTINGS = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0])

@@ -17,15 +17,15 @@ from statistics import median
 import numpy as np
 import pytest
 
-from engine.measure.estimates import Estimate
-from engine.measure.evaluation.judges import Verdict
-from engine.setting.plan import NOTHING_SKIPPED
-from engine.studies.report_page import to_html
-from engine.studies.report_tables import takes_csv, to_csv, to_latex
-from engine.studies.results import figures_of, read, to_json
-from engine.studies.store import DATABASE, Store
-from engine.studies.tasks import MeasureReference, ReferenceMeasured
-from engine.studies.wording import REFERENCE, busy_lines, figure_text, idle_lines, reference_lines, setting_title
+from paretone.measure.estimates import Estimate
+from paretone.measure.evaluation.judges import Verdict
+from paretone.setting.plan import NOTHING_SKIPPED
+from paretone.studies.report_page import to_html
+from paretone.studies.report_tables import takes_csv, to_csv, to_latex
+from paretone.studies.results import figures_of, read, to_json
+from paretone.studies.store import DATABASE, Store
+from paretone.studies.tasks import MeasureReference, ReferenceMeasured
+from paretone.studies.wording import REFERENCE, busy_lines, figure_text, idle_lines, reference_lines, setting_title
 from tests.engine.studies.small import finished, study
 
 

@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.errors import Cancelled, PlainError, StudyError
-from engine.measure.evaluation import judges
-from engine.measure.evaluation.judges import JudgeKind, Verdict
-from engine.measure.fidelity import log_mel_distance
-from engine.models.base import SpeechModel, Voice, run_to_completion
-from engine.models.silent_observer import SilentObserver
-from engine.studies.execution import TaskRunner
-from engine.studies.results import read
-from engine.studies.running import FINISHED, PAUSED, LocalExecutor, alone_with, run
-from engine.studies.store import DATABASE, Store
-from engine.studies.study import Study, seeded
-from engine.studies.tasks import Speak, take_id
+from paretone.errors import Cancelled, PlainError, StudyError
+from paretone.measure.evaluation import judges
+from paretone.measure.evaluation.judges import JudgeKind, Verdict
+from paretone.measure.fidelity import log_mel_distance
+from paretone.models.base import SpeechModel, Voice, run_to_completion
+from paretone.models.silent_observer import SilentObserver
+from paretone.studies.execution import TaskRunner
+from paretone.studies.results import read
+from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, alone_with, run
+from paretone.studies.store import DATABASE, Store
+from paretone.studies.study import Study, seeded
+from paretone.studies.tasks import Speak, take_id
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.studies.small import Follower, finished, load, study
 from tests.voices import SECOND
@@ -203,7 +203,7 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     monkeypatch.setitem(sys.modules, "deaf", SimpleNamespace(load=lambda texts, folder, device: Deaf()))
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, ear))
     chosen = study(judges=["ear"], voices=[SECOND])
-    monkeypatch.setattr("engine.studies.execution.reference_speech", no_reference)
+    monkeypatch.setattr("paretone.studies.execution.reference_speech", no_reference)
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s")
     assert [one.finished for one in found.settings] == [2, 2, 2]
@@ -217,7 +217,7 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     assert len(again.takes) == 3
     assert read(tmp_path / "s").failures == ()
     # References are tried again, too; one that the judge cannot hear is no reason to stop.
-    monkeypatch.setattr("engine.studies.execution.reference_speech", lambda *said: (np.zeros(100), 24_000))
+    monkeypatch.setattr("paretone.studies.execution.reference_speech", lambda *said: (np.zeros(100), 24_000))
     finished(tmp_path / "s", chosen)
     found = read(tmp_path / "s")
     assert (found.no_reference, found.references["word_error_rate"].n) == ("", 3)
@@ -230,7 +230,7 @@ def test_what_stood_in_a_settings_way_may_go_away(tmp_path: Path, monkeypatch: p
         raise RuntimeError("no luck today")
 
     with monkeypatch.context() as patched:
-        patched.setattr("engine.techniques.ditreducio.preparation.calibrate_model", broken)
+        patched.setattr("paretone.techniques.ditreducio.preparation.calibrate_model", broken)
         assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s").settings
     assert [one.finished for one in found] == [3, 0]
@@ -289,7 +289,7 @@ def _start(folder: Path) -> multiprocessing.Process:
     # A server with torch loaded makes processes in no time, so that most of them are killed at work.
     context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
     if sys.platform != "win32":
-        context.set_forkserver_preload(["tests.engine.studies.test_running", "engine.studies.execution"])
+        context.set_forkserver_preload(["tests.engine.studies.test_running", "paretone.studies.execution"])
     process = context.Process(target=_run_it, args=(str(folder),), daemon=True)
     process.start()
     return process

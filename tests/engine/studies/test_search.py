@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import Cancelled, StudyError
-from engine.studies.results import read
-from engine.studies.running import FINISHED
-from engine.studies.search import answer
-from engine.studies.store import Store
-from engine.studies.stored import COMPLETE, FAILED, RULED_OUT, StoredTrial
-from engine.studies.study import Study
-from engine.studies.wording import answer_lines
+from paretone.errors import Cancelled, StudyError
+from paretone.studies.results import read
+from paretone.studies.running import FINISHED
+from paretone.studies.search import answer
+from paretone.studies.store import Store
+from paretone.studies.stored import COMPLETE, FAILED, RULED_OUT, StoredTrial
+from paretone.studies.study import Study
+from paretone.studies.wording import answer_lines
 from tests.engine.studies.small import Follower, finished, study
 
 SEARCH = {

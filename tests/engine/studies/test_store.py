@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from engine import cli
-from engine.database import Database
-from engine.errors import StudyError
-from engine.setting.library import Library
-from engine.studies import store as module
-from engine.studies.report import write_report
-from engine.studies.results import read
-from engine.studies.running import LocalExecutor, run
-from engine.studies.store import DATABASE, Store, StudyDamaged
-from engine.studies.stored import StoredTrial
-from engine.studies.tasks import Prepare, Prepared
-from engine.techniques import technique
-from engine.techniques.base import ArtefactType
+from paretone import cli
+from paretone.database import Database
+from paretone.errors import StudyError
+from paretone.setting.library import Library
+from paretone.studies import store as module
+from paretone.studies.report import write_report
+from paretone.studies.results import read
+from paretone.studies.running import LocalExecutor, run
+from paretone.studies.store import DATABASE, Store, StudyDamaged
+from paretone.studies.stored import StoredTrial
+from paretone.studies.tasks import Prepare, Prepared
+from paretone.techniques import technique
+from paretone.techniques.base import ArtefactType
 from tests.engine.studies.small import Follower, finished, load, study
 
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_read_at_all_says_so(tmp_path: Path) -> None:
 
 
 def test_a_locked_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.database._PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("paretone.database._PATIENCE_SECONDS", 0.05)
     with Store(tmp_path) as store:
         other = sqlite3.connect(tmp_path / DATABASE, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import StudyError
-from engine.models.catalogue import harvard_sentences, sentences
-from engine.paths import resource
-from engine.studies.definition import PAPER_SEEDS, parse, read
-from engine.studies.study import BASELINE, GRID, LISTED, Candidate, Study, duration
-from engine.techniques import foreseen
-from engine.techniques.spade import parsed_layers
+from paretone.errors import StudyError
+from paretone.models.catalogue import harvard_sentences, sentences
+from paretone.paths import resource
+from paretone.studies.definition import PAPER_SEEDS, parse, read
+from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, duration
+from paretone.techniques import foreseen
+from paretone.techniques.spade import parsed_layers
 from tests.engine.studies.small import SENTENCES, study
 from tests.voices import FIRST, SECOND
 

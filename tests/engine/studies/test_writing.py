@@ -7,8 +7,8 @@ import tomllib
 
 import pytest
 
-from engine.paths import resource
-from engine.studies.writing import to_toml, with_folder
+from paretone.paths import resource
+from paretone.studies.writing import to_toml, with_folder
 from tests.voices import FIRST
 
 WHOLE = {

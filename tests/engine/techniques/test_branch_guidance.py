@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 import torch
 
-from engine.errors import SettingError
-from engine.measure.roofline.flow_stages import flow_stages
-from engine.models.base import Synthesis, run_to_completion
-from engine.models.f5.adapter import F5Speech
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.flow import euler_steps, sampling_grid
-from engine.sampling.guidance import ALL, NOTHING, TEXT_ALONE, three_branch_velocity
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import problem, resolve
-from engine.techniques.resolving import foreseen
+from paretone.errors import SettingError
+from paretone.measure.roofline.flow_stages import flow_stages
+from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.flow import euler_steps, sampling_grid
+from paretone.sampling.guidance import ALL, NOTHING, TEXT_ALONE, three_branch_velocity
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import problem, resolve
+from paretone.techniques.resolving import foreseen
 from tests.engine import small_speech
 from tests.engine.small_speech import VOICE, setting
 

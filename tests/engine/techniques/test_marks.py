@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from engine.figures.glyphs import (
+from paretone.figures.glyphs import (
     DERIVED_SHAPES,
     HUES,
     MORE_DARK,
@@ -23,8 +23,8 @@ from engine.figures.glyphs import (
     corners,
     derived_mark,
 )
-from engine.techniques import registry, techniques
-from engine.techniques.marks import in_order, technique_mark
+from paretone.techniques import registry, techniques
+from paretone.techniques.marks import in_order, technique_mark
 
 
 def test_every_technique_of_ours_declares_a_mark_and_no_two_the_same() -> None:
@@ -42,7 +42,9 @@ def test_a_mark_that_follows_from_a_name_never_looks_like_a_declared_one() -> No
 
 
 def test_marks_are_the_same_in_every_process() -> None:
-    code = "from engine.techniques.marks import technique_mark as m; print(m('adams_bashforth'), m('gone'), m('steps'))"
+    code = (
+        "from paretone.techniques.marks import technique_mark as m; print(m('adams_bashforth'), m('gone'), m('steps'))"
+    )
     printed = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-import engine
-from app.features.registry import FEATURES
-from engine.models import catalogue
-from engine.models.base import ModelInfo
-from engine.techniques import Technique, techniques
+import paretone
+from paretone.models import catalogue
+from paretone.models.base import ModelInfo
+from paretone.techniques import Technique, techniques
+from paretone_app.features.registry import FEATURES
 
-ROOT = Path(engine.__file__).parents[1]
+ROOT = Path(paretone.__file__).parents[2]
 WORDS = {
     # What models and samplers have by themselves: options, properties, algorithms.
     *(knob.name for entry in catalogue.MODELS for knob in entry.options),
     *ModelInfo.__dataclass_fields__,
-    *(path.stem for path in (ROOT / "engine/sampling").glob("*.py")),
-    *(path.stem for path in (ROOT / "engine/models/kernels").glob("*.py")),
+    *(path.stem for path in (ROOT / "engine/paretone/sampling").glob("*.py")),
+    *(path.stem for path in (ROOT / "engine/paretone/models/kernels").glob("*.py")),
 }
 """Names that mean something else, too: a technique that bears one may not be imported or be named by its title."""
 KNOBS = {knob.name for one in techniques() for knob in one.knobs}
@@ -33,8 +33,8 @@ KNOBS = {knob.name for one in techniques() for knob in one.knobs}
 
 def own(one: Technique) -> list[Path]:
     """Places where a technique may be named."""
-    rooms = [ROOT / f"engine/techniques/{one.name}.py", ROOT / f"engine/techniques/{one.name}"]
-    for said in (ROOT / "app/features").glob("*/__init__.py"):
+    rooms = [ROOT / f"engine/paretone/techniques/{one.name}.py", ROOT / f"engine/paretone/techniques/{one.name}"]
+    for said in (ROOT / "app/paretone_app/features").glob("*/__init__.py"):
         if f'technique="{one.name}"' in said.read_text(encoding="utf-8"):
             rooms.append(said.parent)
     return rooms
@@ -49,7 +49,7 @@ def docstrings(tree: ast.AST) -> set[int]:
 
 def named(tree: ast.AST, one: Technique) -> Iterator[tuple[int, str]]:
     """Lines of ``tree`` that name the technique, and how."""
-    module, told = f"engine.techniques.{one.name}", docstrings(tree)
+    module, told = f"paretone.techniques.{one.name}", docstrings(tree)
     distinctive = one.name not in WORDS
     title = re.compile(rf"\b{re.escape(one.title.partition(' (')[0])}\b")
     for node in ast.walk(tree):
@@ -99,13 +99,13 @@ def test_nobody_names_a_technique_but_itself() -> None:
 def test_only_features_of_a_technique_import_each_other() -> None:
     of = {feature.name: feature.technique for feature in FEATURES}
     found = []
-    for path in sorted((ROOT / "app").rglob("*.py")):
-        parts = path.relative_to(ROOT / "app").with_suffix("").parts
+    for path in sorted((ROOT / "app" / "paretone_app").rglob("*.py")):
+        parts = path.relative_to(ROOT / "app" / "paretone_app").with_suffix("").parts
         if parts[:2] == ("features", "registry"):
             continue
         mine = of.get(parts[1], "") if parts[0] == "features" else ""
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("app.features."):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("paretone_app.features."):
                 theirs = of.get(str(node.module).split(".")[2], "")
                 if theirs not in ("", mine):
                     found.append(f"{path.relative_to(ROOT).as_posix()}:{node.lineno}: imports {node.module}")
@@ -115,15 +115,15 @@ def test_only_features_of_a_technique_import_each_other() -> None:
 @pytest.mark.parametrize(
     ("source", "how"),
     [
-        ("from engine.techniques import spade", "imports it"),
-        ("from engine.techniques.spade.losses import ALPHA", "imports it"),
-        ("import engine.techniques.spade.losses", "imports it"),
+        ("from paretone.techniques import spade", "imports it"),
+        ("from paretone.techniques.spade.losses import ALPHA", "imports it"),
+        ("import paretone.techniques.spade.losses", "imports it"),
         ("one = find('spade')", "says 'spade'"),
         ("text = f'Use SPADE, then {x}.'", "says its title"),
         ("def train_spade(): pass", "is called train_spade"),
         ("def train(spade_depth): pass", "is called spade_depth"),
         ("train(with_spade=True)", "is called with_spade"),
-        ("from engine.techniques import find as find_spade", "is called find_spade"),
+        ("from paretone.techniques import find as find_spade", "is called find_spade"),
     ],
 )
 def test_the_test_would_see_it(source: str, how: str) -> None:

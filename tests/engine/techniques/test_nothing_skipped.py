@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.models import load_model
-from engine.models.base import Synthesis, run_to_completion
-from engine.models.catalogue import entry, voice
-from engine.models.f5.adapter import F5Speech
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.actions import SkipAction
-from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.plan import NOTHING_SKIPPED
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import technique, techniques
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.models import load_model
+from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.catalogue import entry, voice
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.plan import NOTHING_SKIPPED
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import technique, techniques
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_draft, write_model
 from tests.engine.small_omni_mini import write_model as write_omni_mini

@@ -7,20 +7,20 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from engine.errors import SettingError
-from engine.paths import resource
-from engine.setting.plan import Part, imported
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import applying_to, find, technique, techniques
-from engine.techniques.base import SLOTS, Conflict, Context, fault_of_slot
-from engine.techniques.registry import GROUP, OURS, problems
-from engine.techniques.resolving import known
+from paretone.errors import SettingError
+from paretone.paths import resource
+from paretone.setting.plan import Part, imported
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import applying_to, find, technique, techniques
+from paretone.techniques.base import SLOTS, Conflict, Context, fault_of_slot
+from paretone.techniques.registry import GROUP, OURS, problems
+from paretone.techniques.resolving import known
 
-ROOM = resource().parent / "engine" / "techniques"
+ROOM = resource().parent / "engine" / "paretone" / "techniques"
 
 
 def declared() -> dict[str, str]:
-    return tomllib.loads((ROOM.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"][
+    return tomllib.loads((ROOM.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"][
         GROUP
     ]
 
@@ -34,7 +34,7 @@ def test_every_technique_of_the_folder_is_declared_under_its_name() -> None:
     assert not problems()
     for name, value in declared().items():
         module, _, attribute = value.partition(":")
-        assert module == f"engine.techniques.{name}" and attribute == "TECHNIQUE"
+        assert module == f"paretone.techniques.{name}" and attribute == "TECHNIQUE"
         assert find(name) is imported(value) and technique(name).name == name
 
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from engine.errors import PlainError, ProfileError, SettingError
-from engine.models.base import ModelInfo, OperationCounts, WeightSet
-from engine.models.f5.config import OPTIONS
-from engine.sampling.actions import SkipAction
-from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import problem, resolve
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.resolving import NO_GUIDANCE
+from paretone.errors import PlainError, ProfileError, SettingError
+from paretone.models.base import ModelInfo, OperationCounts, WeightSet
+from paretone.models.f5.config import OPTIONS
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import problem, resolve
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.resolving import NO_GUIDANCE
 
 LAYERS = 3
 HALF, TWO_THIRDS = (WeightSet(f"{w:.2f}", f"{w:.6f}"[2:] * 10, w, "model-guidance") for w in (0.5, 2 / 3))

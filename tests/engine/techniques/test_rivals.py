@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from engine.errors import SettingError
-from engine.models.f5.config import OPTIONS as F5_OPTIONS
-from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from engine.sampling.actions import SkipAction
-from engine.sampling.guidance import STRENGTH, TwoWeightGuidance
-from engine.setting.knobs import Values, checked
-from engine.setting.setting import UsedTechnique
-from engine.techniques import error_curve, first_block, guidance_interval, resolve
-from engine.techniques.error_curve import ErrorCurve
+from paretone.errors import SettingError
+from paretone.models.f5.config import OPTIONS as F5_OPTIONS
+from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.guidance import STRENGTH, TwoWeightGuidance
+from paretone.setting.knobs import Values, checked
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import error_curve, first_block, guidance_interval, resolve
+from paretone.techniques.error_curve import ErrorCurve
 from tests.engine.techniques.test_resolving import OPERATIONS, free, info, setting
 
 INF = float("inf")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.models.f5.config import OPTIONS as F5_OPTIONS
-from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from engine.setting.knobs import Values, checked
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import options_in_force, steps
-from engine.techniques.steps import TECHNIQUE
+from paretone.models.f5.config import OPTIONS as F5_OPTIONS
+from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
+from paretone.setting.knobs import Values, checked
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import options_in_force, steps
+from paretone.techniques.steps import TECHNIQUE
 
 
 def knobs(**values: object) -> Values:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import SettingError
-from engine.setting.knobs import Values, defaults
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import conflict, technique, wording
+from paretone.errors import SettingError
+from paretone.setting.knobs import Values, defaults
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import conflict, technique, wording
 
 
 def test_differences_read_as_people_say_them() -> None:

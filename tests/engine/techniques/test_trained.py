@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from engine.errors import SettingError
-from engine.models.base import DraftWeights, ModelInfo, StudentWeights, WeightSet
-from engine.setting.knobs import Values, defaults
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import guidance_free, resolve, spade, speculative, technique
-from engine.techniques.trained import fitting, named
+from paretone.errors import SettingError
+from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, WeightSet
+from paretone.setting.knobs import Values, defaults
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import guidance_free, resolve, spade, speculative, technique
+from paretone.techniques.trained import fitting, named
 
 FLOW = ModelInfo("f5-mini", "Small", "flow", "s", "here", "0" * 64, "none", "cpu", "float32", 24000, 4, 2, 9, "test")
 LANGUAGE = replace(FLOW, id="lm-mini", family="language", branches=1)

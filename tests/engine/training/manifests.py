@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.training.manifest import OPTIONAL, REQUIRED, TRAIN, VALIDATION, ManifestRow
+from paretone.training.manifest import OPTIONAL, REQUIRED, TRAIN, VALIDATION, ManifestRow
 
 
 def write_manifest(path: Path, rows: Sequence[ManifestRow]) -> Path:

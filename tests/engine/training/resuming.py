@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from engine.training.recipe import Recipe
-from engine.training.session import Budget, TrainingSession
+from paretone.training.recipe import Recipe
+from paretone.training.session import Budget, TrainingSession
 
 STEPS = 6
 

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.cli import main as paretone
-from engine.commands import train_bundled
-from engine.errors import TrainingError
-from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.minis.natural.mel_reader import MelReader
-from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from engine.models.minis.omni_mini.codec import ResidualCodec
-from engine.models.networks.quantised_mel import read_quantised_mel
-from engine.training.natural_corpus import CorpusOptions, make_corpus
-from engine.training.recipes import bundled_training
-from engine.training.recipes.bundled_training import RECIPES
-from engine.training.recipes.natural_tokens import CODEC, TOKENIZER
-from engine.training.session import CHECKPOINT, LOG
+from paretone.cli import main as paretone
+from paretone.commands import train_bundled
+from paretone.errors import TrainingError
+from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.minis.natural.mel_reader import MelReader
+from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from paretone.models.minis.omni_mini.codec import ResidualCodec
+from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.training.natural_corpus import CorpusOptions, make_corpus
+from paretone.training.recipes import bundled_training
+from paretone.training.recipes.bundled_training import RECIPES
+from paretone.training.recipes.natural_tokens import CODEC, TOKENIZER
+from paretone.training.session import CHECKPOINT, LOG
 from tests.engine.training.toy_natural import Hummer
 from tests.workload import workload
 

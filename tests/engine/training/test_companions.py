@@ -11,29 +11,29 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from app.features.training.model import training
-from engine.errors import Cancelled, PlainError, SettingError, TrainingError
-from engine.models.catalogue import voice, voices
-from engine.models.files.checkpoints import fingerprint, read_weights
-from engine.models.files.language_weights import DRAFTS, STUDENTS
-from engine.models.files.pruning import layer_of
-from engine.models.silent_observer import SilentObserver
-from engine.techniques import resolve
-from engine.techniques.spade.recipe import StudentOptions, StudentRecipe
-from engine.techniques.spade.requests import StudentRequest
-from engine.techniques.spade.training import Student
-from engine.techniques.speculative.recipe import DraftOptions, DraftRecipe, retained_layers
-from engine.techniques.speculative.requests import DraftRequest
-from engine.techniques.speculative.training import Draft
-from engine.training import companions
-from engine.training.companions import train_companion
-from engine.training.lm_mini_teacher import LmMiniTeacher
-from engine.training.optimisers import Rates
-from engine.training.requests import CompanionRequest, Trained
-from engine.training.session import CHECKPOINT, Intervals, Milestone
-from engine.training.spoken_tokens import SpokenTokens, write_tokens
-from engine.training.teachers import read_teacher
-from engine.training.token_recipe import TokenData
+from paretone.errors import Cancelled, PlainError, SettingError, TrainingError
+from paretone.models.catalogue import voice, voices
+from paretone.models.files.checkpoints import fingerprint, read_weights
+from paretone.models.files.language_weights import DRAFTS, STUDENTS
+from paretone.models.files.pruning import layer_of
+from paretone.models.silent_observer import SilentObserver
+from paretone.techniques import resolve
+from paretone.techniques.spade.recipe import StudentOptions, StudentRecipe
+from paretone.techniques.spade.requests import StudentRequest
+from paretone.techniques.spade.training import Student
+from paretone.techniques.speculative.recipe import DraftOptions, DraftRecipe, retained_layers
+from paretone.techniques.speculative.requests import DraftRequest
+from paretone.techniques.speculative.training import Draft
+from paretone.training import companions
+from paretone.training.companions import train_companion
+from paretone.training.lm_mini_teacher import LmMiniTeacher
+from paretone.training.optimisers import Rates
+from paretone.training.requests import CompanionRequest, Trained
+from paretone.training.session import CHECKPOINT, Intervals, Milestone
+from paretone.training.spoken_tokens import SpokenTokens, write_tokens
+from paretone.training.teachers import read_teacher
+from paretone.training.token_recipe import TokenData
+from paretone_app.features.training.model import training
 from tests.engine.small_language import CODES, CONFIG, LAYERS, PHONES, write_draft, write_model, write_student
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import re
 
-from engine.models.catalogue import harvard_sentences, judged_sentences, unseen_sentences
-from engine.training.everyday import (
+from paretone.models.catalogue import harvard_sentences, judged_sentences, unseen_sentences
+from paretone.training.everyday import (
     LONGEST,
     SHORTEST,
     TEMPLATE_SHARE,
@@ -11,7 +11,7 @@ from engine.training.everyday import (
     everyday_sentences,
     written_sentences,
 )
-from engine.training.sentences import runs
+from paretone.training.sentences import runs
 
 
 def test_the_same_seed_gives_the_same_sentences_and_another_seed_others():

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.audio.mel import MelFrontEnd
-from engine.errors import Cancelled, TrainingError
-from engine.front_end.natural.phones import PUNCTUATION
-from engine.models.catalogue import voice
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.models.f5.text import Vocabulary
-from engine.training.features import CharacterReader, PhoneReader, check_rows, prepare, reader
-from engine.training.manifest import ManifestRow, read_manifest
-from engine.training.said_tokens import VOCABULARY
+from paretone.audio.mel import MelFrontEnd
+from paretone.errors import Cancelled, TrainingError
+from paretone.front_end.natural.phones import PUNCTUATION
+from paretone.models.catalogue import voice
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.f5.text import Vocabulary
+from paretone.training.features import CharacterReader, PhoneReader, check_rows, prepare, reader
+from paretone.training.manifest import ManifestRow, read_manifest
+from paretone.training.said_tokens import VOCABULARY
 from tests.disk import tiny_disk
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest, toy_model
@@ -36,7 +36,7 @@ def phones(tmp_path: Path) -> PhoneReader:
 
 
 def test_prepared_speech_is_what_the_corpus_holds(tmp_path: Path, manifest: Path, phones: PhoneReader):
-    from engine.front_end.frame_phones import labels
+    from paretone.front_end.frame_phones import labels
 
     examples = prepare(manifest, read_manifest(manifest), phones, tmp_path / "work")
     corpus = toy_corpus()

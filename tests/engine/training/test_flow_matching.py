@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from engine.front_end.frame_phones import labels
-from engine.models.f5.dit import DiT
-from engine.training.flow_matching import (
+from paretone.front_end.frame_phones import labels
+from paretone.models.f5.dit import DiT
+from paretone.training.flow_matching import (
     FlowMatchingOptions,
     SpeechBatch,
     draw_problem,
@@ -17,8 +17,8 @@ from engine.training.flow_matching import (
     span_error,
     synthesis_problem,
 )
-from engine.training.recipes.f5_recipe import SMALL_F5, laid_out
-from engine.training.said_tokens import VOCABULARY
+from paretone.training.recipes.f5_recipe import SMALL_F5, laid_out
+from paretone.training.said_tokens import VOCABULARY
 from tests.engine.training.toy_corpus import Clip, toy_clip
 
 SMALL = replace(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import torch
 
-from engine.models.megatts3.phone_table import NO_PHONE, NO_TONE
-from engine.training.latent_flow import LatentBatch, LatentFlowOptions, draw_latent_problem, latent_synthesis_problem
+from paretone.models.megatts3.phone_table import NO_PHONE, NO_TONE
+from paretone.training.latent_flow import LatentBatch, LatentFlowOptions, draw_latent_problem, latent_synthesis_problem
 
 FULL = LatentFlowOptions(drop_prompt=0, drop_both=0)
 

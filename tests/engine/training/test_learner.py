@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from engine.errors import TrainingError
-from engine.training.learner import Learner, LearningOptions
-from engine.training.optimisers import LayerMatrices
-from engine.training.recipe import Diverged
+from paretone.errors import TrainingError
+from paretone.training.learner import Learner, LearningOptions
+from paretone.training.optimisers import LayerMatrices
+from paretone.training.recipe import Diverged
 
 MATRICES = LayerMatrices("layers.")
 OPTIONS = LearningOptions(average_decay=0.9)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.errors import Cancelled, TrainingError
-from engine.training.manifest import LINES_NAMED, read_manifest
+from paretone.errors import Cancelled, TrainingError
+from paretone.training.manifest import LINES_NAMED, read_manifest
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.front_end.natural.phones import words
-from engine.training.natural_alignment import AlignmentOptions, drawn_alignment, evened
+from paretone.front_end.natural.phones import words
+from paretone.training.natural_alignment import AlignmentOptions, drawn_alignment, evened
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 PHONES = toy_natural_corpus().training[0].phones

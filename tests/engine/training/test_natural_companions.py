@@ -13,34 +13,34 @@ import soundfile
 import torch
 from torch import Tensor
 
-from engine.export.language import LanguageExport, export_language
-from engine.front_end.natural.phones import PHONES
-from engine.front_end.natural.reading import NaturalReader
-from engine.models import load_model
-from engine.models.base import Utterance, Voice
-from engine.models.catalogue import entry
-from engine.models.files.layer_importance import COSINE, DIVERGENCE
-from engine.models.minis.lm_mini.checkpoint import TOKENIZER, LmMiniFolder
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import spade, speculative
-from engine.techniques.spade.measuring import measure_layers
-from engine.techniques.spade.recipe import StudentOptions
-from engine.techniques.spade.training import Student
-from engine.techniques.speculative.recipe import DraftOptions
-from engine.techniques.speculative.training import Draft
-from engine.training import self_generated
-from engine.training.companions import train_companion
-from engine.training.everyday import corpus_sentences
-from engine.training.lm_mini_teacher import LmMiniTeacher
-from engine.training.manifest import ManifestRow
-from engine.training.natural_corpus import CorpusOptions, make_corpus, open_corpus
-from engine.training.recorded_tokens import at_frames
-from engine.training.requests import CompanionRequest
-from engine.training.said_tokens import said_tokens
-from engine.training.session import LOG, Intervals, Milestone
-from engine.training.teachers import read_teacher
+from paretone.export.language import LanguageExport, export_language
+from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.natural.reading import NaturalReader
+from paretone.models import load_model
+from paretone.models.base import Utterance, Voice
+from paretone.models.catalogue import entry
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE
+from paretone.models.minis.lm_mini.checkpoint import TOKENIZER, LmMiniFolder
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import spade, speculative
+from paretone.techniques.spade.measuring import measure_layers
+from paretone.techniques.spade.recipe import StudentOptions
+from paretone.techniques.spade.training import Student
+from paretone.techniques.speculative.recipe import DraftOptions
+from paretone.techniques.speculative.training import Draft
+from paretone.training import self_generated
+from paretone.training.companions import train_companion
+from paretone.training.everyday import corpus_sentences
+from paretone.training.lm_mini_teacher import LmMiniTeacher
+from paretone.training.manifest import ManifestRow
+from paretone.training.natural_corpus import CorpusOptions, make_corpus, open_corpus
+from paretone.training.recorded_tokens import at_frames
+from paretone.training.requests import CompanionRequest
+from paretone.training.said_tokens import said_tokens
+from paretone.training.session import LOG, Intervals, Milestone
+from paretone.training.teachers import read_teacher
 from tests.engine.small_natural import CODES, CPU, LAYERS, write_lm, write_named, write_vocoder
 from tests.engine.training.manifests import write_manifest
 from tests.engine.training.toy_natural import Hummer

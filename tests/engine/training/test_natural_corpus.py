@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import Cancelled, TrainingError
-from engine.training import natural_corpus
-from engine.training.natural_corpus import CorpusOptions, make_corpus, open_corpus, planned
+from paretone.errors import Cancelled, TrainingError
+from paretone.training import natural_corpus
+from paretone.training.natural_corpus import CorpusOptions, make_corpus, open_corpus, planned
 from tests.engine.training.toy_natural import Hummer
 
 FEW = CorpusOptions(voices=3, sentences=4, held_out_voices=2, held_out_sentences=1)

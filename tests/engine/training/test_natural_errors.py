@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.models.minis.natural.decoder import NaturalDecoder
-from engine.models.minis.natural.layout import PITCH, VOICE, VOICING
-from engine.training.natural_errors import frame_error, spectral_error
-from engine.training.natural_frames import voice_frames
+from paretone.models.minis.natural.decoder import NaturalDecoder
+from paretone.models.minis.natural.layout import PITCH, VOICE, VOICING
+from paretone.training.natural_errors import frame_error, spectral_error
+from paretone.training.natural_frames import voice_frames
 from tests.engine.training.toy_natural import toy_natural_clip
 
 

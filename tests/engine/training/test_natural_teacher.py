@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import PlainError
-from engine.front_end.natural.phones import (
+from paretone.errors import PlainError
+from paretone.front_end.natural.phones import (
     BLANK,
     CONSONANTS,
     EDGE,
@@ -17,13 +17,13 @@ from engine.front_end.natural.phones import (
     VOWELS,
     timed_phones,
 )
-from engine.front_end.natural.prosody import LEAD, LONGER, TAIL
-from engine.models.files.checkpoints import read_weights
-from engine.models.minis.natural.layout import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
-from engine.paths import resource
-from engine.training.everyday import everyday_sentences
-from engine.training.natural_corpus import Manner
-from engine.training.natural_teacher import NaturalTeacher
+from paretone.front_end.natural.prosody import LEAD, LONGER, TAIL
+from paretone.models.files.checkpoints import read_weights
+from paretone.models.minis.natural.layout import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
+from paretone.paths import resource
+from paretone.training.everyday import everyday_sentences
+from paretone.training.natural_corpus import Manner
+from paretone.training.natural_teacher import NaturalTeacher
 
 TEXT = "The birch canoe slid on the smooth planks."
 
@@ -110,7 +110,7 @@ def test_text_without_a_word_has_nothing_to_emphasise(teacher: NaturalTeacher):
 
 
 def test_the_resource_holds_the_weights_of_the_wheel(teacher: NaturalTeacher):
-    from engine.training.recipes.natural_decoder import decoder_weights, latent_space
+    from paretone.training.recipes.natural_decoder import decoder_weights, latent_space
 
     shipped = read_weights(resource("models", "natural-decoder", "model.safetensors"))
     for name, value in decoder_weights().items():

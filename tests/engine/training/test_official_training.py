@@ -13,29 +13,29 @@ import pytest
 import torch
 from torch.nn import functional
 
-from engine.errors import TrainingError
-from engine.files import wav
-from engine.models import catalogue, load_model
-from engine.models.base import Voice, run_to_completion
-from engine.models.families.training_layout import IGNORED
-from engine.models.files.checkpoints import read_weights
-from engine.models.files.language_weights import DRAFTS, STUDENTS
-from engine.models.files.pruning import layer_of
-from engine.models.llasa import adapter
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.spade.recipe import StudentOptions
-from engine.techniques.spade.training import Student
-from engine.techniques.speculative.recipe import DraftOptions
-from engine.techniques.speculative.training import Draft
-from engine.training import teachers
-from engine.training.companions import train_companion
-from engine.training.llasa_teacher import LlasaTeacher
-from engine.training.requests import CompanionRequest
-from engine.training.session import Intervals, Milestone
-from engine.training.spoken_tokens import SpokenTokens
-from engine.training.teacher import OfficialTeacher
+from paretone.errors import TrainingError
+from paretone.files import wav
+from paretone.models import catalogue, load_model
+from paretone.models.base import Voice, run_to_completion
+from paretone.models.families.training_layout import IGNORED
+from paretone.models.files.checkpoints import read_weights
+from paretone.models.files.language_weights import DRAFTS, STUDENTS
+from paretone.models.files.pruning import layer_of
+from paretone.models.llasa import adapter
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.spade.recipe import StudentOptions
+from paretone.techniques.spade.training import Student
+from paretone.techniques.speculative.recipe import DraftOptions
+from paretone.techniques.speculative.training import Draft
+from paretone.training import teachers
+from paretone.training.companions import train_companion
+from paretone.training.llasa_teacher import LlasaTeacher
+from paretone.training.requests import CompanionRequest
+from paretone.training.session import Intervals, Milestone
+from paretone.training.spoken_tokens import SpokenTokens
+from paretone.training.teacher import OfficialTeacher
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.packages import needs

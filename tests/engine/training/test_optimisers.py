@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from engine.errors import TrainingError
-from engine.training.muon import Muon
-from engine.training.optimisers import MATRICES, OTHERS, LayerMatrices, MuonAndAdamW, Rates
+from paretone.errors import TrainingError
+from paretone.training.muon import Muon
+from paretone.training.optimisers import MATRICES, OTHERS, LayerMatrices, MuonAndAdamW, Rates
 
 RATES = Rates(matrices=0.02, others=1e-3)
 LAYERS = LayerMatrices("layers.", apart_from="gates")

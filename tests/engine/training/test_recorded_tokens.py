@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.models.catalogue import entry
-from engine.models.load_request import LoadRequest
-from engine.models.minis.frames import token_phones
-from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.minis.lm_mini.parts import LmMiniParts, read_parts
-from engine.models.minis.natural.said import NaturalVoice
-from engine.models.silent_observer import SilentObserver
-from engine.training.recorded_tokens import record_tokens
+from paretone.models.catalogue import entry
+from paretone.models.load_request import LoadRequest
+from paretone.models.minis.frames import token_phones
+from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.minis.lm_mini.parts import LmMiniParts, read_parts
+from paretone.models.minis.natural.said import NaturalVoice
+from paretone.models.silent_observer import SilentObserver
+from paretone.training.recorded_tokens import record_tokens
 from tests.engine.small_language import CODES, write_model
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest

@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from engine.training.saving import log_of, save_with_log
-from engine.training.session import LOG
+from paretone.training.saving import log_of, save_with_log
+from paretone.training.session import LOG
 
 
 def test_links_and_pipes_in_the_way_stay(tmp_path: Path) -> None:

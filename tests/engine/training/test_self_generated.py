@@ -11,18 +11,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engine.errors import Cancelled, TrainingError
-from engine.models import load_model
-from engine.models.catalogue import entry, voice, voices
-from engine.models.families.training_layout import IGNORED
-from engine.models.minis.lm_mini import adapter
-from engine.models.silent_observer import SilentObserver
-from engine.paths import resource
-from engine.setting.setting import Setting
-from engine.training import self_generated
-from engine.training.self_generated import speak_tokens
-from engine.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
-from engine.training.teachers import read_teacher
+from paretone.errors import Cancelled, TrainingError
+from paretone.models import load_model
+from paretone.models.catalogue import entry, voice, voices
+from paretone.models.families.training_layout import IGNORED
+from paretone.models.minis.lm_mini import adapter
+from paretone.models.silent_observer import SilentObserver
+from paretone.paths import resource
+from paretone.setting.setting import Setting
+from paretone.training import self_generated
+from paretone.training.self_generated import speak_tokens
+from paretone.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
+from paretone.training.teachers import read_teacher
 from tests.engine.small_language import CODES, END_OF_TEXT, FIRST_CODE, START_OF_SPEECH, write_model
 
 SENTENCES = ("Rice is good.", "The box was thrown.")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from engine.paths import resource
-from engine.training.sentences import (
+from paretone.paths import resource
+from paretone.training.sentences import (
     LONGEST,
     SHARED_RUN,
     SHORTEST,

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import Cancelled, PlainError
-from engine.models.minis.natural.mel_reader import MelReaderConfig
-from engine.training import session as session_module
-from engine.training.recipe import Diverged, Recipe, require_finite
-from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
-from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
-from engine.training.session import CHECKPOINT, LOG, Budget, Intervals, Milestone, TrainingSession
+from paretone.errors import Cancelled, PlainError
+from paretone.models.minis.natural.mel_reader import MelReaderConfig
+from paretone.training import session as session_module
+from paretone.training.recipe import Diverged, Recipe, require_finite
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
+from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
+from paretone.training.session import CHECKPOINT, LOG, Budget, Intervals, Milestone, TrainingSession
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 CPU = torch.device("cpu")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from engine.audio.mel import MelFrontEnd
-from engine.front_end.timed_phone import TimedPhone
-from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.training.corpus import Corpus
+from paretone.audio.mel import MelFrontEnd
+from paretone.front_end.timed_phone import TimedPhone
+from paretone.models.f5.config import HOP, SAMPLE_RATE
+from paretone.training.corpus import Corpus
 
 PHONES = ("ˈɑ", "s", "ˈi", "m", "ˈu", "k")
 LEVEL = 0.1

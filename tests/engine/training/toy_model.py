@@ -9,13 +9,13 @@ import soundfile
 import torch
 import yaml
 
-from engine.models.f5.config import SAMPLE_RATE
-from engine.models.f5.dit import DiT
-from engine.models.f5.saving import save_official
-from engine.training.manifest import ManifestRow
-from engine.training.recipes.f5_layout import export_layout
-from engine.training.recipes.f5_recipe import SMALL_F5, initialise
-from engine.training.said_tokens import VOCABULARY
+from paretone.models.f5.config import SAMPLE_RATE
+from paretone.models.f5.dit import DiT
+from paretone.models.f5.saving import save_official
+from paretone.training.manifest import ManifestRow
+from paretone.training.recipes.f5_layout import export_layout
+from paretone.training.recipes.f5_recipe import SMALL_F5, initialise
+from paretone.training.said_tokens import VOCABULARY
 from tests.engine.awake import awake
 from tests.engine.training.manifests import write_manifest
 from tests.engine.training.toy_corpus import toy_corpus

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import Cancelled, SettingError
-from engine.models.f5.adapter import F5Speech
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values, checked, defaults
-from engine.views import views
-from engine.views.computing import compute_view
+from paretone.errors import Cancelled, SettingError
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values, checked, defaults
+from paretone.views import views
+from paretone.views.computing import compute_view
 from tests.engine.small_speech import LAYERS, setting
 from tests.engine.views.viewing import QUICK, STEPS, computed, load, task, write_weights
 

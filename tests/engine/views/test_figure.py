@@ -10,9 +10,9 @@ import pickle
 
 import pytest
 
-from engine.models.base import Utterance
-from engine.setting.knobs import Values
-from engine.views.figure import COLUMNS, Axis, Bars, BarSeries, Curve, Figure, HeatMap, Lines, Provenance
+from paretone.models.base import Utterance
+from paretone.setting.knobs import Values
+from paretone.views.figure import COLUMNS, Axis, Bars, BarSeries, Curve, Figure, HeatMap, Lines, Provenance
 from tests.engine.small_speech import VOICE, setting
 
 STEP, LAYER = Axis("Step"), Axis("Layer")

@@ -6,15 +6,15 @@ import math
 
 import pytest
 
-from engine.errors import SettingError
-from engine.models import load_model
-from engine.models.base import SpeechModel, Utterance
-from engine.models.catalogue import entry, voices
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting
-from engine.views.computing import compute_view
-from engine.views.view import Task
+from paretone.errors import SettingError
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, Utterance
+from paretone.models.catalogue import entry, voices
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting
+from paretone.views.computing import compute_view
+from paretone.views.view import Task
 from tests.workload import workload
 
 MODEL = "megatts3-mini"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.models.base import Utterance
-from engine.models.catalogue import harvard_sentences, voice
-from engine.views.quality import judged_utterances
+from paretone.models.base import Utterance
+from paretone.models.catalogue import harvard_sentences, voice
+from paretone.views.quality import judged_utterances
 
 
 def test_the_selected_sentence_is_not_judged_for_something_may_be_calibrated_on_it() -> None:

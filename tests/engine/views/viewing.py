@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engine.models.base import Utterance
-from engine.models.f5.adapter import F5Speech
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.views.computing import compute_view
-from engine.views.figure import Figure
-from engine.views.view import Task
+from paretone.models.base import Utterance
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.views.computing import compute_view
+from paretone.views.figure import Figure
+from paretone.views.view import Task
 from tests.engine import small_speech
 from tests.engine.small_speech import VOICE, save_cfg_free, setting
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.errors import SettingError
-from engine.setting.knobs import Number
-from engine.setting.plan import Part
-from engine.techniques.base import Paper, Technique
+from paretone.errors import SettingError
+from paretone.setting.knobs import Number
+from paretone.setting.plan import Part
+from paretone.techniques.base import Paper, Technique
 
 
 def resolve(context, knobs, plan):

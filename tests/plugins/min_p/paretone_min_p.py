@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.setting.knobs import Number
-from engine.setting.plan import Part
-from engine.techniques.base import Paper, Technique
+from paretone.setting.knobs import Number
+from paretone.setting.plan import Part
+from paretone.techniques.base import Paper, Technique
 
 
 def resolve(context, knobs, plan):
@@ -23,7 +23,7 @@ class MinP:
     share: float
 
     def probabilities(self, logits, history):
-        """As :class:`engine.sampling.tokens.TokenSampler` says."""
+        """As :class:`paretone.sampling.tokens.TokenSampler` says."""
         found = self.own.probabilities(logits, history)
         kept = found.where(found >= self.share * found.amax(-1, keepdim=True), 0.0)
         return kept / kept.sum(-1, keepdim=True)

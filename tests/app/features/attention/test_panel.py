@@ -11,10 +11,10 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 
-from app.features.attention.panel import BRANCH_NAMES, AttentionPanel
-from app.features.attention.similarity_grid import similarity_map
-from app.shell.colours import DARK, LIGHT
-from engine.models.base import AttentionCapture
+from paretone.models.base import AttentionCapture
+from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel
+from paretone_app.features.attention.similarity_grid import similarity_map
+from paretone_app.shell.colours import DARK, LIGHT
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
 
 KEY = Qt.Key

@@ -11,11 +11,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
-from app.features.decoding.panel import DecodingPanel
-from app.features.decoding.token_strip import outcome_colours
-from app.shell.colours import DARK, LIGHT
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import RESAMPLED, DecodingCycle, DecodingTrace, Take, Trace
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import RESAMPLED, DecodingCycle, DecodingTrace, Take, Trace
+from paretone_app.features.decoding.panel import DecodingPanel
+from paretone_app.features.decoding.token_strip import outcome_colours
+from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.contrast import contrast
 from tests.engine.measure.test_decoding import PLAIN, TRACE
 

@@ -9,11 +9,11 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
-from app.features.demasking.panel import DemaskingPanel, committed
-from app.shell.colours import DARK, LIGHT
-from engine.sampling.demasking_schedule import Block
-from engine.setting.setting import Setting
-from engine.setting.take import DemaskedPassage, DemaskingTrace, Take, Trace
+from paretone.sampling.demasking_schedule import Block
+from paretone.setting.setting import Setting
+from paretone.setting.take import DemaskedPassage, DemaskingTrace, Take, Trace
+from paretone_app.features.demasking.panel import DemaskingPanel, committed
+from paretone_app.shell.colours import DARK, LIGHT
 
 KEY = Qt.Key
 CODEBOOKS, FRAMES, STEPS = 3, 20, 6

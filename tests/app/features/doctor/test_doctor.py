@@ -10,11 +10,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.shell.background import Background
-from app.shell.window import MainWindow
-from engine.computing import Computing
-from engine.doctor import examine
-from engine.session.events import EngineReady
+from paretone.computing import Computing
+from paretone.doctor import examine
+from paretone.session.events import EngineReady
+from paretone_app.shell.background import Background
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 

@@ -12,13 +12,13 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.dropping.model import Target, dropped
-from app.features.setup.presenter import SetupPresenter
-from app.features.studies.presenter import StudiesPresenter
-from app.shell.window import MainWindow
-from engine.models import catalogue
-from engine.setting.profile import SUFFIX
-from engine.studies.store import DATABASE
+from paretone.models import catalogue
+from paretone.setting.profile import SUFFIX
+from paretone.studies.store import DATABASE
+from paretone_app.features.dropping.model import Target, dropped
+from paretone_app.features.setup.presenter import SetupPresenter
+from paretone_app.features.studies.presenter import StudiesPresenter
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.profiles.test_opening import exported
 from tests.voices import FIRST

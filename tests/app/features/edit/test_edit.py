@@ -9,11 +9,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.edit.finding import Entry, FindDialog, search
-from app.features.edit.undo_keys import keeps
-from app.shell.theme import Scheme
-from app.shell.window import MainWindow
-from app.widgets.boxes import DoubleSpinBox, SpinBox
+from paretone_app.features.edit.finding import Entry, FindDialog, search
+from paretone_app.features.edit.undo_keys import keeps
+from paretone_app.shell.theme import Scheme
+from paretone_app.shell.window import MainWindow
+from paretone_app.widgets.boxes import DoubleSpinBox, SpinBox
 from tests.app.features.tradeoff.using import POINTS
 
 KEY, CONTROL, SHIFT = Qt.Key, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from app.features.evaluations.model import EvaluationWeights
-from app.features.evaluations.training import TRAINING
-from app.features.training.model import Place, TrainingPlan
-from app.state.weight_labels import weights_title
-from engine.models.base import IntervalWeights
-from engine.session.events import Prepared
-from engine.setting.knobs import Values, defaults
-from engine.techniques import average_velocity
-from engine.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
-from engine.training.requests import Trained
+from paretone.models.base import IntervalWeights
+from paretone.session.events import Prepared
+from paretone.setting.knobs import Values, defaults
+from paretone.techniques import average_velocity
+from paretone.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
+from paretone.training.requests import Trained
+from paretone_app.features.evaluations.model import EvaluationWeights
+from paretone_app.features.evaluations.training import TRAINING
+from paretone_app.features.training.model import Place, TrainingPlan
+from paretone_app.state.weight_labels import weights_title
 from tests.app.presenters import INFO, Presenter
 
 NAME = average_velocity.NAME

@@ -11,13 +11,13 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 from safetensors import safe_open
 
-from app.features.export.profile_dialog import ProfileDialog
-from app.shell.window import MainWindow
-from app.state.jobs import Outcome
-from engine.export.copied import paretone_profile
-from engine.export.programs.f5_tts import TARGET as F5_TTS
-from engine.models import load_model
-from engine.techniques.guidance_free.exports import SAFETENSORS
+from paretone.export.copied import paretone_profile
+from paretone.export.programs.f5_tts import TARGET as F5_TTS
+from paretone.models import load_model
+from paretone.techniques.guidance_free.exports import SAFETENSORS
+from paretone_app.features.export.profile_dialog import ProfileDialog
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 

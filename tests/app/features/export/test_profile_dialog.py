@@ -9,13 +9,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.features.export.model import ProfileExport
-from app.features.export.profile_dialog import ProfileDialog
-from engine.export.programs.f5_tts import TARGET as F5_TTS
-from engine.session.commands import ExportProfile
-from engine.session.events import TakeReady
-from engine.setting.profile import Profile
-from engine.techniques.guidance_free.exports import SAFETENSORS
+from paretone.export.programs.f5_tts import TARGET as F5_TTS
+from paretone.session.commands import ExportProfile
+from paretone.session.events import TakeReady
+from paretone.setting.profile import Profile
+from paretone.techniques.guidance_free.exports import SAFETENSORS
+from paretone_app.features.export.model import ProfileExport
+from paretone_app.features.export.profile_dialog import ProfileDialog
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
 
 

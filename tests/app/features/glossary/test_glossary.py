@@ -11,14 +11,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QTableView, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.glossary import model
-from app.features.glossary.panel import GlossaryDialog
-from app.features.glossary.presenter import GlossaryPresenter, names_of
-from app.shell.entries import TERM, Term
-from app.shell.window import MainWindow
-from app.widgets.knob_controls import KnobControls
-from engine.models import catalogue
-from engine.techniques import techniques
+from paretone.models import catalogue
+from paretone.techniques import techniques
+from paretone_app.features.glossary import model
+from paretone_app.features.glossary.panel import GlossaryDialog
+from paretone_app.features.glossary.presenter import GlossaryPresenter, names_of
+from paretone_app.shell.entries import TERM, Term
+from paretone_app.shell.window import MainWindow
+from paretone_app.widgets.knob_controls import KnobControls
 
 TERMS = (
     Term("Threshold", "Limit of the error.", "δ", "", "A paper", "DiTReducio"),

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.grids.panel import GridPanel, known_rows
-from app.features.grids.state import GridState
-from app.shell.colours import LIGHT
-from app.shell.window import MainWindow
-from app.state.jobs import Kind, Outcome
-from engine.errors import ProfileError
-from engine.sampling.grid_search import Trial
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values
-from engine.techniques.searched_grid import NAME
-from engine.techniques.searched_grid.grid import PlacedGrid
-from engine.techniques.searched_grid.requests import Searched, Start
+from paretone.errors import ProfileError
+from paretone.sampling.grid_search import Trial
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.techniques.searched_grid import NAME
+from paretone.techniques.searched_grid.grid import PlacedGrid
+from paretone.techniques.searched_grid.requests import Searched, Start
+from paretone_app.features.grids.panel import GridPanel, known_rows
+from paretone_app.features.grids.state import GridState
+from paretone_app.shell.colours import LIGHT
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.other_families import ended
 

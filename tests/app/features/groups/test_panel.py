@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.groups import panel as module
-from app.features.groups.panel import GroupsPanel
-from app.shell.theme import Theme
-from engine.techniques.token_groups.groups import Groups
+from paretone.techniques.token_groups.groups import Groups
+from paretone_app.features.groups import panel as module
+from paretone_app.features.groups.panel import GroupsPanel
+from paretone_app.shell.theme import Theme
 
 GROUPS = Groups("lm-mini", "0" * 64, 9, "scores", 0.5, 2, 8, ((0, 1), (2, 3, 4), (1, 5)))
 

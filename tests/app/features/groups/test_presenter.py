@@ -11,12 +11,12 @@ import pytest
 import soundfile
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from app.state.jobs import Kind, Outcome
-from engine.models.base import SpeechModel
-from engine.techniques import speculative, token_groups
-from engine.techniques.token_groups.commands.groups_file import read
-from engine.techniques.token_groups.groups import Groups
+from paretone.models.base import SpeechModel
+from paretone.techniques import speculative, token_groups
+from paretone.techniques.token_groups.commands.groups_file import read
+from paretone.techniques.token_groups.groups import Groups
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind, Outcome
 from tests.app.features.other_families import PATIENCE, ended, loading, window_with
 from tests.engine.speaking import TEXT, write_all
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
+from paretone_app.shell.window import MainWindow
 from tests.app.shell.running import run
 
 

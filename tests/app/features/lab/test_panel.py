@@ -13,21 +13,21 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.audio.fades import OUT_AND_IN
-from app.audio.mixer import SILENCE
-from app.audio.player import Player
-from app.features.lab.panel import LabPanel
-from app.features.lab.setup import LIBRARY
-from app.features.lab.timeline import TimeLine
-from app.listening.abx import AbxSession
-from app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
-from app.listening.preference import PreferenceSession
-from app.listening.staircase import StaircaseSession
-from app.listening.stimuli import PreparedItem, Stimulus
-from app.shell.colours import DARK, LIGHT
-from engine.listening import results
-from engine.listening.trials import ItemRecord, TrialRecord
-from engine.measure.loudness import integrated_loudness
+from paretone.listening import results
+from paretone.listening.trials import ItemRecord, TrialRecord
+from paretone.measure.loudness import integrated_loudness
+from paretone_app.audio.fades import OUT_AND_IN
+from paretone_app.audio.mixer import SILENCE
+from paretone_app.audio.player import Player
+from paretone_app.features.lab.panel import LabPanel
+from paretone_app.features.lab.setup import LIBRARY
+from paretone_app.features.lab.timeline import TimeLine
+from paretone_app.listening.abx import AbxSession
+from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
+from paretone_app.listening.preference import PreferenceSession
+from paretone_app.listening.staircase import StaircaseSession
+from paretone_app.listening.stimuli import PreparedItem, Stimulus
+from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.listening.test_planning import PLAIN, REDUCED, plan
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
 from tests.engine.listening.test_results import SCALE, abx_session, staircase_session

@@ -12,13 +12,13 @@ import pytest
 import yaml
 from pytestqt.qtbot import QtBot
 
-from app.features.lab.setup import COMPARED
-from app.shell.window import MainWindow
-from app.state.jobs import Kind
-from engine.errors import PlainError
-from engine.listening import trials
-from engine.session.commands import RunStudy
-from engine.setting.library import Library
+from paretone.errors import PlainError
+from paretone.listening import trials
+from paretone.session.commands import RunStudy
+from paretone.setting.library import Library
+from paretone_app.features.lab.setup import COMPARED
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.lab.testing import (
     FAST,

@@ -10,13 +10,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from app.state.jobs import Kind, Outcome
-from app.state.playing import Heard, Origin
-from engine.errors import PlainError
-from engine.listening import results, trials
-from engine.models.base import Utterance
-from engine.session.events import AudioReady, PreparationReport
+from paretone.errors import PlainError
+from paretone.listening import results, trials
+from paretone.models.base import Utterance
+from paretone.session.events import AudioReady, PreparationReport
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind, Outcome
+from paretone_app.state.playing import Heard, Origin
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.features.lab.testing import (
     TAKES,

@@ -11,12 +11,12 @@ import numpy as np
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.features.lab.setup import LIBRARY
-from app.shell.window import MainWindow
-from engine.listening import trials
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Take
+from paretone.listening import trials
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Take
+from paretone_app.features.lab.setup import LIBRARY
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 PLAIN = Setting("f5-mini", seed=7)

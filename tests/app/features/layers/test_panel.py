@@ -11,11 +11,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
-from app.features.layers.layer_bars import LayerBars
-from app.features.layers.panel import LayersPanel, MeasurePlan
-from app.shell.colours import DARK, LIGHT
-from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
-from engine.techniques import spade
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
+from paretone.techniques import spade
+from paretone_app.features.layers.layer_bars import LayerBars
+from paretone_app.features.layers.panel import LayersPanel, MeasurePlan
+from paretone_app.shell.colours import DARK, LIGHT
 
 KEY = Qt.Key
 RECORD = ImportanceRecord(

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.layers.state import LayerChoice
-from app.state.app_state import AppState
-from app.state.jobs import Jobs
-from engine.errors import SettingError
-from engine.models.base import ModelInfo
-from engine.models.files.layer_importance import DIVERGENCE, FILE, ImportanceRecord, LayerImportance
-from engine.techniques import spade
+from paretone.errors import SettingError
+from paretone.models.base import ModelInfo
+from paretone.models.files.layer_importance import DIVERGENCE, FILE, ImportanceRecord, LayerImportance
+from paretone.techniques import spade
+from paretone_app.features.layers.state import LayerChoice
+from paretone_app.state.app_state import AppState
+from paretone_app.state.jobs import Jobs
 
 INFO = ModelInfo(
     "lm-mini",

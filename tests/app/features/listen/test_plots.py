@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from app.features.listen.plots import Picture, difference
+from paretone_app.features.listen.plots import Picture, difference
 
 
 def picture(value: float, level: float, samples: int = 1000, frames: int = 5) -> Picture:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from app.features.log.panel import LogPanel
-from app.shell.colours import LIGHT
-from app.shell.notices import Level
+from paretone_app.features.log.panel import LogPanel
+from paretone_app.shell.colours import LIGHT
+from paretone_app.shell.notices import Level
 
 
 def test_details_are_kept_but_shown_on_demand(qtbot: QtBot, qapp) -> None:

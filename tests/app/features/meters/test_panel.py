@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 from pytestqt.qtbot import QtBot
 
-from app.features.meters.panel import MetersPanel
-from app.shell.colours import DARK, LIGHT
-from engine.session.events import Telemetry
-from engine.setting.setting import Setting
-from engine.setting.take import Measurements, Metrics, Take
+from paretone.session.events import Telemetry
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Metrics, Take
+from paretone_app.features.meters.panel import MetersPanel
+from paretone_app.shell.colours import DARK, LIGHT
 
 
 def take(seconds: float) -> Take:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.models.catalogue import voice
+from paretone.models.catalogue import voice
 from tests.app.features.player.host import RATE, Host, set_takes, take
 
 

@@ -6,12 +6,12 @@ import numpy as np
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
-from app.features.listen.panel import ListenPanel
-from app.features.player.control import PlayerControl
-from app.shell.colours import LIGHT, Colours
-from app.state.playing import Playing
-from engine.setting.setting import Setting
-from engine.setting.take import Take
+from paretone.setting.setting import Setting
+from paretone.setting.take import Take
+from paretone_app.features.listen.panel import ListenPanel
+from paretone_app.features.player.control import PlayerControl
+from paretone_app.shell.colours import LIGHT, Colours
+from paretone_app.state.playing import Playing
 
 RATE = 24000
 

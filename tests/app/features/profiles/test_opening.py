@@ -11,12 +11,12 @@ import pytest
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from engine.models import catalogue, load_model
-from engine.models.catalogue import entry
-from engine.setting.evidence import Evidence
-from engine.setting.profile import SUFFIX, Profile
-from engine.setting.setting import Setting
+from paretone.models import catalogue, load_model
+from paretone.models.catalogue import entry
+from paretone.setting.evidence import Evidence
+from paretone.setting.profile import SUFFIX, Profile
+from paretone.setting.setting import Setting
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 
 STEPS = 5

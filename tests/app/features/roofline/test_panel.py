@@ -12,14 +12,10 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
-from app.features.roofline.panel import RooflinePanel, summary
-from app.features.roofline.plot import rate
-from app.features.roofline.table import cells
-from app.shell.colours import DARK, LIGHT
-from engine.errors import PlainError
-from engine.measure.roofline.ceilings import Ceilings
-from engine.measure.roofline.counts import Work
-from engine.measure.roofline.report import (
+from paretone.errors import PlainError
+from paretone.measure.roofline.ceilings import Ceilings
+from paretone.measure.roofline.counts import Work
+from paretone.measure.roofline.report import (
     ATTENTION,
     DECODER,
     FEED_FORWARD,
@@ -30,7 +26,11 @@ from engine.measure.roofline.report import (
     Phase,
     RooflineReport,
 )
-from engine.setting.setting import Setting
+from paretone.setting.setting import Setting
+from paretone_app.features.roofline.panel import RooflinePanel, summary
+from paretone_app.features.roofline.plot import rate
+from paretone_app.features.roofline.table import cells
+from paretone_app.shell.colours import DARK, LIGHT
 
 KEY = Qt.Key
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 from pytestqt.qtbot import QtBot
 
-from app.shell.window import MainWindow
-from app.state.jobs import Kind, Outcome
-from engine.measure.roofline import benchmarks
-from engine.measure.roofline import ceilings as store
-from engine.session.events import EngineStatus
+from paretone.measure.roofline import benchmarks
+from paretone.measure.roofline import ceilings as store
+from paretone.session.events import EngineStatus
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.holding import Posts
 

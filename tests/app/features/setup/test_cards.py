@@ -10,17 +10,17 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app import numbers
-from app.features.setup.card_words import NOT_MEASURED, gain_details, gain_words
-from app.features.setup.panel import SetupPanel
-from app.shell.colours import LIGHT
-from app.shell.style import style_sheet
-from engine.models import catalogue
-from engine.session.events import EngineReady, ModelLoaded
-from engine.setting.knobs import Choice
-from engine.setting.library import TakeSummary
-from engine.techniques import techniques
-from engine.techniques.resolving import known
+from paretone.models import catalogue
+from paretone.session.events import EngineReady, ModelLoaded
+from paretone.setting.knobs import Choice
+from paretone.setting.library import TakeSummary
+from paretone.techniques import techniques
+from paretone.techniques.resolving import known
+from paretone_app import numbers
+from paretone_app.features.setup.card_words import NOT_MEASURED, gain_details, gain_words
+from paretone_app.features.setup.panel import SetupPanel
+from paretone_app.shell.colours import LIGHT
+from paretone_app.shell.style import style_sheet
 from tests.app.presenters import Presenter, calibrated
 from tests.app.test_numbers import NAMES, WITH_POINT
 from tests.engine.measure.test_gains import MACHINE, take

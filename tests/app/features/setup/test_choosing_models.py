@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from app.features.setup.panel import SetupPanel
-from app.shell.window import MainWindow
-from app.state.jobs import Kind
-from engine.models import catalogue
-from engine.session.events import AudioReady
+from paretone.models import catalogue
+from paretone.session.events import AudioReady
+from paretone_app.features.setup.panel import SetupPanel
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.holding import Posts
 

@@ -7,11 +7,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
-from app.features.setup.presenter import size_text
-from app.shell.window import MainWindow
-from engine.errors import PlainError
-from engine.models.files.downloads import Extent
-from engine.models.files.releases import RELEASES
+from paretone.errors import PlainError
+from paretone.models.files.downloads import Extent
+from paretone.models.files.releases import RELEASES
+from paretone_app.features.setup.presenter import size_text
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 MISSING = "E2TTS_Base"

@@ -11,13 +11,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLineEdit, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.setup.panel import SetupPanel
-from app.shell.colours import LIGHT
-from app.widgets.scrolled import Scrolled
-from engine.models import catalogue
-from engine.session.events import JobFailed, JobFinished, ModelLoaded
-from engine.techniques.resolving import known
-from engine.wording import percent
+from paretone.models import catalogue
+from paretone.session.events import JobFailed, JobFinished, ModelLoaded
+from paretone.techniques.resolving import known
+from paretone.wording import percent
+from paretone_app.features.setup.panel import SetupPanel
+from paretone_app.shell.colours import LIGHT
+from paretone_app.widgets.scrolled import Scrolled
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS

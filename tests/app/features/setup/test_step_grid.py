@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.setup.step_grid import StepGrid
-from app.shell.colours import LIGHT
-from engine.sampling.schedules import EPSS, time_grid
+from paretone.sampling.schedules import EPSS, time_grid
+from paretone_app.features.setup.step_grid import StepGrid
+from paretone_app.shell.colours import LIGHT
 
 
 @pytest.fixture

@@ -9,15 +9,15 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.features.setup.cards import TechniqueCard
-from app.features.setup.panel import SetupPanel
-from app.shell.colours import LIGHT
-from engine.models.base import WeightSet
-from engine.session.events import Prepared
-from engine.setting.knobs import NO_VALUES
-from engine.techniques import technique
-from engine.techniques.resolving import NO_GUIDANCE
-from engine.training.requests import Trained
+from paretone.models.base import WeightSet
+from paretone.session.events import Prepared
+from paretone.setting.knobs import NO_VALUES
+from paretone.techniques import technique
+from paretone.techniques.resolving import NO_GUIDANCE
+from paretone.training.requests import Trained
+from paretone_app.features.setup.cards import TechniqueCard
+from paretone_app.features.setup.panel import SetupPanel
+from paretone_app.shell.colours import LIGHT
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 

@@ -13,14 +13,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from app.features.setup.panel import SetupPanel
-from app.features.setup.voice_choice import VoiceChoice
-from app.shell.background import Background
-from app.shell.colours import LIGHT
-from app.state.app_state import AppState
-from app.state.jobs import Jobs
-from engine.models import catalogue
-from engine.models.own_voices import own_voice
+from paretone.models import catalogue
+from paretone.models.own_voices import own_voice
+from paretone_app.features.setup.panel import SetupPanel
+from paretone_app.features.setup.voice_choice import VoiceChoice
+from paretone_app.shell.background import Background
+from paretone_app.shell.colours import LIGHT
+from paretone_app.state.app_state import AppState
+from paretone_app.state.jobs import Jobs
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.presenters import Presenter
 from tests.voices import FIRST

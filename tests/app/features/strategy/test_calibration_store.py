@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.features.strategy.calibration_store import CalibrationStore, read_record, write_record
-from engine.errors import ProfileError
+from paretone.errors import ProfileError
+from paretone_app.features.strategy.calibration_store import CalibrationStore, read_record, write_record
 from tests.app.records import compatibility, record
 
 

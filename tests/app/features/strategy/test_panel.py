@@ -12,15 +12,15 @@ from PySide6.QtGui import QColor, QGuiApplication, QUndoStack
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
-from app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, action_colours
-from app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
-from app.plotting.cell_grid import distinct
-from app.shell.colours import DARK, LIGHT, Colours
-from engine.models.base import OperationCounts
-from engine.sampling.actions import SkipAction
-from engine.techniques.ditreducio.record import CALIBRATION, END, Trial
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.wording import percent
+from paretone.models.base import OperationCounts
+from paretone.sampling.actions import SkipAction
+from paretone.techniques.ditreducio.record import CALIBRATION, END, Trial
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.wording import percent
+from paretone_app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, action_colours
+from paretone_app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
+from paretone_app.plotting.cell_grid import distinct
+from paretone_app.shell.colours import DARK, LIGHT, Colours
 from tests.app.contrast import contrast, luminance
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate, compatibility
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.studies.panel import StudiesPanel
-from app.shell.window import MainWindow
+from paretone_app.features.studies.panel import StudiesPanel
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.holding import Posts
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from app.features.studies.panel import StudiesPanel
-from app.shell.window import MainWindow
-from app.state.jobs import Kind, Outcome
-from engine.studies.store import Store
+from paretone.studies.store import Store
+from paretone_app.features.studies.panel import StudiesPanel
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.studies import small
 from tests.workload import workload

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.studies.panel import StudiesPanel
-from app.shell.window import MainWindow
-from app.state.jobs import Outcome
-from engine.studies.store import DATABASE
+from paretone.studies.store import DATABASE
+from paretone_app.features.studies.panel import StudiesPanel
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.damage import spoil_database
 from tests.app.features.studies.studying import created, ended, opened, run_once, shown, write
@@ -106,7 +106,7 @@ def test_a_locked_study_fails_with_a_sentence(
     other = sqlite3.connect(file.with_suffix(".study") / DATABASE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with monkeypatch.context() as impatient:
-        impatient.setattr("engine.database._PATIENCE_SECONDS", 0.1)
+        impatient.setattr("paretone.database._PATIENCE_SECONDS", 0.1)
         outcome, sentence = ended(window, panel.run_button.click, qtbot)
     other.close()
     assert outcome is Outcome.FAILED

@@ -8,10 +8,10 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.features.studies.panel import StudiesPanel
-from app.shell.window import MainWindow
-from engine.studies import definition, example
-from engine.studies.study import results_folder
+from paretone.studies import definition, example
+from paretone.studies.study import results_folder
+from paretone_app.features.studies.panel import StudiesPanel
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.studies.studying import shown, write
 from tests.engine.studies import small

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from app.features.studies.forms import (
+from paretone.errors import StudyError
+from paretone.models import catalogue
+from paretone.models.base import ModelInfo, Voice
+from paretone.setting.knobs import Choice, Number, Switch, Text
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.definition import parse
+from paretone.studies.space import Range
+from paretone.studies.writing import to_toml
+from paretone.techniques import technique
+from paretone_app.features.studies.forms import (
     Bound,
     Goals,
     StudyForm,
@@ -17,17 +26,8 @@ from app.features.studies.forms import (
     seeds_of,
     values_of,
 )
-from app.features.studies.kinds import OfferedKind, StudyKind, offered_kinds
-from app.features.studies.study_summary import plan_words
-from engine.errors import StudyError
-from engine.models import catalogue
-from engine.models.base import ModelInfo, Voice
-from engine.setting.knobs import Choice, Number, Switch, Text
-from engine.setting.setting import Setting, UsedTechnique
-from engine.studies.definition import parse
-from engine.studies.space import Range
-from engine.studies.writing import to_toml
-from engine.techniques import technique
+from paretone_app.features.studies.kinds import OfferedKind, StudyKind, offered_kinds
+from paretone_app.features.studies.study_summary import plan_words
 
 THRESHOLD = Number("threshold", "Threshold", "How much.", 0.1, minimum=0.0, maximum=1.0, step=0.01)
 STEPS = Number("steps", "Steps", "Number of thresholds.", 8, minimum=1, maximum=64, whole=True)

@@ -9,11 +9,11 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.features.studies.forms import Bound, Varied
-from app.features.studies.panel import CLUSTER, StudiesPanel
-from app.shell.window import MainWindow
-from app.state.jobs import Outcome
-from engine.studies.store import Store
+from paretone.studies.store import Store
+from paretone_app.features.studies.forms import Bound, Varied
+from paretone_app.features.studies.panel import CLUSTER, StudiesPanel
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.studies.studying import ended, opened, run_once, write
 from tests.voices import FIRST
@@ -171,7 +171,7 @@ def test_a_setting_is_used_with_its_strategy_table(
 def test_what_is_not_installed_is_said_where_it_would_be_used(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("paretone.extras.find_spec", lambda name: None)
     search = "[search]\ntrials = 2\n[search.space]\nsteps.steps = [2, 3]\n"
     path = tmp_path / "search.toml"
     path.write_text(f'sentences = ["One."]\n{search}', encoding="utf-8")

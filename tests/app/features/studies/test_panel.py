@@ -12,19 +12,19 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import QCheckBox
 from pytestqt.qtbot import QtBot
 
-from app.features.studies.axes import AxesEditor
-from app.features.studies.forms import Bound, Varied
-from app.features.studies.maker import StudyMaker
-from app.features.studies.panel import CLUSTER, StudiesPanel
-from app.features.studies.study_summary import FailedTake, StudySummary, summary
-from app.shell.colours import LIGHT
-from app.shell.theme import Theme
-from app.state.artefacts import Artefacts
-from app.state.selection import Selection
-from engine.measure.estimates import Estimate
-from engine.measure.evaluation.judges import Verdict
-from engine.studies.store import DATABASE, Store
-from engine.studies.tasks import MeasureReference, ReferenceMeasured
+from paretone.measure.estimates import Estimate
+from paretone.measure.evaluation.judges import Verdict
+from paretone.studies.store import DATABASE, Store
+from paretone.studies.tasks import MeasureReference, ReferenceMeasured
+from paretone_app.features.studies.axes import AxesEditor
+from paretone_app.features.studies.forms import Bound, Varied
+from paretone_app.features.studies.maker import StudyMaker
+from paretone_app.features.studies.panel import CLUSTER, StudiesPanel
+from paretone_app.features.studies.study_summary import FailedTake, StudySummary, summary
+from paretone_app.shell.colours import LIGHT
+from paretone_app.shell.theme import Theme
+from paretone_app.state.artefacts import Artefacts
+from paretone_app.state.selection import Selection
 from tests.app.shell.fitting import cut_off
 from tests.engine.studies import small
 

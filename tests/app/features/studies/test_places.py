@@ -14,15 +14,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from app.features.studies.forms import Varied
-from app.features.studies.maker import StudyMaker
-from app.features.studies.within import Span, Within
-from app.shell.window import MainWindow
-from app.state.jobs import Outcome
-from engine.models import catalogue, load_model
-from engine.models.base import SpeechModel
-from engine.models.own_voices import own_voice
-from engine.studies.store import Store
+from paretone.models import catalogue, load_model
+from paretone.models.base import SpeechModel
+from paretone.models.own_voices import own_voice
+from paretone.studies.store import Store
+from paretone_app.features.studies.forms import Varied
+from paretone_app.features.studies.maker import StudyMaker
+from paretone_app.features.studies.within import Span, Within
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.studies.studying import ended, opened, shown, write
 from tests.engine import small_speech

@@ -11,12 +11,12 @@ from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
-from app.features.studies.panel import CLUSTER, StudiesPanel
-from app.shell.window import MainWindow
-from app.state.jobs import Outcome
-from engine.models import load_model
-from engine.session.events import Event, StudyTakeDone
-from engine.studies.results import read
+from paretone.models import load_model
+from paretone.session.events import Event, StudyTakeDone
+from paretone.studies.results import read
+from paretone_app.features.studies.panel import CLUSTER, StudiesPanel
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.features.studies.studying import MANY, created, ended, opened, run_once, write
 from tests.app.holding import Posts

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.features.take_grid import model
-from app.features.take_grid.model.dimensions import Asked, Dimension, by_name, dimensions, in_order
-from app.features.take_grid.model.grid import TakeGrid, over_sentences, take_grid
-from engine.errors import SettingError
-from engine.measure.metrics import Metric, metric
-from engine.setting.knobs import Values
-from engine.setting.library import TakeSummary
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Measurements
+from paretone.errors import SettingError
+from paretone.measure.metrics import Metric, metric
+from paretone.setting.knobs import Values
+from paretone.setting.library import TakeSummary
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements
+from paretone_app.features.take_grid import model
+from paretone_app.features.take_grid.model.dimensions import Asked, Dimension, by_name, dimensions, in_order
+from paretone_app.features.take_grid.model.grid import TakeGrid, over_sentences, take_grid
 from tests.app.without_qt import modules_without_qt
 
 PLAIN = Setting("f5-mini", Values({"steps": 12, "guidance": 0.7}), seed=3)

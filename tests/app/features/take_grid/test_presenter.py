@@ -13,9 +13,9 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app.features.take_grid.cells import Cell
-from app.features.take_grid.panel import Chosen, TakeGridPanel
-from app.shell.window import MainWindow
+from paretone_app.features.take_grid.cells import Cell
+from paretone_app.features.take_grid.panel import Chosen, TakeGridPanel
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.engine.studies.small import finished, study
 from tests.sound import RATE, NullSink, null_sink  # noqa: F401

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.takes.judging import TakeJudging, prompt_of
-from app.shell.window import MainWindow
-from app.state import idle_work
-from app.state.jobs import Jobs, Kind
-from engine.audio.recording import read_recording
-from engine.models.catalogue import voice
-from engine.models.own_voices import own_voice
-from engine.session.commands import Cancel, Command, JudgeTake, LoadModel, ShutDown
-from engine.session.engine_thread import EngineThread
-from engine.session.events import Event, JobCancelled, JobFailed, JobFinished, TakeJudged
+from paretone.audio.recording import read_recording
+from paretone.models.catalogue import voice
+from paretone.models.own_voices import own_voice
+from paretone.session.commands import Cancel, Command, JudgeTake, LoadModel, ShutDown
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, TakeJudged
+from paretone_app.features.takes.judging import TakeJudging, prompt_of
+from paretone_app.shell.window import MainWindow
+from paretone_app.state import idle_work
+from paretone_app.state.jobs import Jobs, Kind
 from tests.app.features.takes.test_panel import take
 from tests.engine import small_speech
 from tests.judges import only_words  # noqa: F401

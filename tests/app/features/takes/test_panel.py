@@ -12,20 +12,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMessageBox, QStyle
 from pytestqt.qtbot import QtBot
 
-from app.features.takes.panel import TakesPanel
-from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
-from app.shell.colours import LIGHT
-from app.shell.theme import Scheme, Theme
-from app.state.differences import technique_text
-from engine.measure.metrics import metric
-from engine.models.base import Voice
-from engine.models.catalogue import entry
-from engine.session.commands import Synthesise
-from engine.setting import editions
-from engine.setting.knobs import Values
-from engine.setting.library import Library, TakeSummary
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Measurements, Metrics, Take
+from paretone.measure.metrics import metric
+from paretone.models.base import Voice
+from paretone.models.catalogue import entry
+from paretone.session.commands import Synthesise
+from paretone.setting import editions
+from paretone.setting.knobs import Values
+from paretone.setting.library import Library, TakeSummary
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements, Metrics, Take
+from paretone_app.features.takes.panel import TakesPanel
+from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
+from paretone_app.shell.colours import LIGHT
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.state.differences import technique_text
 from tests.disk import counts_open_files, unnamed_files
 
 BASELINE = Setting("f5-mini", Values(steps=8), (), 3)

@@ -7,10 +7,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.features.takes.table import COLUMNS
-from app.shell.window import MainWindow
-from app.state.jobs import Outcome
-from engine.session.events import Progress
+from paretone.session.events import Progress
+from paretone_app.features.takes.table import COLUMNS
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.holding import Posts
 from tests.app.shell.running import run

@@ -11,13 +11,13 @@ from PySide6.QtGui import QColor, QGuiApplication, QMouseEvent
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QWidget
 
-from app.features.threshold.panel import ThresholdPanel
-from app.shell.colours import DARK, LIGHT
-from engine.models.base import OperationCounts
-from engine.sampling.actions import SkipAction
-from engine.techniques.ditreducio import UNITS
-from engine.techniques.ditreducio.record import CalibrationRecord
-from engine.wording import percent
+from paretone.models.base import OperationCounts
+from paretone.sampling.actions import SkipAction
+from paretone.techniques.ditreducio import UNITS
+from paretone.techniques.ditreducio.record import CalibrationRecord
+from paretone.wording import percent
+from paretone_app.features.threshold.panel import ThresholdPanel
+from paretone_app.shell.colours import DARK, LIGHT
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
 
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)

@@ -10,14 +10,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.feature import Feature, tour_stops
-from app.features.registry import FEATURES
-from app.features.tour import placing
-from app.features.tour.model import Course, Part
-from app.features.tour.presenter import TourPresenter
-from app.shell.entries import TourStop
-from app.shell.places import EXPLORE, INSPECT, LISTEN, TEST
-from app.shell.window import MainWindow
+from paretone_app.features.feature import Feature, tour_stops
+from paretone_app.features.registry import FEATURES
+from paretone_app.features.tour import placing
+from paretone_app.features.tour.model import Course, Part
+from paretone_app.features.tour.presenter import TourPresenter
+from paretone_app.shell.entries import TourStop
+from paretone_app.shell.places import EXPLORE, INSPECT, LISTEN, TEST
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 ORDER = ["hear", "threshold", "difference", "skipped", "front", "blind", "export", "onward"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.tradeoff.model.points import published_points
-from app.features.tradeoff.model.scene import PlotOptions
-from app.features.tradeoff.panel import TradeoffPanel
-from app.shell.colours import LIGHT
-from engine.studies.published import published
+from paretone.studies.published import published
+from paretone_app.features.tradeoff.model.points import published_points
+from paretone_app.features.tradeoff.model.scene import PlotOptions
+from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.shell.colours import LIGHT
 from tests.app.features.tradeoff.using import POINTS, choose_look
 
 

@@ -16,14 +16,14 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from app.features.tradeoff.model.points import STUDY, Point, Sound, published_points
-from app.features.tradeoff.panel import TradeoffPanel
-from app.shell.theme import Scheme, Theme
-from engine.measure.estimates import Estimate
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.studies.published import published
-from engine.techniques.marks import in_order
+from paretone.measure.estimates import Estimate
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.published import published
+from paretone.techniques.marks import in_order
+from paretone_app.features.tradeoff.model.points import STUDY, Point, Sound, published_points
+from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.shell.theme import Scheme, Theme
 
 NAMES = ("ditreducio", "steps", "guidance_free", "first_block", "error_curve", "guidance_interval")
 AXES = ("speed_up", "real_time_factor", "ops_ratio")

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.audio.same_word import same_place
-from app.audio.switching import Mode
-from app.features.tradeoff.model.filtering import Filter
-from app.features.tradeoff.model.points import Scores
-from app.features.tradeoff.model.scene import PlotOptions
-from app.features.tradeoff.model.studies import read_study
-from app.shell.window import MainWindow
-from app.widgets.side_panel import CHOSEN
-from engine.models import load_model
-from engine.studies.definition import parse
-from engine.studies.running import LocalExecutor, run
-from engine.studies.store import Store
+from paretone.models import load_model
+from paretone.studies.definition import parse
+from paretone.studies.running import LocalExecutor, run
+from paretone.studies.store import Store
+from paretone_app.audio.same_word import same_place
+from paretone_app.audio.switching import Mode
+from paretone_app.features.tradeoff.model.filtering import Filter
+from paretone_app.features.tradeoff.model.points import Scores
+from paretone_app.features.tradeoff.model.scene import PlotOptions
+from paretone_app.features.tradeoff.model.studies import read_study
+from paretone_app.shell.window import MainWindow
+from paretone_app.widgets.side_panel import CHOSEN
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.features.tradeoff.using import choose_look
 from tests.engine.studies.small import Follower

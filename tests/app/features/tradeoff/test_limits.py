@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from app.features.tradeoff.model.filtering import Filter
-from app.features.tradeoff.model.limits import Crossing, in_words, limit
-from app.features.tradeoff.model.points import STUDY, Point
-from app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
-from engine.measure.estimates import Estimate
+from paretone.measure.estimates import Estimate
+from paretone_app.features.tradeoff.model.filtering import Filter
+from paretone_app.features.tradeoff.model.limits import Crossing, in_words, limit
+from paretone_app.features.tradeoff.model.points import STUDY, Point
+from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
 
 
 def shown(x: str, values: tuple[float, ...], **options: bool) -> Scene:

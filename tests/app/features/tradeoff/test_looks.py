@@ -17,17 +17,17 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import createdByPython
 
-from app.features.tradeoff.model.filtering import Filter
-from app.features.tradeoff.model.points import Scores, study_points
-from app.features.tradeoff.model.scene import PlotOptions, Pool, scene
-from app.features.tradeoff.panel import TradeoffPanel
-from app.features.tradeoff.styles import PointStyles, described
-from app.shell.colours import DARK, LIGHT
-from engine.errors import PlainError
-from engine.figures.glyphs import HUES, MORE_LIGHT, SERIES_LIGHT, SERIES_ON_ANY, Glyph
-from engine.measure.estimates import Estimate
-from engine.studies.report_page import _scatter
-from engine.studies.results import read
+from paretone.errors import PlainError
+from paretone.figures.glyphs import HUES, MORE_LIGHT, SERIES_LIGHT, SERIES_ON_ANY, Glyph
+from paretone.measure.estimates import Estimate
+from paretone.studies.report_page import _scatter
+from paretone.studies.results import read
+from paretone_app.features.tradeoff.model.filtering import Filter
+from paretone_app.features.tradeoff.model.points import Scores, study_points
+from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, scene
+from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.features.tradeoff.styles import PointStyles, described
+from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import point
 from tests.app.features.tradeoff.using import CONTROL, KEY, POINTS, choose_look, current, drag, place_of

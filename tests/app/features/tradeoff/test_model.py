@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import app.features.tradeoff.model as model
+import paretone_app.features.tradeoff.model as model
 from tests.app.without_qt import modules_without_qt
 
 

@@ -8,13 +8,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
-from app.features.tradeoff.model.filtering import BASELINE, Filter
-from app.features.tradeoff.model.points import published_points
-from app.features.tradeoff.model.scene import PlotOptions
-from app.features.tradeoff.model.words import Reference
-from app.features.tradeoff.panel import TradeoffPanel
-from app.shell.colours import LIGHT
-from engine.studies.published import published
+from paretone.studies.published import published
+from paretone_app.features.tradeoff.model.filtering import BASELINE, Filter
+from paretone_app.features.tradeoff.model.points import published_points
+from paretone_app.features.tradeoff.model.scene import PlotOptions
+from paretone_app.features.tradeoff.model.words import Reference
+from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.shell.colours import LIGHT
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import PLAIN, point
 from tests.app.features.tradeoff.using import POINTS, SOUNDS, choose_look, click, current

@@ -11,10 +11,10 @@ from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QToolTip
 from pytestqt.qtbot import QtBot
 
-from app.features.tradeoff.model.filtering import Filter
-from app.features.tradeoff.model.scene import PlotOptions
-from app.features.tradeoff.panel import TradeoffPanel
-from app.plotting.sections import EVERYTHING
+from paretone_app.features.tradeoff.model.filtering import Filter
+from paretone_app.features.tradeoff.model.scene import PlotOptions
+from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.plotting.sections import EVERYTHING
 from tests.app.features.tradeoff.test_scene import point
 from tests.app.features.tradeoff.using import (
     CONTROL,

@@ -16,27 +16,27 @@ from PySide6.QtWidgets import QLabel, QMenu
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app.audio.sound import Sound
-from app.audio.switching import Mode
-from app.features.tradeoff.model.filtering import Filter, Range
-from app.features.tradeoff.model.limits import Crossing
-from app.features.tradeoff.model.points import Scores
-from app.features.tradeoff.model.scene import PlotOptions
-from app.features.tradeoff.model.studies import read_study
-from app.features.tradeoff.panel import TradeoffPanel
-from app.listening.stimuli import setting_key
-from app.plotting.sections import EVERYTHING
-from app.shell.window import MainWindow
-from app.state import idle_work
-from engine.errors import PlainError
-from engine.extras import why_no_search
-from engine.listening import trials
-from engine.listening.trials import ConditionRecord
-from engine.measure.loudness import matching_gains
-from engine.sampling.actions import SkipAction
-from engine.setting.library import Library
-from engine.setting.take import Take
-from engine.studies.store import DATABASE, Store
+from paretone.errors import PlainError
+from paretone.extras import why_no_search
+from paretone.listening import trials
+from paretone.listening.trials import ConditionRecord
+from paretone.measure.loudness import matching_gains
+from paretone.sampling.actions import SkipAction
+from paretone.setting.library import Library
+from paretone.setting.take import Take
+from paretone.studies.store import DATABASE, Store
+from paretone_app.audio.sound import Sound
+from paretone_app.audio.switching import Mode
+from paretone_app.features.tradeoff.model.filtering import Filter, Range
+from paretone_app.features.tradeoff.model.limits import Crossing
+from paretone_app.features.tradeoff.model.points import Scores
+from paretone_app.features.tradeoff.model.scene import PlotOptions
+from paretone_app.features.tradeoff.model.studies import read_study
+from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.listening.stimuli import setting_key
+from paretone_app.plotting.sections import EVERYTHING
+from paretone_app.shell.window import MainWindow
+from paretone_app.state import idle_work
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil_database
 from tests.app.features.lab.testing import begin

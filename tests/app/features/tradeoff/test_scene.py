@@ -10,10 +10,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.features.tradeoff.model.axes import AXES, axis, figure_text
-from app.features.tradeoff.model.filtering import BASELINE, Filter
-from app.features.tradeoff.model.memory import recalled, remembered
-from app.features.tradeoff.model.points import (
+from paretone.figures.scales import Scale, tick_text
+from paretone.listening.results import ListeningScore
+from paretone.measure.estimates import Estimate
+from paretone.measure.evaluation.judges import Verdict
+from paretone.setting.knobs import Values
+from paretone.setting.library import TakeSummary
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements, Metrics, repeated
+from paretone.studies.published import published
+from paretone.studies.results import read
+from paretone.studies.store import Store
+from paretone.studies.tasks import MeasureReference, ReferenceMeasured
+from paretone.techniques.marks import in_order
+from paretone_app.features.tradeoff.model.axes import AXES, axis, figure_text
+from paretone_app.features.tradeoff.model.filtering import BASELINE, Filter
+from paretone_app.features.tradeoff.model.memory import recalled, remembered
+from paretone_app.features.tradeoff.model.points import (
     LISTENING,
     STUDY,
     TAKES,
@@ -25,8 +38,8 @@ from app.features.tradeoff.model.points import (
     study_points,
     take_points,
 )
-from app.features.tradeoff.model.scene import PlotOptions, Pool, scene
-from app.features.tradeoff.model.words import (
+from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, scene
+from paretone_app.features.tradeoff.model.words import (
     comparable,
     counts,
     difference_html,
@@ -37,23 +50,10 @@ from app.features.tradeoff.model.words import (
     remarks,
     tip,
 )
-from app.features.tradeoff.styles import PointStyles, described
-from app.features.tradeoff.table import table
-from app.listening.stimuli import setting_key
-from app.shell.colours import LIGHT
-from engine.figures.scales import Scale, tick_text
-from engine.listening.results import ListeningScore
-from engine.measure.estimates import Estimate
-from engine.measure.evaluation.judges import Verdict
-from engine.setting.knobs import Values
-from engine.setting.library import TakeSummary
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Measurements, Metrics, repeated
-from engine.studies.published import published
-from engine.studies.results import read
-from engine.studies.store import Store
-from engine.studies.tasks import MeasureReference, ReferenceMeasured
-from engine.techniques.marks import in_order
+from paretone_app.features.tradeoff.styles import PointStyles, described
+from paretone_app.features.tradeoff.table import table
+from paretone_app.listening.stimuli import setting_key
+from paretone_app.shell.colours import LIGHT
 from tests.app.features.tradeoff.many_points import many
 from tests.engine.studies.small import finished, study
 
@@ -534,7 +534,7 @@ def test_settings_are_told_apart_in_words() -> None:
     text = difference_html(own, reference_of(own), LIGHT)
     assert text.startswith("<b>Against its baseline:</b>") and "DiTReducio: off → δ = 0.1" in text
     assert reference_of(point("b", 1.0, 1.0)) is None, "a baseline has none"
-    from app.features.tradeoff.model.words import Reference
+    from paretone_app.features.tradeoff.model.words import Reference
 
     other = Reference("A", replace(FAST, seed=9, options=Values({"steps": 8})), "A text.", "bella")
     text = difference_html(own, other, LIGHT)

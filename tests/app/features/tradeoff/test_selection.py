@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from app.features.tradeoff.model.filtering import Filter
-from app.features.tradeoff.model.memory import remembered
-from app.features.tradeoff.model.points import TAKE
-from app.features.tradeoff.model.scene import PlotOptions
-from app.features.tradeoff.model.selection import Selection, find, read, selection_of, write
-from engine.errors import PlainError, SettingError
+from paretone.errors import PlainError, SettingError
+from paretone_app.features.tradeoff.model.filtering import Filter
+from paretone_app.features.tradeoff.model.memory import remembered
+from paretone_app.features.tradeoff.model.points import TAKE
+from paretone_app.features.tradeoff.model.scene import PlotOptions
+from paretone_app.features.tradeoff.model.selection import Selection, find, read, selection_of, write
 from tests.app.features.tradeoff.test_why import BOTH, PLAIN, PRUNED, point
 
 VIEW = remembered(PlotOptions(x="speed_up", log_x=True), True, Filter(words="steps"))

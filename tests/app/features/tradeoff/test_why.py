@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.features.tradeoff.model.filtering import Filter
-from app.features.tradeoff.model.points import STUDY, TAKE, Point
-from app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
-from app.features.tradeoff.model.why import why, why_html
-from app.shell.colours import LIGHT
-from engine.measure.estimates import Estimate
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.measure.estimates import Estimate
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone_app.features.tradeoff.model.filtering import Filter
+from paretone_app.features.tradeoff.model.points import STUDY, TAKE, Point
+from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
+from paretone_app.features.tradeoff.model.why import why, why_html
+from paretone_app.shell.colours import LIGHT
 
 PLAIN = Setting("f5-mini", Values({"steps": 16, "guidance": 0.7}))
 PRUNED = PLAIN.with_technique(UsedTechnique("steps", Values({"steps": 7})))

@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from app.features.guidance.training import TRAINING as GUIDANCE_FREE
-from app.features.layers.training import TRAINING as STUDENT
-from app.features.training.curves import TrainingCurves, _running_mean
-from app.shell.colours import DARK, LIGHT
-from engine.training.requests import TrainingProgress
+from paretone.training.requests import TrainingProgress
+from paretone_app.features.guidance.training import TRAINING as GUIDANCE_FREE
+from paretone_app.features.layers.training import TRAINING as STUDENT
+from paretone_app.features.training.curves import TrainingCurves, _running_mean
+from paretone_app.shell.colours import DARK, LIGHT
 
 
 @pytest.fixture

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from app.features.decoding.training import TRAINING as DRAFT
-from app.features.guidance.training import TRAINING as GUIDANCE_FREE
-from app.features.layers.training import TRAINING as STUDENT
-from app.features.training.model import Place, Training, TrainingPlan, training, trainings
-from engine.models.catalogue import entry
-from engine.session.jobs.preparing import preparation_for
-from engine.setting.knobs import defaults
-from engine.techniques import guidance_free
-from engine.techniques.guidance_free.requests import GuidanceFreeRequest
-from engine.techniques.spade.requests import StudentRequest
-from engine.techniques.speculative.requests import DraftRequest
+from paretone.models.catalogue import entry
+from paretone.session.jobs.preparing import preparation_for
+from paretone.setting.knobs import defaults
+from paretone.techniques import guidance_free
+from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
+from paretone.techniques.spade.requests import StudentRequest
+from paretone.techniques.speculative.requests import DraftRequest
+from paretone_app.features.decoding.training import TRAINING as DRAFT
+from paretone_app.features.guidance.training import TRAINING as GUIDANCE_FREE
+from paretone_app.features.layers.training import TRAINING as STUDENT
+from paretone_app.features.training.model import Place, Training, TrainingPlan, training, trainings
 from tests.app.presenters import INFO
 
 PLACE = Place("lm-mini", "models", "small", "cpu")

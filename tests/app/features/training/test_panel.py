@@ -8,15 +8,15 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from pytestqt.qtbot import QtBot
 
-from app.features.decoding.training import TRAINING as DRAFT
-from app.features.guidance.training import TRAINING as GUIDANCE_FREE
-from app.features.layers.training import TRAINING as STUDENT
-from app.features.training.model import TrainingPlan
-from app.features.training.panel import CHECKPOINT, TrainingPanel
-from app.shell.colours import LIGHT
-from engine.setting.knobs import NO_VALUES, Values
-from engine.training import session
-from engine.training.requests import Trained, TrainingProgress
+from paretone.setting.knobs import NO_VALUES, Values
+from paretone.training import session
+from paretone.training.requests import Trained, TrainingProgress
+from paretone_app.features.decoding.training import TRAINING as DRAFT
+from paretone_app.features.guidance.training import TRAINING as GUIDANCE_FREE
+from paretone_app.features.layers.training import TRAINING as STUDENT
+from paretone_app.features.training.model import TrainingPlan
+from paretone_app.features.training.panel import CHECKPOINT, TrainingPanel
+from paretone_app.shell.colours import LIGHT
 
 
 @pytest.fixture

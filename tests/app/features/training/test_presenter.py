@@ -10,16 +10,16 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.features.guidance.training import TRAINING as GUIDANCE_FREE
-from app.features.training.panel import CHECKPOINT, TrainingPanel
-from app.shell.window import MainWindow
-from app.state.jobs import Kind, Outcome
-from engine.models.base import WeightSet
-from engine.session.commands import Prepare
-from engine.session.events import Prepared
-from engine.setting.knobs import Values
-from engine.techniques.guidance_free.requests import GuidanceFreeRequest
-from engine.training.requests import Trained
+from paretone.models.base import WeightSet
+from paretone.session.commands import Prepare
+from paretone.session.events import Prepared
+from paretone.setting.knobs import Values
+from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
+from paretone.training.requests import Trained
+from paretone_app.features.guidance.training import TRAINING as GUIDANCE_FREE
+from paretone_app.features.training.panel import CHECKPOINT, TrainingPanel
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind, Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs

@@ -6,12 +6,12 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.features.transfer.panel import COMBINATIONS, TransferPanel
-from app.shell.colours import LIGHT
-from engine.models.base import Utterance, Voice
-from engine.techniques import ditreducio
-from engine.techniques.ditreducio.record import Sentence
-from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
+from paretone.models.base import Utterance, Voice
+from paretone.techniques import ditreducio
+from paretone.techniques.ditreducio.record import Sentence
+from paretone.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
+from paretone_app.features.transfer.panel import COMBINATIONS, TransferPanel
+from paretone_app.shell.colours import LIGHT
 
 SENTENCES = ("One.", "Two.", "Three.")
 ANN, BEN = Voice("ann", "Ann", "ann.wav", "Hi."), Voice("ben", "Ben", "ben.wav", "Hi.")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.transfer.panel import TransferPanel
-from app.shell.window import MainWindow
-from app.state.jobs import Kind
-from engine.models.base import Utterance
-from engine.techniques.ditreducio.requests import TransferRequest
+from paretone.models.base import Utterance
+from paretone.techniques.ditreducio.requests import TransferRequest
+from paretone_app.features.transfer.panel import TransferPanel
+from paretone_app.shell.window import MainWindow
+from paretone_app.state.jobs import Kind
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 

@@ -11,11 +11,11 @@ from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.views.panel import ViewsPanel
-from app.plotting.canvas import FigureCanvas
-from app.shell.colours import DARK, LIGHT
-from engine.views import views
-from engine.views.figure import Figure
+from paretone.views import views
+from paretone.views.figure import Figure
+from paretone_app.features.views.panel import ViewsPanel
+from paretone_app.plotting.canvas import FigureCanvas
+from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.plotting.test_paper import BARS, LINES, MAP
 from tests.engine.views.test_figure import figure as of
 

@@ -11,11 +11,11 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app.features.views.panel import ViewsPanel
-from app.shell.theme import Scheme, Theme
-from app.shell.window import MainWindow
-from engine.session.events import Progress
-from engine.views import views
+from paretone.session.events import Progress
+from paretone.views import views
+from paretone_app.features.views.panel import ViewsPanel
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.holding import Posts
 

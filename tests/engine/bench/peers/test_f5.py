@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from engine import bench
-from engine.models.kernels import split_products
+from paretone import bench
+from paretone.models.kernels import split_products
 from tests import official
 
 

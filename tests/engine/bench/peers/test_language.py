@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine import bench
-from engine.bench.peers import cosyvoice2, llasa
-from engine.bench.peers.language import Peers, Steering, bytes_per_pass, compare, fitting, spoken
-from engine.bench.peers.rounds import OURS, Budget
-from engine.errors import PlainError, SettingError
-from engine.models.families.token_model import TokenModel
-from engine.models.networks.causal import CausalConfig
-from engine.sampling.tokens import Nucleus, draw
+from paretone import bench
+from paretone.bench.peers import cosyvoice2, llasa
+from paretone.bench.peers.language import Peers, Steering, bytes_per_pass, compare, fitting, spoken
+from paretone.bench.peers.rounds import OURS, Budget
+from paretone.errors import PlainError, SettingError
+from paretone.models.families.token_model import TokenModel
+from paretone.models.networks.causal import CausalConfig
+from paretone.sampling.tokens import Nucleus, draw
 
 pytest.importorskip("transformers")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from engine.bench.peers.limits import Limit, arithmetic, best_product, best_reading, reading, verdict
-from engine.measure.timing import Interval
+from paretone.bench.peers.limits import Limit, arithmetic, best_product, best_reading, reading, verdict
+from paretone.measure.timing import Interval
 
 
 def ratio(median: float) -> Interval:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from engine import bench
-from engine.bench.official import OMNIVOICE
+from paretone import bench
+from paretone.bench.official import OMNIVOICE
 from tests import official
 
 pytest.importorskip("transformers")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from engine.bench.budget import Budget
-from engine.bench.peers.rounds import AGAIN, OFFICIAL, OURS, rows_of, timed
+from paretone.bench.budget import Budget
+from paretone.bench.peers.rounds import AGAIN, OFFICIAL, OURS, rows_of, timed
 
 
 def test_rows_hold_both_ways_and_the_official_one_again() -> None:

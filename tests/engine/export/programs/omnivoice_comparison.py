@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from engine import cli
-from engine.bench.official import OMNIVOICE, import_models
-from engine.setting.knobs import Values
-from engine.setting.profile import Profile
-from engine.setting.setting import UsedTechnique
+from paretone import cli
+from paretone.bench.official import OMNIVOICE, import_models
+from paretone.setting.knobs import Values
+from paretone.setting.profile import Profile
+from paretone.setting.setting import UsedTechnique
 from tests.engine.models.omnivoice.small_release import TEXT, load, setting, spoken, write_release
 
 # The official trimming of silence needs a package that is not installed here; it comes after the codes.

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.export.exporting import export
-from engine.export.programs.crispasr import TARGET
-from engine.export.targets import account
-from engine.models.catalogue import entry
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.export.exporting import export
+from paretone.export.programs.crispasr import TARGET
+from paretone.export.targets import account
+from paretone.models.catalogue import entry
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
 from tests.engine.export.programs.scripts import called, flags
 
 needs_shell = pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")

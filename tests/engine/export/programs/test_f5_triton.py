@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from engine.export.accounts import Account, OptionLedger
-from engine.export.copied import install, paretone_sampler
-from engine.export.exporting import export
-from engine.export.programs.f5_triton import FILE, KIND, SCHEMA, TARGET, contents, options
-from engine.export.targets import Order, account
-from engine.models.catalogue import entry
-from engine.models.files.checkpoints import fingerprint
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.flow import sampling_grid
-from engine.sampling.schedules import evaluation_times
-from engine.setting.knobs import defaults
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.guidance_free import TECHNIQUE as CFG_FREE
+from paretone.export.accounts import Account, OptionLedger
+from paretone.export.copied import install, paretone_sampler
+from paretone.export.exporting import export
+from paretone.export.programs.f5_triton import FILE, KIND, SCHEMA, TARGET, contents, options
+from paretone.export.targets import Order, account
+from paretone.models.catalogue import entry
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.flow import sampling_grid
+from paretone.sampling.schedules import evaluation_times
+from paretone.setting.knobs import defaults
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.guidance_free import TECHNIQUE as CFG_FREE
 from tests import official
 from tests.engine.export.official_comparison import small_release
 

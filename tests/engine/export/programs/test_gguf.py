@@ -13,8 +13,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from engine.errors import ProfileError
-from engine.export.gguf_file import UNSPOKEN
+from paretone.errors import ProfileError
+from paretone.export.gguf_file import UNSPOKEN
 from tests.engine.export.small_exports import (
     COSYVOICE,
     LLASA,

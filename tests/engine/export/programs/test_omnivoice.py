@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.bench.official import OMNIVOICE
-from engine.export.copied import paretone_omnivoice
-from engine.export.exporting import export
-from engine.export.programs.omnivoice import FILE, KIND, SCHEMA, TARGET
-from engine.export.targets import account
-from engine.models.catalogue import entry
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import precision
+from paretone.bench.official import OMNIVOICE
+from paretone.export.copied import paretone_omnivoice
+from paretone.export.exporting import export
+from paretone.export.programs.omnivoice import FILE, KIND, SCHEMA, TARGET
+from paretone.export.targets import account
+from paretone.models.catalogue import entry
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import precision
 from tests import official
 
 MODEL = entry("OmniVoice")

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from engine.export.copied import model_folder, speech_request
-from engine.export.exporting import export
-from engine.export.programs import sglang, vllm_omni
-from engine.export.targets import account
-from engine.models.catalogue import entry
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import dual_block_cache
+from paretone.export.copied import model_folder, speech_request
+from paretone.export.exporting import export
+from paretone.export.programs import sglang, vllm_omni
+from paretone.export.targets import account
+from paretone.models.catalogue import entry
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import dual_block_cache
 from tests import official
 from tests.engine.export.programs.scripts import called, flags
 from tests.engine.techniques.dual_block_cache.test_cache_dit import PACKAGES

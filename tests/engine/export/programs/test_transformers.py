@@ -14,10 +14,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine import cli
-from engine.export.targets import account, target
-from engine.models.catalogue import entry
-from engine.sampling.tokens import RepetitionAware
+from paretone import cli
+from paretone.export.targets import account, target
+from paretone.models.catalogue import entry
+from paretone.sampling.tokens import RepetitionAware
 from tests.engine.export.small_exports import (
     COSYVOICE,
     LLASA,
@@ -152,7 +152,7 @@ def test_what_is_written_is_what_runs(one: Exported, folder: Path) -> None:
 
 @pytest.mark.parametrize("repeats", ["2026", "2025"])
 def test_repeated_tokens_are_drawn_as_ours(repeats: str) -> None:
-    from engine.export.copied.generate_speech import RepetitionAware as Theirs
+    from paretone.export.copied.generate_speech import RepetitionAware as Theirs
 
     generator = torch.Generator().manual_seed(0)
     for _ in range(20):

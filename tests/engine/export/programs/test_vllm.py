@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import ProfileError
-from engine.export.programs.vllm import LARGEST_BIAS
-from engine.export.targets import account, target
+from paretone.errors import ProfileError
+from paretone.export.programs.vllm import LARGEST_BIAS
+from paretone.export.targets import account, target
 from tests.engine.export.small_exports import (
     COSYVOICE,
     LLASA,

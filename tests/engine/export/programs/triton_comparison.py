@@ -22,19 +22,19 @@ import torch
 import yaml
 from torch import Tensor, nn
 
-from engine import cli
-from engine.bench.official import import_models
-from engine.models.catalogue import entry
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.models.files.checkpoints import fingerprint
-from engine.sampling.flow import integrate, sampling_grid
-from engine.sampling.guidance import guided_velocity
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values, defaults
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import guidance_interval, searched_grid
-from engine.techniques.searched_grid.grid import PlacedGrid, placed_for
+from paretone import cli
+from paretone.bench.official import import_models
+from paretone.models.catalogue import entry
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.files.checkpoints import fingerprint
+from paretone.sampling.flow import integrate, sampling_grid
+from paretone.sampling.guidance import guided_velocity
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values, defaults
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import guidance_interval, searched_grid
+from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
 from tests.engine.export import official_comparison
 from tests.engine.export.official_comparison import (
     FRAMES,

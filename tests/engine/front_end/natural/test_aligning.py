@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.errors import AudioError
-from engine.front_end.alignment import FORCED, MEAN_LENGTHS
-from engine.front_end.natural.aligning import ALIGNER_PHONES, align_phones
-from engine.front_end.natural.phones import BLANK, CONSONANTS, EDGE, VOWELS, words
-from engine.front_end.natural.reading import NaturalReader
-from engine.models.catalogue import voice
+from paretone.errors import AudioError
+from paretone.front_end.alignment import FORCED, MEAN_LENGTHS
+from paretone.front_end.natural.aligning import ALIGNER_PHONES, align_phones
+from paretone.front_end.natural.phones import BLANK, CONSONANTS, EDGE, VOWELS, words
+from paretone.front_end.natural.reading import NaturalReader
+from paretone.models.catalogue import voice
 
 MONOTONE = tuple((name, 0.1 * place, 0.1 * (place + 1)) for place, name in enumerate("ɡO_nW."))
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from engine.front_end.natural.phones import BLANK, EDGE, PHONES, respaced, timed_phones, words
+from paretone.front_end.natural.phones import BLANK, EDGE, PHONES, respaced, timed_phones, words
 
 SYMBOLS = tuple("^həlˈO wˌɜɹld.^")
 LENGTHS = (4, 2, 2, 2, 1, 5, 2, 1, 2, 4, 0, 3, 2, 6, 3)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import SettingError, TextError
-from engine.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS
-from engine.front_end.frame_phones import labels
-from engine.front_end.natural.phones import EDGE, PHONES, words
-from engine.front_end.natural.reading import NaturalReader
-from engine.front_end.phones import PhoneVocabulary
+from paretone.errors import SettingError, TextError
+from paretone.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS
+from paretone.front_end.frame_phones import labels
+from paretone.front_end.natural.phones import EDGE, PHONES, words
+from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.phones import PhoneVocabulary
 
 SENTENCE = "Rice is often served in round bowls."
 

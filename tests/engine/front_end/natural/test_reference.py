@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from engine.front_end.natural.phonemiser import NaturalPhonemiser
-from engine.training.everyday import written_sentences
+from paretone.front_end.natural.phonemiser import NaturalPhonemiser
+from paretone.training.everyday import written_sentences
 from tests.engine.front_end.natural.references import Reference, error_rate, errors, references
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.front_end.natural.phonemiser import NaturalPhonemiser, familiar
+from paretone.front_end.natural.phonemiser import NaturalPhonemiser, familiar
 
 
 @pytest.fixture(scope="module")

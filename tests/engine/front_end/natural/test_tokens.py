@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.front_end.natural.tokens import tokens
+from paretone.front_end.natural.tokens import tokens
 
 
 @pytest.mark.parametrize(

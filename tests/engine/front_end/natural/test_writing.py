@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.front_end.natural.writing import write_out
+from paretone.front_end.natural.writing import write_out
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,14 @@ def speech(text: str = TEXT, pitch: float = 1.0, formant: float = 1.0) -> np.nda
     """``text`` as the teacher of the natural models says it, (n,) at 24 kHz."""
     for package in ("hibari", "onnx", "onnxruntime"):
         pytest.importorskip(package)
-    from engine.training.natural_corpus import Manner
+    from paretone.training.natural_corpus import Manner
 
     return _teacher().speak(text, Manner(pitch=pitch, formant=formant))[0].samples
 
 
 @cache
 def _teacher() -> object:
-    from engine.training.natural_teacher import NaturalTeacher
+    from paretone.training.natural_teacher import NaturalTeacher
 
     return NaturalTeacher()
 

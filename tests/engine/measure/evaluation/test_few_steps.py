@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.measure.melody import diversity, log_pitch
-from engine.models import load_model
-from engine.models.base import SpeechModel, run_to_completion
-from engine.models.catalogue import entry, voices
-from engine.models.silent_observer import SilentObserver
-from engine.setting.setting import Setting
+from paretone.measure.melody import diversity, log_pitch
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, run_to_completion
+from paretone.models.catalogue import entry, voices
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.setting import Setting
 
 TEXTS = ("The birch canoe slid on the smooth planks.", "Glue the sheet to the dark blue background.")
 SEEDS = range(3)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import AudioError
-from engine.measure.evaluation.judged_speech import MARGIN_SECONDS, RATE, speech_in
+from paretone.errors import AudioError
+from paretone.measure.evaluation.judged_speech import MARGIN_SECONDS, RATE, speech_in
 
 OTHER_RATE = 24_000
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.errors import Cancelled
-from engine.measure.evaluation import judges
-from engine.measure.evaluation.judged_takes import judged_figures
+from paretone.errors import Cancelled
+from paretone.measure.evaluation import judges
+from paretone.measure.evaluation.judged_takes import judged_figures
 from tests.engine.measure.evaluation.natural import RATE, speech
 
 

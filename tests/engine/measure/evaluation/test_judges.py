@@ -11,13 +11,13 @@ import pytest
 import soundfile
 import torch
 
-from engine.errors import AudioError, CheckpointError, PlainError, SettingError
-from engine.measure.evaluation import similarity, utmos, whisper
-from engine.measure.evaluation.fairseq_names import renamed
-from engine.measure.evaluation.judges import JUDGES, judge_named
-from engine.measure.evaluation.words import WordJudge
-from engine.measure.metrics import METRICS, metric
-from engine.models.base import Voice
+from paretone.errors import AudioError, CheckpointError, PlainError, SettingError
+from paretone.measure.evaluation import similarity, utmos, whisper
+from paretone.measure.evaluation.fairseq_names import renamed
+from paretone.measure.evaluation.judges import JUDGES, judge_named
+from paretone.measure.evaluation.words import WordJudge
+from paretone.measure.metrics import METRICS, metric
+from paretone.models.base import Voice
 
 RATE = 24_000
 SMALL = {
@@ -342,7 +342,7 @@ def test_judges_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
             assert one.files[0] in one.problem() and str(one.folder) in one.problem()
             with pytest.raises(PlainError, match="lacks"):
                 one.ready(["One."])
-    monkeypatch.setattr("engine.measure.evaluation.judges.find_spec", lambda name: None)
+    monkeypatch.setattr("paretone.measure.evaluation.judges.find_spec", lambda name: None)
     assert JUDGES[0].problem().endswith("run: pip install 'paretone[judge]'")
     assert judge_named("naturalness").problem().endswith("run: pip install --no-deps distillmos==0.9.1")
     assert judge_named("melody").problem() == ""

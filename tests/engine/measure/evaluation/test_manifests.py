@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import StudyError
-from engine.measure.evaluation.manifests import read
-from engine.studies.definition import parse
+from paretone.errors import StudyError
+from paretone.measure.evaluation.manifests import read
+from paretone.studies.definition import parse
 
 
 def touch(path: Path) -> Path:

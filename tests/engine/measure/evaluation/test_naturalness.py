@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import Cancelled, CheckpointError
-from engine.measure.evaluation import naturalness
-from engine.measure.evaluation.naturalness import FURTHEST, LENGTH, MOST_WINDOWS, NaturalnessJudge, windows
-from engine.models.base import Voice
+from paretone.errors import Cancelled, CheckpointError
+from paretone.measure.evaluation import naturalness
+from paretone.measure.evaluation.naturalness import FURTHEST, LENGTH, MOST_WINDOWS, NaturalnessJudge, windows
+from paretone.models.base import Voice
 from tests.engine.measure.evaluation.natural import RATE, TEXT, muffled, noisy, speech, with_dropouts
 
 

@@ -10,10 +10,10 @@ import pytest
 import soundfile
 import torch
 
-from engine.errors import AudioError, CheckpointError
-from engine.measure.evaluation import speakers
-from engine.measure.evaluation.speakers import VoiceJudge
-from engine.models.base import Voice
+from paretone.errors import AudioError, CheckpointError
+from paretone.measure.evaluation import speakers
+from paretone.measure.evaluation.speakers import VoiceJudge
+from paretone.models.base import Voice
 from tests.engine.measure.evaluation.natural import RATE, TEXT, speech
 
 OTHER_TEXT = "Four hours of steady work faced us, and nobody complained."

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.cli import main
-from engine.commands.comparison_sides import prepare, typed_side
-from engine.measure.evaluation.judges import judge_named
-from engine.models import load_model
-from engine.models.base import SpeechModel, run_to_completion
-from engine.models.catalogue import unseen_sentences, voices
-from engine.models.silent_observer import SilentObserver
+from paretone.cli import main
+from paretone.commands.comparison_sides import prepare, typed_side
+from paretone.measure.evaluation.judges import judge_named
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, run_to_completion
+from paretone.models.catalogue import unseen_sentences, voices
+from paretone.models.silent_observer import SilentObserver
 from tests.workload import is_thorough
 
 SENTENCES = 16

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.measure.roofline import benchmarks
-from engine.measure.roofline import ceilings as store
-from engine.measure.roofline.ceilings import Ceilings
+from paretone.measure.roofline import benchmarks
+from paretone.measure.roofline import ceilings as store
+from paretone.measure.roofline.ceilings import Ceilings
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import torch
 
-from engine.measure.roofline import benchmarks
-from engine.measure.roofline import ceilings as store
-from engine.measure.roofline.ceilings import Ceilings
+from paretone.measure.roofline import benchmarks
+from paretone.measure.roofline import ceilings as store
+from paretone.measure.roofline.ceilings import Ceilings
 
 
 def ceilings(**changes: object) -> Ceilings:

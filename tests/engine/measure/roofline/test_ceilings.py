@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.measure.roofline import benchmarks
-from engine.measure.roofline import ceilings as store
-from engine.measure.roofline.ceilings import COMPUTE, LAUNCH, MEMORY, Ceilings
-from engine.measure.roofline.counts import Work
+from paretone.measure.roofline import benchmarks
+from paretone.measure.roofline import ceilings as store
+from paretone.measure.roofline.ceilings import COMPUTE, LAUNCH, MEMORY, Ceilings
+from paretone.measure.roofline.counts import Work
 from tests.engine.measure.roofline.known import ceilings
 
 CPU = torch.device("cpu")

@@ -9,11 +9,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.errors import Cancelled
-from engine.measure.roofline import clock as clock_module
-from engine.measure.roofline.clock import Clock, TimedComponent, TimedPhase
-from engine.measure.roofline.counts import Work
-from engine.measure.roofline.report import FEED_FORWARD, HEAD, PROJECTIONS, REST, SAVED_TOGETHER, WITHIN_NOISE
+from paretone.errors import Cancelled
+from paretone.measure.roofline import clock as clock_module
+from paretone.measure.roofline.clock import Clock, TimedComponent, TimedPhase
+from paretone.measure.roofline.counts import Work
+from paretone.measure.roofline.report import FEED_FORWARD, HEAD, PROJECTIONS, REST, SAVED_TOGETHER, WITHIN_NOISE
 from tests.engine.measure.roofline.known import ceilings
 
 CPU = torch.device("cpu")

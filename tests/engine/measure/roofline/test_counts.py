@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.measure.roofline import counts
-from engine.measure.roofline.launches import counted
+from paretone.measure.roofline import counts
+from paretone.measure.roofline.launches import counted
 
 
 def test_products_and_attention_are_counted_as_torch_counts_them():

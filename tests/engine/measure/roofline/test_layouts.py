@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import SettingError
-from engine.measure.roofline import clock
-from engine.measure.roofline.ceilings import BOUNDS
-from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
-from engine.measure.roofline.report import (
+from paretone.errors import SettingError
+from paretone.measure.roofline import clock
+from paretone.measure.roofline.ceilings import BOUNDS
+from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
+from paretone.measure.roofline.report import (
     ATTENTION,
     DECODER,
     EMBEDDING,
@@ -26,20 +26,20 @@ from engine.measure.roofline.report import (
     SAMPLING,
     RooflineReport,
 )
-from engine.models import load_model
-from engine.models.base import LANGUAGE, SpeechModel, Utterance, Voice
-from engine.models.catalogue import MODELS, entry, voice
-from engine.models.llasa import adapter as llasa
-from engine.models.megatts3 import graphemes
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.actions import SkipAction
-from engine.setting.artefact import Artefact
-from engine.setting.knobs import NO_VALUES, defaults
-from engine.setting.setting import Setting, UsedTechnique
-from engine.studies.hooks import preparer
-from engine.techniques import applying_to, ditreducio
-from engine.techniques.base import Technique
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.models import load_model
+from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
+from paretone.models.catalogue import MODELS, entry, voice
+from paretone.models.llasa import adapter as llasa
+from paretone.models.megatts3 import graphemes
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.actions import SkipAction
+from paretone.setting.artefact import Artefact
+from paretone.setting.knobs import NO_VALUES, defaults
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.hooks import preparer
+from paretone.techniques import applying_to, ditreducio
+from paretone.techniques.base import Technique
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_omni_mini, small_speech, speaking
 from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.models.cosyvoice2 import small_release as cosyvoice2

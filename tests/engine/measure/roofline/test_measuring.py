@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import SettingError
-from engine.measure.roofline import counts
-from engine.measure.roofline.launches import write_chrome_trace
-from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
-from engine.measure.roofline.report import ATTENTION, FEED_FORWARD, HEAD, JOINS, PROJECTIONS, TITLES, RooflineReport
-from engine.models import load_model
-from engine.models.base import FLOW, Utterance
-from engine.models.catalogue import entry, voice
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.demasking import Guide
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.errors import SettingError
+from paretone.measure.roofline import counts
+from paretone.measure.roofline.launches import write_chrome_trace
+from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
+from paretone.measure.roofline.report import ATTENTION, FEED_FORWARD, HEAD, JOINS, PROJECTIONS, TITLES, RooflineReport
+from paretone.models import load_model
+from paretone.models.base import FLOW, Utterance
+from paretone.models.catalogue import entry, voice
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.demasking import Guide
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 from tests.engine import small_language, small_speech, speaking
 from tests.engine.models.omnivoice.small_release import TEXT as OMNIVOICE_TEXT
 from tests.engine.models.omnivoice.small_release import write_release
@@ -142,7 +142,7 @@ def test_what_has_no_layers_is_refused(known_ceilings):
 
 
 def test_a_trace_that_cannot_be_written_says_so(tmp_path):
-    from engine.errors import PlainError
+    from paretone.errors import PlainError
 
     with pytest.raises(PlainError, match="could not be written"):
         write_chrome_trace(lambda: None, tmp_path / "missing" / "trace.json", CPU)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.measure.roofline import published
-from engine.measure.roofline.report import ATTENTION, EMBEDDING, FEED_FORWARD, HEAD, NORMS, PROJECTIONS, SAMPLING
+from paretone.measure.roofline import published
+from paretone.measure.roofline.report import ATTENTION, EMBEDDING, FEED_FORWARD, HEAD, NORMS, PROJECTIONS, SAMPLING
 
 TABLE = {
     # component: operations, megabytes, microseconds, calls, milliseconds in all, as the table prints them

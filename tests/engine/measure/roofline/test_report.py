@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.measure.roofline.ceilings import COMPUTE, LAUNCH
-from engine.measure.roofline.counts import Work
-from engine.measure.roofline.report import ATTENTION, HEAD, NORMS, REST, Component, Phase, RooflineReport, shares
-from engine.setting.setting import Setting
+from paretone.measure.roofline.ceilings import COMPUTE, LAUNCH
+from paretone.measure.roofline.counts import Work
+from paretone.measure.roofline.report import ATTENTION, HEAD, NORMS, REST, Component, Phase, RooflineReport, shares
+from paretone.setting.setting import Setting
 from tests.engine.measure.roofline.known import ceilings
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from engine.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
-from engine.models.cosyvoice2.hift import Hift
-from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
+from paretone.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
+from paretone.models.cosyvoice2.hift import Hift
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
 
 CHUNK = 5
 TOKENS = 40

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER
+from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER
 
 
 def write_recording_encoder(folder: Path, codes: int, speaker_width: int) -> None:

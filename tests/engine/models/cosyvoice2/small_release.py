@@ -8,12 +8,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
-from engine.models.cosyvoice2.hift import GENERATOR, PLAIN_CONVOLUTIONS, Hift
-from engine.models.cosyvoice2.language_model import STOPS
-from engine.models.cosyvoice2.token_to_mel import TokenToMel
-from engine.models.networks.causal import CausalConfig, CausalTransformer
-from engine.models.networks.weight_norm import PARAMETRISED, stored_shapes
+from paretone.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
+from paretone.models.cosyvoice2.hift import GENERATOR, PLAIN_CONVOLUTIONS, Hift
+from paretone.models.cosyvoice2.language_model import STOPS
+from paretone.models.cosyvoice2.token_to_mel import TokenToMel
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
+from paretone.models.networks.weight_norm import PARAMETRISED, stored_shapes
 from tests.engine.models.cosyvoice2.small_recording_encoder import write_recording_encoder
 from tests.engine.models.cosyvoice2.small_tokenizer import write_tokenizer
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.models.cosyvoice2.acoustic_config import HiftConfig
-from engine.models.cosyvoice2.hift import InverseSpectrum, ResidualStack, SourceSpectrum
-from engine.models.cosyvoice2.hift_source import HarmonicSource, SeededNoise
-from engine.models.cosyvoice2.incremental import IncrementalConv, Progress, ReflectedStart, Upsampler
+from paretone.models.cosyvoice2.acoustic_config import HiftConfig
+from paretone.models.cosyvoice2.hift import InverseSpectrum, ResidualStack, SourceSpectrum
+from paretone.models.cosyvoice2.hift_source import HarmonicSource, SeededNoise
+from paretone.models.cosyvoice2.incremental import IncrementalConv, Progress, ReflectedStart, Upsampler
 from tests.engine.models.cosyvoice2.no_noise import NoNoise
 
 CONFIG = HiftConfig()

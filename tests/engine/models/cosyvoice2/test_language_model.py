@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
-from engine.models.networks.causal import CausalConfig
-from engine.sampling.autoregressive import decode
-from engine.sampling.tokens import Greedy, Uniforms
+from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
+from paretone.models.networks.causal import CausalConfig
+from paretone.sampling.autoregressive import decode
+from paretone.sampling.tokens import Greedy, Uniforms
 from tests.engine.models.cosyvoice2.small_release import CODES, EAGER_END, QWEN2, language_weights
 
 TEXT = (5, 6, 7)

@@ -15,15 +15,15 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.errors import Cancelled, CheckpointError
-from engine.files import wav
-from engine.models import catalogue, load_model
-from engine.models.base import Piece, Synthesis, Voice, run_to_completion
-from engine.models.cosyvoice2.adapter import CosySpeech
-from engine.models.files.checkpoints import fingerprint
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.errors import Cancelled, CheckpointError
+from paretone.files import wav
+from paretone.models import catalogue, load_model
+from paretone.models.base import Piece, Synthesis, Voice, run_to_completion
+from paretone.models.cosyvoice2.adapter import CosySpeech
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 from tests.engine.models.cosyvoice2.small_release import CODES, QWEN2, language_weights, write_release
 
 MODEL = "CosyVoice2-0.5B"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import AudioError, Cancelled, CheckpointError
-from engine.files import wav
-from engine.models.cosyvoice2.prompts import VoicePrompts
-from engine.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
+from paretone.errors import AudioError, Cancelled, CheckpointError
+from paretone.files import wav
+from paretone.models.cosyvoice2.prompts import VoicePrompts
+from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
 from tests.engine.models.cosyvoice2.small_recording_encoder import write_recording_encoder
 
 CODES, WIDTH = 100, 24

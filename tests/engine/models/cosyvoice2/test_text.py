@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from engine.errors import TextError
-from engine.models.cosyvoice2 import text
-from engine.models.cosyvoice2.text import NUMBERS_NOTE, normalised, read_text
+from paretone.errors import TextError
+from paretone.models.cosyvoice2 import text
+from paretone.models.cosyvoice2.text import NUMBERS_NOTE, normalised, read_text
 
 
 def words(piece: str) -> int:

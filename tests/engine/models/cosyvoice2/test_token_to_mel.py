@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.errors import AudioError, CheckpointError, TextError
-from engine.models.cosyvoice2 import memory as memories
-from engine.models.cosyvoice2.acoustic_config import EstimatorConfig, FlowConfig
-from engine.models.cosyvoice2.flow_estimator import conditions
-from engine.models.cosyvoice2.memory import CausalConv, Growing, Memory, chunk_mask
-from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
+from paretone.errors import AudioError, CheckpointError, TextError
+from paretone.models.cosyvoice2 import memory as memories
+from paretone.models.cosyvoice2.acoustic_config import EstimatorConfig, FlowConfig
+from paretone.models.cosyvoice2.flow_estimator import conditions
+from paretone.models.cosyvoice2.memory import CausalConv, Growing, Memory, chunk_mask
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from tests.engine.models.cosyvoice2.small_acoustics import CHUNK, small_flow, small_prompt, small_speech
 
 TOLERANCE = 1e-4

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import CheckpointError
-from engine.models.cosyvoice2.tokenizer import ADDED, END_OF_PROMPT, TextTokenizer
+from paretone.errors import CheckpointError
+from paretone.models.cosyvoice2.tokenizer import ADDED, END_OF_PROMPT, TextTokenizer
 from tests.engine.models.cosyvoice2.small_tokenizer import SIZE, write_tokenizer
 
 TEXTS = (

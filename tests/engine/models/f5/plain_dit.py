@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.f5.config import BackboneConfig
-from engine.models.f5.dit import DiT
-from engine.models.networks.layers import SelfAttention
+from paretone.models.f5.config import BackboneConfig
+from paretone.models.f5.dit import DiT
+from paretone.models.networks.layers import SelfAttention
 
 
 def plain_velocity(dit: DiT, x: Tensor, prompt: Tensor, ids: Tensor, time: float, drop: bool) -> Tensor:

@@ -12,16 +12,16 @@ import pytest
 import soundfile
 import torch
 
-from engine.audio.resampling import resample
-from engine.errors import AudioError, Cancelled, PlainError, ProfileError, SettingError, TextError
-from engine.models import load_model
-from engine.models.base import SpeechModel, Synthesis, Utterance, Voice
-from engine.models.catalogue import entry, voice, voices
-from engine.sampling.actions import SkipAction
-from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.audio.resampling import resample
+from paretone.errors import AudioError, Cancelled, PlainError, ProfileError, SettingError, TextError
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, Synthesis, Utterance, Voice
+from paretone.models.catalogue import entry, voice, voices
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload

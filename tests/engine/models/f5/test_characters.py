@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.errors import TextError
-from engine.models.base import Voice
-from engine.models.f5.characters import CharacterFrontEnd
-from engine.models.f5.chunks import maximum_bytes, split
-from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.models.f5.duration import PromptLevel
-from engine.models.f5.passages import Prompt
-from engine.models.f5.text import Vocabulary
+from paretone.errors import TextError
+from paretone.models.base import Voice
+from paretone.models.f5.characters import CharacterFrontEnd
+from paretone.models.f5.chunks import maximum_bytes, split
+from paretone.models.f5.config import HOP, SAMPLE_RATE
+from paretone.models.f5.duration import PromptLevel
+from paretone.models.f5.passages import Prompt
+from paretone.models.f5.text import Vocabulary
 
 TRANSCRIPT = "Rice is often served in round bowls."
 FINISHED = f"{TRANSCRIPT} "

@@ -12,16 +12,16 @@ import yaml
 from safetensors.torch import save_file
 from torch import Tensor
 
-from engine.errors import CheckpointError
-from engine.models.f5 import checkpoint
-from engine.models.f5.checkpoint import (
+from paretone.errors import CheckpointError
+from paretone.models.f5 import checkpoint
+from paretone.models.f5.checkpoint import (
     SeveralCheckpoints,
     VariantUnknown,
     expected_shapes,
     find_checkpoint,
     read_f5_checkpoint,
 )
-from engine.models.f5.config import VARIANTS, BackboneConfig
+from paretone.models.f5.config import VARIANTS, BackboneConfig
 
 TINY = BackboneConfig(
     "DiT",

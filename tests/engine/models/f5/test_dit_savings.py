@@ -12,10 +12,10 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.models.f5.dit import DiT
-from engine.models.networks.layers import rotate
-from engine.sampling.flow import integrate, sampling_grid
-from engine.sampling.guidance import guided_velocity
+from paretone.models.f5.dit import DiT
+from paretone.models.networks.layers import rotate
+from paretone.sampling.flow import integrate, sampling_grid
+from paretone.sampling.guidance import guided_velocity
 from tests.engine.models.blockwise import prepare
 from tests.engine.models.f5.plain_dit import plain_attention, plain_velocity, small_dit
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.errors import AudioError, SettingError
-from engine.models.f5.duration import PromptLevel, prompt_frames, sampled_frames, total_frames
+from paretone.errors import AudioError, SettingError
+from paretone.models.f5.duration import PromptLevel, prompt_frames, sampled_frames, total_frames
 
 
 def test_duration_follows_bytes_and_speed() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.models.f5.layers import GELU_PIECE, F5FeedForward, TextEmbedding
+from paretone.models.f5.layers import GELU_PIECE, F5FeedForward, TextEmbedding
 
 FRAMES = 41
 

@@ -8,17 +8,17 @@ import pytest
 import soundfile
 import torch
 
-from engine.front_end.frame_phones import labels
-from engine.front_end.natural.phones import PHONES
-from engine.front_end.natural.reading import NaturalReader
-from engine.front_end.phones import PhoneVocabulary
-from engine.models import load_model
-from engine.models.base import SpeechModel, Voice, run_to_completion
-from engine.models.catalogue import entry
-from engine.models.f5.checkpoint import NATURAL_PHONES
-from engine.models.silent_observer import SilentObserver
-from engine.setting.setting import Setting
-from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
+from paretone.front_end.frame_phones import labels
+from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.phones import PhoneVocabulary
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, Voice, run_to_completion
+from paretone.models.catalogue import entry
+from paretone.models.f5.checkpoint import NATURAL_PHONES
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.setting import Setting
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from tests.engine.awake import awake
 from tests.engine.training.toy_natural import toy_natural_corpus
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.audio.mel import MelFrontEnd
-from engine.models.base import Voice
-from engine.models.f5.prompts import PromptReader
+from paretone.audio.mel import MelFrontEnd
+from paretone.models.base import Voice
+from paretone.models.f5.prompts import PromptReader
 
 PHONES = (("pau", 0.0, 0.3), ("aa", 0.3, 0.8))
 

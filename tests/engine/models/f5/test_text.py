@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import CheckpointError, TextError
-from engine.models.f5 import text
-from engine.models.f5.text import (
+from paretone.errors import CheckpointError, TextError
+from paretone.models.f5 import text
+from paretone.models.f5.text import (
     Vocabulary,
     encode_bytes,
     finished_transcript,
@@ -56,7 +56,7 @@ def test_chinese_becomes_syllables_with_spaces_between() -> None:
 
 def test_only_chinese_imports_the_segmenter() -> None:
     program = (
-        "import sys; from engine.models.f5.text import pinyin_tokens; "
+        "import sys; from paretone.models.f5.text import pinyin_tokens; "
         "pinyin_tokens('naïve café — «déjà vu» 3.5 Привет テキスト 🙂'); "
         "assert not {'torch', 'rjieba', 'pypinyin'} & set(sys.modules); "
         "pinyin_tokens('好'); assert {'rjieba', 'pypinyin'} <= set(sys.modules)"

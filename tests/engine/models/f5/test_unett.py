@@ -8,14 +8,14 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.models.f5.config import BackboneConfig
-from engine.models.f5.unett import UNetT
-from engine.sampling.actions import SkipAction
-from engine.sampling.skipping import LayerMemory
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values
-from engine.techniques.ditreducio.skip_plan import skip_plan
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.models.f5.config import BackboneConfig
+from paretone.models.f5.unett import UNetT
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.skipping import LayerMemory
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.table import StrategyTable
 
 CONFIG = BackboneConfig("UNetT", 64, 4, 1, ff_mult=2, pe_attn_head=1, text_num_embeds=9)
 FRAMES = 17

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.errors import Cancelled
-from engine.models.base import Synthesis, run_to_completion
-from engine.models.f5.adapter import F5Speech
-from engine.models.f5.dit import DiT
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.actions import SkipAction
-from engine.sampling.flow import euler_steps, sampling_grid
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import resolve
-from engine.techniques.error_curve import ErrorCurve, measuring
+from paretone.errors import Cancelled
+from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.f5.dit import DiT
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.flow import euler_steps, sampling_grid
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import resolve
+from paretone.techniques.error_curve import ErrorCurve, measuring
 from tests.engine import small_speech
 from tests.engine.small_speech import LAYERS, PROMPT_FRAMES, VOICE, setting
 

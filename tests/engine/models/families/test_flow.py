@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import CheckpointError, SettingError
-from engine.models.base import Synthesis, Utterance, run_to_completion
-from engine.models.f5.adapter import F5Speech
-from engine.models.f5.dit import DiT
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.actions import SkipAction
-from engine.sampling.flow import sampling_grid
-from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.errors import CheckpointError, SettingError
+from paretone.models.base import Synthesis, Utterance, run_to_completion
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.f5.dit import DiT
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.flow import sampling_grid
+from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_speech
 from tests.engine.small_speech import LAYERS, VOICE, make_backbone, save_cfg_free, setting
 

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-from engine.audio.cross_fade import faded_after
-from engine.errors import Cancelled, DeviceError, PlainError, SettingError
-from engine.models.base import Piece, StepReport, Synthesis, flow_model, run_to_completion
-from engine.models.catalogue import voice
-from engine.models.kernels.half_products import available
-from engine.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
-from engine.models.minis.natural.layout import HOP
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import problem
+from paretone.audio.cross_fade import faded_after
+from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
+from paretone.models.base import Piece, StepReport, Synthesis, flow_model, run_to_completion
+from paretone.models.catalogue import voice
+from paretone.models.kernels.half_products import available
+from paretone.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
+from paretone.models.minis.natural.layout import HOP
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import problem
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
 from tests.same_sound import assert_same_sound
@@ -97,7 +97,7 @@ def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
 
 
 def test_progress_counts_tokens_of_the_whole_text(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.models.families.token_progress.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("paretone.models.families.token_progress.REPORT_SECONDS", 0.0)
     observer = Follower()
     tokens = spoken(model, setting(), LONG, observer).measurements.tokens
     assert list(dict.fromkeys(report.tokens for report in observer.reports)) == list(range(1, tokens + 1))
@@ -128,8 +128,8 @@ def test_speech_that_does_not_end_is_kept_and_said(model: LmMiniSpeech, monkeypa
 
 
 def test_speech_that_repeats_itself_is_stopped(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.sampling.runaway.REPEATED_SECONDS", 0.4)
-    monkeypatch.setattr("engine.sampling.runaway.LONGEST_PERIOD_SECONDS", 0.3)
+    monkeypatch.setattr("paretone.sampling.runaway.REPEATED_SECONDS", 0.4)
+    monkeypatch.setattr("paretone.sampling.runaway.LONGEST_PERIOD_SECONDS", 0.3)
     # Nothing but the likeliest token soon goes in a circle.
     synthesis = spoken(model, setting(temperature=0.0, speed=0.7), LONG)
     assert any("repeated itself" in note for note in synthesis.notes)
@@ -137,7 +137,7 @@ def test_speech_that_repeats_itself_is_stopped(model: LmMiniSpeech, monkeypatch:
 
 
 def test_a_model_that_ends_at_once_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.models.minis.lm_mini.adapter.SHORTEST", 0.0)
+    monkeypatch.setattr("paretone.models.minis.lm_mini.adapter.SHORTEST", 0.0)
     silent = load(write_model(tmp_path / "silent", end_score=100.0))
     with pytest.raises(PlainError, match="stopped immediately and said nothing"):
         spoken(silent, setting())

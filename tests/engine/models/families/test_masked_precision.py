@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import pytest
 import torch
 
-from engine.models import load_model
-from engine.models.catalogue import entry, harvard_sentences, voice
-from engine.models.kernels.fused_masked import FusedMasked
-from engine.models.kernels.int8 import Int8Linear
-from engine.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, demask
-from engine.setting.setting import Setting
+from paretone.models import load_model
+from paretone.models.catalogue import entry, harvard_sentences, voice
+from paretone.models.kernels.fused_masked import FusedMasked
+from paretone.models.kernels.int8 import Int8Linear
+from paretone.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, demask
+from paretone.setting.setting import Setting
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 

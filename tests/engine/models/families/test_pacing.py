@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
+from paretone.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
 
 
 class Clock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.models.families.token_model import TokenModel
+from paretone.models.families.token_model import TokenModel
 from tests.engine.models.small_causal import small_model, small_transformer
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import TextError
-from engine.models.base import Voice
-from engine.models.families.voices import Remembered, changed, transcript_of
+from paretone.errors import TextError
+from paretone.models.base import Voice
+from paretone.models.families.voices import Remembered, changed, transcript_of
 
 
 def test_the_last_is_remembered_and_no_other() -> None:

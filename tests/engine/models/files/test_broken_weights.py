@@ -15,10 +15,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine.errors import CheckpointError
-from engine.models import load_model
-from engine.models.files.checkpoints import read_checkpoint, read_weights
-from engine.paths import resource
+from paretone.errors import CheckpointError
+from paretone.models import load_model
+from paretone.models.files.checkpoints import read_checkpoint, read_weights
+from paretone.paths import resource
 
 Change = Callable[[Tensor], Tensor]
 WRONG: dict[str, tuple[Change, str]] = {

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
-from engine.errors import CheckpointError
-from engine.models import load_model
-from engine.models.files import bundled
-from engine.models.files.checkpoints import metadata_of
-from engine.paths import resource
+from paretone.errors import CheckpointError
+from paretone.models import load_model
+from paretone.models.files import bundled
+from paretone.models.files.checkpoints import metadata_of
+from paretone.paths import resource
 
 
 def test_every_bundled_weight_file_is_listed_with_its_sha256() -> None:
@@ -19,7 +19,7 @@ def test_every_bundled_weight_file_is_listed_with_its_sha256() -> None:
     there = {path.relative_to(root).as_posix(): path for path in root.rglob("*.safetensors")}
     digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in there.items()}
     assert bundled.listed() == {name: bundled.original(digest) for name, digest in digests.items()}, (
-        "weights have changed: python -m engine.models.files.bundled"
+        "weights have changed: python -m paretone.models.files.bundled"
     )
 
 

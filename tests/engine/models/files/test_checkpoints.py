@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from engine.errors import Cancelled, CheckpointError
-from engine.models.files.checkpoints import fingerprint, load_strictly, read_checkpoint, read_weights, require_numbers
+from paretone.errors import Cancelled, CheckpointError
+from paretone.models.files.checkpoints import fingerprint, load_strictly, read_checkpoint, read_weights, require_numbers
 
 WEIGHTS = {"weight": torch.arange(6.0).reshape(2, 3), "bias": torch.ones(2)}
 

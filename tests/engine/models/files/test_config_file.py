@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 import torch
 
-from engine.errors import CheckpointError
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.models.files.config_file import ConfigFile
-from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from engine.models.networks.causal import CausalConfig
-from engine.models.networks.masked_network import MaskedConfig
-from engine.models.networks.vocos import VocosConfig
-from engine.models.omnivoice.higgs import HiggsConfig
-from engine.paths import resource
+from paretone.errors import CheckpointError
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from paretone.models.networks.causal import CausalConfig
+from paretone.models.networks.masked_network import MaskedConfig
+from paretone.models.networks.vocos import VocosConfig
+from paretone.models.omnivoice.higgs import HiggsConfig
+from paretone.paths import resource
 from tests.engine.test_reading import ALIASES
 
 NO_LEAF: tuple[Any, ...] = ([], {}, [None], {"a": []}, -1, 1e308, 10**30, True)

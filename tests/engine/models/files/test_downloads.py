@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import Cancelled, PlainError
-from engine.models import catalogue
-from engine.models.files import downloads
-from engine.models.files.downloads import download, extent
-from engine.models.files.licences import LICENCES, NON_COMMERCIAL
-from engine.models.files.releases import RELEASES
-from engine.models.megatts3.checkpoint import OfficialFolder
+from paretone.errors import Cancelled, PlainError
+from paretone.models import catalogue
+from paretone.models.files import downloads
+from paretone.models.files.downloads import download, extent
+from paretone.models.files.licences import LICENCES, NON_COMMERCIAL
+from paretone.models.files.releases import RELEASES
+from paretone.models.megatts3.checkpoint import OfficialFolder
 from tests.engine.models.hub import CONTENT, SHARDS, WEIGHTS, Hub, assert_complete, files_of
 
 pytest.importorskip("huggingface_hub")
@@ -241,8 +241,8 @@ def test_without_a_network_it_says_so(hub: Hub, tmp_path: Path) -> None:
 
 def test_the_package_can_be_told_to_stay_offline(tmp_path: Path) -> None:
     program = (
-        "from pathlib import Path; from engine.errors import PlainError\n"
-        "from engine.models.files.downloads import download\n"
+        "from pathlib import Path; from paretone.errors import PlainError\n"
+        "from paretone.models.files.downloads import download\n"
         "try: download('F5TTS_Base', Path('m'), 'CC-BY-NC-4.0', print, lambda: None)\n"
         "except PlainError as error: assert 'cannot be reached' in str(error), error\n"
         "else: raise SystemExit('no error')"

@@ -14,22 +14,22 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from engine.errors import CheckpointError
-from engine.models.catalogue import voice
-from engine.models.families.decoding import DecodingLoop
-from engine.models.families.token_model import TokenModel
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.autoregressive import Request
-from engine.sampling.draft_length import AdaptiveLength
-from engine.sampling.tokens import Greedy, Uniforms
-from engine.setting.plan import NotPrepared
-from engine.setting.profile import Profile
-from engine.setting.setting import UsedTechnique
-from engine.studies.wording import described
-from engine.techniques import problem, resolve, spade, speculative
-from engine.techniques.resolving import knobs_of
-from engine.techniques.speculative import decoding
+from paretone.errors import CheckpointError
+from paretone.models.catalogue import voice
+from paretone.models.families.decoding import DecodingLoop
+from paretone.models.families.token_model import TokenModel
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.autoregressive import Request
+from paretone.sampling.draft_length import AdaptiveLength
+from paretone.sampling.tokens import Greedy, Uniforms
+from paretone.setting.plan import NotPrepared
+from paretone.setting.profile import Profile
+from paretone.setting.setting import UsedTechnique
+from paretone.studies.wording import described
+from paretone.techniques import problem, resolve, spade, speculative
+from paretone.techniques.resolving import knobs_of
+from paretone.techniques.speculative import decoding
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
 from tests.engine.speaking import drafted, load, setting, shallow, spoken, write_all
 from tests.same_sound import assert_same_sound

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import CheckpointError, SettingError
-from engine.models.files.layer_importance import (
+from paretone.errors import CheckpointError, SettingError
+from paretone.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,
     FILE,

@@ -13,12 +13,12 @@ from safetensors import safe_open
 from safetensors.torch import load, save_file
 from torch import Tensor
 
-from engine.errors import CheckpointError
-from engine.models.files import bundled, packed_weights, packing
-from engine.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, plain_file, read_weights
-from engine.models.files.packed_weights import BASE, FORMAT, LAYERS, PACKED, STEPS
-from engine.models.files.pruning import pruned
-from engine.models.files.shards import Shards
+from paretone.errors import CheckpointError
+from paretone.models.files import bundled, packed_weights, packing
+from paretone.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, plain_file, read_weights
+from paretone.models.files.packed_weights import BASE, FORMAT, LAYERS, PACKED, STEPS
+from paretone.models.files.pruning import pruned
+from paretone.models.files.shards import Shards
 
 MODEL, STUDENT, GUIDED = "m/model.safetensors", "m/students/student.safetensors", "m/cfg_free/w.safetensors"
 KEPT = (0, 2)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import CheckpointError
-from engine.models import load_model
-from engine.models.catalogue import MODELS, entry
+from paretone.errors import CheckpointError
+from paretone.models import load_model
+from paretone.models.catalogue import MODELS, entry
 from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
 from tests.engine.models.llasa import small_release as llasa
 from tests.engine.models.megatts3 import small_grapheme_model

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.errors import SettingError
-from engine.models.files.pruning import layer_of, pruned, require_layers
-from engine.setting.knobs import Values
-from engine.setting.setting import UsedTechnique
-from engine.techniques import knobs_of, spade, technique
+from paretone.errors import SettingError
+from paretone.models.files.pruning import layer_of, pruned, require_layers
+from paretone.setting.knobs import Values
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import knobs_of, spade, technique
 
 
 def test_layers_that_stay_are_numbered_without_gaps() -> None:

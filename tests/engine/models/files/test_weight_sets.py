@@ -8,9 +8,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.errors import Cancelled
-from engine.models.files.checkpoints import fingerprint
-from engine.models.files.weight_sets import find_weight_sets, folders, trained_guidance
+from paretone.errors import Cancelled
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.weight_sets import find_weight_sets, folders, trained_guidance
 from tests.engine.small_speech import FINGERPRINT, save_cfg_free
 
 

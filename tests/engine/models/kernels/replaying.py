@@ -11,11 +11,11 @@ from pathlib import Path
 
 from torch import Tensor
 
-from engine.models import load_model
-from engine.models.kernels.graphs import GraphCache
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import UsedTechnique
+from paretone.models import load_model
+from paretone.models.kernels.graphs import GraphCache
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import UsedTechnique
 from tests.engine import small_speech, speaking
 from tests.engine.models.omnivoice import small_release
 

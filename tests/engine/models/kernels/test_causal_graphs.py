@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.models.catalogue import voice
-from engine.models.kernels.causal_graphs import GraphedTransformer
-from engine.models.kernels.graphs import GraphCache
+from paretone.models.catalogue import voice
+from paretone.models.kernels.causal_graphs import GraphedTransformer
+from paretone.models.kernels.graphs import GraphCache
 from tests.engine import speaking
 from tests.engine.models.kernels.replaying import Again, Told, graphs, language
 from tests.engine.small_language import write_model

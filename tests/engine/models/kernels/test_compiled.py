@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 import torch
 
-from engine import device
-from engine.models.base import run_to_completion
-from engine.models.kernels import compiled
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
-from engine.models.kernels.masked_rows import MaskedRequest
-from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.demasking import Guide
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import conflict, problem
+from paretone import device
+from paretone.models.base import run_to_completion
+from paretone.models.kernels import compiled
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRun
+from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.demasking import Guide
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import conflict, problem
 from tests.engine import small_speech, speaking
 from tests.engine.models.omnivoice import small_release
 from tests.engine.small_language import write_model

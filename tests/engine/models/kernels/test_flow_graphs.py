@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from engine.models.base import run_to_completion
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.models.base import run_to_completion
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 from tests.engine import small_speech
 from tests.engine.models.kernels.replaying import Again, Told, flow, graphs
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.models.families.masked_networks import MaskedNetworks
-from engine.models.kernels.fused_masked import FusedMasked
-from engine.models.kernels.kept_prefix import KeptPrefixRun
-from engine.models.kernels.masked_rows import MaskedRequest
-from engine.models.networks.bidirectional import Qwen3Config
-from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from engine.models.networks.plain_masked import PlainRun
-from engine.sampling.demasking import Canvas, Guide, Rules, SeededCanvasNoise, demask
-from engine.sampling.demasking_schedule import Block
-from engine.techniques.layer_reuse.run import ReusedLayersRun
+from paretone.models.families.masked_networks import MaskedNetworks
+from paretone.models.kernels.fused_masked import FusedMasked
+from paretone.models.kernels.kept_prefix import KeptPrefixRun
+from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.networks.bidirectional import Qwen3Config
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.networks.plain_masked import PlainRun
+from paretone.sampling.demasking import Canvas, Guide, Rules, SeededCanvasNoise, demask
+from paretone.sampling.demasking_schedule import Block
+from paretone.techniques.layer_reuse.run import ReusedLayersRun
 from tests.engine.sampling.test_demasking import READ_BACK, Recorder
 
 CONFIG = MaskedConfig(Qwen3Config(48, 3, 4, 2, 16, 80, 1e-6, 1e6), 30, 4, 17)

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from engine.measure.roofline import benchmarks
-from engine.measure.roofline import ceilings as store
-from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
-from engine.models import load_model
-from engine.models.base import Utterance, run_to_completion
-from engine.models.catalogue import voice
-from engine.models.kernels.graphs import GraphCache, record_cuda
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import conflict, problem
-from engine.techniques.graphs import Graphing
+from paretone.measure.roofline import benchmarks
+from paretone.measure.roofline import ceilings as store
+from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
+from paretone.models import load_model
+from paretone.models.base import Utterance, run_to_completion
+from paretone.models.catalogue import voice
+from paretone.models.kernels.graphs import GraphCache, record_cuda
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import conflict, problem
+from paretone.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
 from tests.engine.models.kernels.replaying import Again, flow, graphs, language, masked
 from tests.engine.models.omnivoice import small_release

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.kernels.half_products import HalfProduct, available, can_halve, product
+from paretone.models.kernels.half_products import HalfProduct, available, can_halve, product
 
 needs_operators = pytest.mark.skipif(not available(), reason="this build of torch lacks FBGEMM's operators")
 

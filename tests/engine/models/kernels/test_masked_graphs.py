@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.models.base import run_to_completion
-from engine.models.catalogue import voice
-from engine.models.kernels.graphs import GraphCache
-from engine.models.silent_observer import SilentObserver
-from engine.setting.setting import Setting
+from paretone.models.base import run_to_completion
+from paretone.models.catalogue import voice
+from paretone.models.kernels.graphs import GraphCache
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.setting import Setting
 from tests.engine.models.kernels.replaying import Again, graphs, masked
 from tests.engine.models.omnivoice import small_release
 

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.kernels.half_products import HalfProduct, available, product, weight_of
-from engine.models.kernels.packed_products import GROUPS, ROWS, Int4Product, Int8Product, packed
-from engine.models.kernels.packed_products import available as packs
+from paretone.models.kernels.half_products import HalfProduct, available, product, weight_of
+from paretone.models.kernels.packed_products import GROUPS, ROWS, Int4Product, Int8Product, packed
+from paretone.models.kernels.packed_products import available as packs
 
 pytestmark = pytest.mark.skipif(not packs(), reason="this build of torch lacks the operators")
 

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from engine.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
-from engine.models.kernels import products
-from engine.models.kernels.products import FEED_FORWARD_ROWS, ROWS, PackableLinear, PackedProduct
+from paretone.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
+from paretone.models.kernels import products
+from paretone.models.kernels.products import FEED_FORWARD_ROWS, ROWS, PackableLinear, PackedProduct
 
 TOLERANCE = 1e-5
 

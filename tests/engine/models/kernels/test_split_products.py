@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
-from engine.models.kernels import products, split_products
-from engine.models.kernels.products import PackableLinear, PackedProduct
-from engine.models.kernels.split_products import SplitProduct, split
+from paretone.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
+from paretone.models.kernels import products, split_products
+from paretone.models.kernels.products import PackableLinear, PackedProduct
+from paretone.models.kernels.split_products import SplitProduct, split
 from tests.workload import workload
 
 

@@ -14,12 +14,12 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from engine.files import wav
-from engine.models.files.shard_index import INDEX
-from engine.models.files.shards import WEIGHTS
-from engine.models.llasa.checkpoint import EMBEDDING, HEAD
-from engine.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
-from engine.models.networks.causal import CausalConfig, CausalTransformer
+from paretone.files import wav
+from paretone.models.files.shard_index import INDEX
+from paretone.models.files.shards import WEIGHTS
+from paretone.models.llasa.checkpoint import EMBEDDING, HEAD
+from paretone.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
 
 TOKENIZER = Path(__file__).resolve().parents[3] / "golden" / "ar" / "llasa_tokenizer" / "tokenizer.json"
 ROWS, CODES, FIRST_CODE, END = 394, 96, 298, 295

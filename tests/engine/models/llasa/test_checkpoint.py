@@ -8,13 +8,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.errors import CheckpointError
-from engine.models.base import DraftWeights, StudentWeights
-from engine.models.families.language_network import LanguageNetwork, drafting
-from engine.models.files.shards import WEIGHTS
-from engine.models.llasa.checkpoint import EMBEDDING, HEAD, TEXTS, LlasaFolder, optimised, parameters
-from engine.models.networks.causal import CausalConfig, CausalTransformer
-from engine.sampling.tokens import Nucleus
+from paretone.errors import CheckpointError
+from paretone.models.base import DraftWeights, StudentWeights
+from paretone.models.families.language_network import LanguageNetwork, drafting
+from paretone.models.files.shards import WEIGHTS
+from paretone.models.llasa.checkpoint import EMBEDDING, HEAD, TEXTS, LlasaFolder, optimised, parameters
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
+from paretone.sampling.tokens import Nucleus
 from tests.engine.models.llasa.small_release import (
     CODES,
     CONFIG,

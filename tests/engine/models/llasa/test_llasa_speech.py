@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
-from engine.errors import AudioError, Cancelled, CheckpointError, TextError
-from engine.models import catalogue, load_model
-from engine.models.base import Piece, StepReport, Synthesis, Voice, run_to_completion
-from engine.models.files.shard_index import INDEX
-from engine.models.files.shards import WEIGHTS
-from engine.models.llasa import adapter
-from engine.models.llasa.adapter import LlasaSpeech
-from engine.models.llasa.config import FIRST_CODES
-from engine.models.llasa.voices import LlasaPrompt, spoken_bytes
-from engine.models.llasa.windows import Window
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.tokens import Nucleus, TokenSampler
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
+from paretone.models import catalogue, load_model
+from paretone.models.base import Piece, StepReport, Synthesis, Voice, run_to_completion
+from paretone.models.files.shard_index import INDEX
+from paretone.models.files.shards import WEIGHTS
+from paretone.models.llasa import adapter
+from paretone.models.llasa.adapter import LlasaSpeech
+from paretone.models.llasa.config import FIRST_CODES
+from paretone.models.llasa.voices import LlasaPrompt, spoken_bytes
+from paretone.models.llasa.windows import Window
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.tokens import Nucleus, TokenSampler
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 from tests.engine.models.llasa.small_release import (
     CODES,
     student_tensors,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import CheckpointError, TextError
-from engine.models.llasa.prompt import SPEECH_START, rendered
-from engine.models.llasa.tokenizer import LlasaTokenizer, code_token
+from paretone.errors import CheckpointError, TextError
+from paretone.models.llasa.prompt import SPEECH_START, rendered
+from paretone.models.llasa.tokenizer import LlasaTokenizer, code_token
 from tests.engine.models.llasa.small_release import CODES, END, FIRST_CODE, ROWS, TOKENIZER
 
 pytest.importorskip("tokenizers")

@@ -10,18 +10,18 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.audio.recording import read_recording
-from engine.errors import CheckpointError
-from engine.models import catalogue, load_model
-from engine.models.base import Voice, run_to_completion
-from engine.models.files.shards import WEIGHTS
-from engine.models.llasa import codec_encoder
-from engine.models.llasa.codec_encoder import VoiceEncoder
-from engine.models.llasa.voices import VoiceReader
-from engine.models.llasa.xcodec2 import CODES
-from engine.models.silent_observer import SilentObserver
-from engine.paths import data_folder
-from engine.setting.setting import Setting
+from paretone.audio.recording import read_recording
+from paretone.errors import CheckpointError
+from paretone.models import catalogue, load_model
+from paretone.models.base import Voice, run_to_completion
+from paretone.models.files.shards import WEIGHTS
+from paretone.models.llasa import codec_encoder
+from paretone.models.llasa.codec_encoder import VoiceEncoder
+from paretone.models.llasa.voices import VoiceReader
+from paretone.models.llasa.xcodec2 import CODES
+from paretone.models.silent_observer import SilentObserver
+from paretone.paths import data_folder
+from paretone.setting.setting import Setting
 from tests.engine.models.llasa.small_release import (
     CONFIG,
     FIRST_CODE,

@@ -12,11 +12,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional
 
-from engine.errors import CheckpointError
-from engine.models.files.shards import WEIGHTS
-from engine.models.llasa.codec_checkpoint import load_decoder
-from engine.models.llasa.windows import FADE_CODES, Window, WindowedDecoder
-from engine.models.llasa.xcodec2 import CODES, REACH, CodecAttention, InverseTransform, XCodec2Config, XCodec2Decoder
+from paretone.errors import CheckpointError
+from paretone.models.files.shards import WEIGHTS
+from paretone.models.llasa.codec_checkpoint import load_decoder
+from paretone.models.llasa.windows import FADE_CODES, Window, WindowedDecoder
+from paretone.models.llasa.xcodec2 import CODES, REACH, CodecAttention, InverseTransform, XCodec2Config, XCodec2Decoder
 from tests.engine.models.llasa.small_release import codec_weights, write_converted_codec, write_original_codec
 
 HOP = 320

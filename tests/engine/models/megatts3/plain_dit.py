@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.megatts3.config import DiTConfig
-from engine.models.megatts3.dit import MegaDiT
+from paretone.models.megatts3.config import DiTConfig
+from paretone.models.megatts3.dit import MegaDiT
 from tests.engine.models.f5.plain_dit import plain_attention, plain_norm
 
 SMALL = DiTConfig(

@@ -9,14 +9,14 @@ import torch
 import yaml
 from torch import Tensor, nn
 
-from engine.models.files.config_file import ConfigFile
-from engine.models.megatts3.aligner import Aligner, AlignerConfig
-from engine.models.megatts3.config import DiTConfig
-from engine.models.megatts3.dit import MegaDiT
-from engine.models.megatts3.duration_model import DurationConfig, DurationModel
-from engine.models.megatts3.wavvae import WavVAE, WavVAEConfig
-from engine.models.megatts3.wavvae_encoder import Encoder
-from engine.models.networks.weight_norm import stored_shapes
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.megatts3.aligner import Aligner, AlignerConfig
+from paretone.models.megatts3.config import DiTConfig
+from paretone.models.megatts3.dit import MegaDiT
+from paretone.models.megatts3.duration_model import DurationConfig, DurationModel
+from paretone.models.megatts3.wavvae import WavVAE, WavVAEConfig
+from paretone.models.megatts3.wavvae_encoder import Encoder
+from paretone.models.networks.weight_norm import stored_shapes
 
 TRANSFORMER_CONFIG = {"win_size": 1200, "frames_multiple": 8}
 WAVVAE_CONFIG = {

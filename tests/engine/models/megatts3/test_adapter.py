@@ -14,21 +14,21 @@ import pytest
 import soundfile
 import torch
 
-from engine.errors import AudioError, Cancelled, CheckpointError, ProfileError, SettingError, TextError
-from engine.measure.loudness import integrated_loudness
-from engine.models import load_model
-from engine.models.base import Synthesis, Utterance, Voice
-from engine.models.catalogue import entry, voice, voices
-from engine.models.megatts3.adapter import MegaSpeech
-from engine.models.minis.natural.decoder import NaturalDecoder
-from engine.models.minis.natural.grouped import GROUP, GROUP_HOP, MARGIN
-from engine.models.minis.natural.layout import HOP
-from engine.sampling.actions import SkipAction
-from engine.setting.knobs import NO_VALUES, defaults
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import ditreducio, resolve, technique
-from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.errors import AudioError, Cancelled, CheckpointError, ProfileError, SettingError, TextError
+from paretone.measure.loudness import integrated_loudness
+from paretone.models import load_model
+from paretone.models.base import Synthesis, Utterance, Voice
+from paretone.models.catalogue import entry, voice, voices
+from paretone.models.megatts3.adapter import MegaSpeech
+from paretone.models.minis.natural.decoder import NaturalDecoder
+from paretone.models.minis.natural.grouped import GROUP, GROUP_HOP, MARGIN
+from paretone.models.minis.natural.layout import HOP
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import NO_VALUES, defaults
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import ditreducio, resolve, technique
+from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
 from tests.engine.techniques.ditreducio.observing import Recorder
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.errors import AudioError, Cancelled, CheckpointError
-from engine.models.megatts3.aligner import (
+from paretone.errors import AudioError, Cancelled, CheckpointError
+from paretone.models.megatts3.aligner import (
     END,
     START,
     Aligner,
@@ -16,7 +16,7 @@ from engine.models.megatts3.aligner import (
     log_mel,
     read_alignment,
 )
-from engine.models.megatts3.passages import Timed
+from paretone.models.megatts3.passages import Timed
 from tests.engine.models.megatts3.small_release import SMALL_ALIGNER, random_weights, shapes_of
 
 

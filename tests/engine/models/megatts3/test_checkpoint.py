@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import Cancelled, CheckpointError
-from engine.models.megatts3.checkpoint import OfficialFolder, read_part
+from paretone.errors import Cancelled, CheckpointError
+from paretone.models.megatts3.checkpoint import OfficialFolder, read_part
 from tests.engine.models.megatts3.small_release import (
     SMALL_ALIGNER,
     SMALL_DIT,

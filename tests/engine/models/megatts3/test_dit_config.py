@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.errors import CheckpointError
-from engine.models.megatts3.config import OPTIONS, DiTConfig
-from engine.models.megatts3.dit import MegaDiT
-from engine.setting.knobs import defaults
+from paretone.errors import CheckpointError
+from paretone.models.megatts3.config import OPTIONS, DiTConfig
+from paretone.models.megatts3.dit import MegaDiT
+from paretone.setting.knobs import defaults
 from tests.engine.models.megatts3.plain_dit import SMALL
 
 

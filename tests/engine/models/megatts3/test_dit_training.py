@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.megatts3.dit import MegaDiT
+from paretone.models.megatts3.dit import MegaDiT
 from tests.engine.models.megatts3.plain_dit import Inputs, plain_velocity, random_inputs, small_mega_dit
 
 TOLERANCE = 1e-5

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.errors import Cancelled, CheckpointError, TextError
-from engine.models.files.config_file import ConfigFile
-from engine.models.megatts3.duration_model import DurationConfig, DurationModel, rotated
+from paretone.errors import Cancelled, CheckpointError, TextError
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.megatts3.duration_model import DurationConfig, DurationModel, rotated
 from tests.engine.models.megatts3.small_release import DURATION_CONFIG, random_weights, shapes_of
 
 PHONES = torch.tensor([[145, 101, 120, 130, 163, 110]])

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import AudioError, Cancelled, TextError
-from engine.files import wav
-from engine.models.megatts3 import graphemes
-from engine.models.megatts3.checkpoint import OfficialFolder
-from engine.models.megatts3.durations import Tempo
-from engine.models.megatts3.front_end import OfficialFrontEnd
-from engine.models.megatts3.passages import MegaPassage, Timed
+from paretone.errors import AudioError, Cancelled, TextError
+from paretone.files import wav
+from paretone.models.megatts3 import graphemes
+from paretone.models.megatts3.checkpoint import OfficialFolder
+from paretone.models.megatts3.durations import Tempo
+from paretone.models.megatts3.front_end import OfficialFrontEnd
+from paretone.models.megatts3.passages import MegaPassage, Timed
 from tests.engine.models.megatts3.small_grapheme_model import FIRST, write_folder
 from tests.engine.models.megatts3.small_release import write_release
 from tests.packages import needs

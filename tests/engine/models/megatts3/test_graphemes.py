@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.errors import Cancelled, CheckpointError, TextError
-from engine.models.megatts3 import graphemes
-from engine.models.megatts3.graphemes import END, GraphemeModel
-from engine.models.megatts3.phone_table import separated
+from paretone.errors import Cancelled, CheckpointError, TextError
+from paretone.models.megatts3 import graphemes
+from paretone.models.megatts3.graphemes import END, GraphemeModel
+from paretone.models.megatts3.phone_table import separated
 from tests.engine.models.megatts3.small_grapheme_model import FIRST, write_folder
 from tests.packages import needs
 

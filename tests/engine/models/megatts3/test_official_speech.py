@@ -12,18 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import AudioError, CheckpointError, SettingError, TextError
-from engine.files import wav
-from engine.models import catalogue, load_model
-from engine.models.base import Synthesis, Voice, run_to_completion
-from engine.models.megatts3 import graphemes
-from engine.models.megatts3.adapter import MegaSpeech
-from engine.models.megatts3.duration_model import DurationModel
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.actions import SkipAction
-from engine.setting.knobs import NO_VALUES
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.errors import AudioError, CheckpointError, SettingError, TextError
+from paretone.files import wav
+from paretone.models import catalogue, load_model
+from paretone.models.base import Synthesis, Voice, run_to_completion
+from paretone.models.megatts3 import graphemes
+from paretone.models.megatts3.adapter import MegaSpeech
+from paretone.models.megatts3.duration_model import DurationModel
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import NO_VALUES
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.models.megatts3.small_grapheme_model import write_folder
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_release
 

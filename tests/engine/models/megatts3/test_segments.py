@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.measure.loudness import integrated_loudness
-from engine.models.megatts3.segments import hann_fade, level_matched, segment_fader
+from paretone.measure.loudness import integrated_loudness
+from paretone.models.megatts3.segments import hann_fade, level_matched, segment_fader
 
 RATE = 24000
 

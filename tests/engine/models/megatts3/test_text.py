@@ -5,9 +5,9 @@ from types import ModuleType
 
 import pytest
 
-from engine.errors import TextError
-from engine.models.megatts3 import text
-from engine.models.megatts3.text import read_text, split_chinese
+from paretone.errors import TextError
+from paretone.models.megatts3 import text
+from paretone.models.megatts3.text import read_text, split_chinese
 
 GERMAN = "Der schnelle braune Fuchs springt über den faulen Hund und läuft dann in den Wald."
 

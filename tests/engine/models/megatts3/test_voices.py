@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from engine.audio.recording import Recording
-from engine.errors import AudioError
-from engine.files import wav
-from engine.measure.loudness import integrated_loudness
-from engine.models.megatts3.voices import PromptRecording, prepare_recording, prepare_voice, read_latents
-from engine.models.megatts3.wavvae import WavVAE
-from engine.models.megatts3.wavvae_encoder import Encoder
+from paretone.audio.recording import Recording
+from paretone.errors import AudioError
+from paretone.files import wav
+from paretone.measure.loudness import integrated_loudness
+from paretone.models.megatts3.voices import PromptRecording, prepare_recording, prepare_voice, read_latents
+from paretone.models.megatts3.wavvae import WavVAE
+from paretone.models.megatts3.wavvae_encoder import Encoder
 from tests.engine.models.megatts3.small_release import SMALL_WAVVAE
 
 WINDOW = 1200

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.errors import CheckpointError
-from engine.models.megatts3.wavvae import WavVAE
-from engine.models.megatts3.wavvae_encoder import Encoder, PaddedConv1d, sampled_latents
+from paretone.errors import CheckpointError
+from paretone.models.megatts3.wavvae import WavVAE
+from paretone.models.megatts3.wavvae_encoder import Encoder, PaddedConv1d, sampled_latents
 from tests.engine.models.megatts3.small_release import WAVVAE_CONFIG, wavvae_weights, write_config
 
 

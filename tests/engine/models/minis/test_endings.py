@@ -14,17 +14,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
-from engine.audio.cross_fade import DECAY, RELEASE
-from engine.front_end.natural.phones import last_sound
-from engine.front_end.natural.reading import SHORTEST_SILENCE, NaturalReader
-from engine.measure.intelligibility import Judge, words_of
-from engine.models import load_model
-from engine.models.base import SpeechModel, Synthesis, run_to_completion
-from engine.models.catalogue import entry, voices
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.audio.cross_fade import DECAY, RELEASE
+from paretone.front_end.natural.phones import last_sound
+from paretone.front_end.natural.reading import SHORTEST_SILENCE, NaturalReader
+from paretone.measure.intelligibility import Judge, words_of
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, Synthesis, run_to_completion
+from paretone.models.catalogue import entry, voices
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 from tests.workload import workload
 
 RATE = 24_000

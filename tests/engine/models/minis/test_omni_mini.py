@@ -13,22 +13,22 @@ import soundfile
 import torch
 from safetensors import safe_open
 
-from engine.errors import CheckpointError
-from engine.models import load_model
-from engine.models.base import Synthesis, Voice, run_to_completion
-from engine.models.catalogue import entry, voice, voices
-from engine.models.minis.natural.coding import NOBODY, NaturalCoding
-from engine.models.minis.natural.layout import HOP, LATENT
-from engine.models.minis.natural.vocoder import LatentVocoder
-from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
-from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
-from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
-from engine.models.minis.omni_mini.layout import Layout
-from engine.models.networks.quantised_mel import read_quantised_mel
-from engine.models.silent_observer import SilentObserver
-from engine.setting.setting import Setting
-from engine.training.recipes.natural_tokens import CODEC as SHIPPED_CODEC
+from paretone.errors import CheckpointError
+from paretone.models import load_model
+from paretone.models.base import Synthesis, Voice, run_to_completion
+from paretone.models.catalogue import entry, voice, voices
+from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
+from paretone.models.minis.natural.layout import HOP, LATENT
+from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
+from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from paretone.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
+from paretone.models.minis.omni_mini.decoding import ResidualGridDecoder
+from paretone.models.minis.omni_mini.layout import Layout
+from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.setting import Setting
+from paretone.training.recipes.natural_tokens import CODEC as SHIPPED_CODEC
 from tests.engine.awake import awake
 from tests.engine.small_language import write_codec
 from tests.engine.small_omni_mini import CODEC, LAYOUT, write_model

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.audio.mel import MelFrontEnd
-from engine.front_end.natural.reading import NaturalReader
-from engine.models.base import Voice
-from engine.models.catalogue import voice
-from engine.models.f5.prompts import PromptReader
-from engine.models.minis.prompts import phones_of_prompt
+from paretone.audio.mel import MelFrontEnd
+from paretone.front_end.natural.reading import NaturalReader
+from paretone.models.base import Voice
+from paretone.models.catalogue import voice
+from paretone.models.f5.prompts import PromptReader
+from paretone.models.minis.prompts import phones_of_prompt
 from tests.voices import FIRST
 
 OTHER = "The juice of lemons makes fine punch, and nobody knows why."

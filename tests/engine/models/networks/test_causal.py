@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.errors import CheckpointError
-from engine.models.kernels.fused_causal import FusedTransformer
-from engine.models.networks.causal import CausalConfig, CausalTransformer, Llama3Scaling
+from paretone.errors import CheckpointError
+from paretone.models.kernels.fused_causal import FusedTransformer
+from paretone.models.networks.causal import CausalConfig, CausalTransformer, Llama3Scaling
 from tests.engine.models.small_causal import LLAMA, QWEN, SCALED, small_transformer
 
 CONFIGS = pytest.mark.parametrize("config", [LLAMA, QWEN, SCALED], ids=["llama", "qwen2", "scaled"])

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from engine.models.networks.mel_statistics import MelStatistics
-from engine.training.recipes.initialising import begin_over_mels
+from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from paretone.models.networks.mel_statistics import MelStatistics
+from paretone.training.recipes.initialising import begin_over_mels
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from engine.models.networks.shapes import uninitialised, without_weights
+from paretone.models.networks.shapes import uninitialised, without_weights
 
 
 def test_modules_have_their_shapes_and_no_values():

@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch import nn
 
-from engine.models.catalogue import entry
-from engine.models.families.token_decoder import TokenDecoder, streaming_difference
-from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.minis.lm_mini.decoding import GatheringDecoder
-from engine.models.minis.natural.coding import NOBODY, NaturalCoding
-from engine.models.minis.natural.layout import HOP
-from engine.models.minis.natural.vocoder import LatentVocoder
-from engine.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd
-from engine.models.networks.vocos import ConvNeXtBlock, InverseTransform, VocosConfig
+from paretone.models.catalogue import entry
+from paretone.models.families.token_decoder import TokenDecoder, streaming_difference
+from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.minis.lm_mini.decoding import GatheringDecoder
+from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
+from paretone.models.minis.natural.layout import HOP
+from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd
+from paretone.models.networks.vocos import ConvNeXtBlock, InverseTransform, VocosConfig
 
 PIECES = (1, 2, 5, 8, 1000)
 Decoders = Callable[[], GatheringDecoder]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import CheckpointError
-from engine.models.networks.vocos import Vocos
+from paretone.errors import CheckpointError
+from paretone.models.networks.vocos import Vocos
 from tests.engine.small_vocos import SMALL, write_vocos
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from engine.models import load_model
-from engine.models.base import Synthesis, Voice, run_to_completion
-from engine.models.catalogue import entry, voice
-from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from engine.models.omnivoice.adapter import OmniVoiceSpeech
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.models import load_model
+from paretone.models.base import Synthesis, Voice, run_to_completion
+from paretone.models.catalogue import entry, voice
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.omnivoice.adapter import OmniVoiceSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "ar"
 CODES = 64

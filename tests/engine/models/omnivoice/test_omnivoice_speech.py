@@ -13,19 +13,19 @@ import pytest
 import soundfile
 import torch
 
-from engine.errors import AudioError, Cancelled, CheckpointError, DeviceError, SettingError, TextError
-from engine.models.base import Piece, StepReport, Synthesis, Voice, flow_model
-from engine.models.catalogue import voice
-from engine.models.families.masked_script import guide_of
-from engine.models.kernels.fused_masked import MaskedRun
-from engine.models.omnivoice.adapter import OmniVoiceSpeech
-from engine.models.omnivoice.higgs import WindowedHiggs
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.demasking import Guide
-from engine.setting.profile import Profile
-from engine.setting.setting import UsedTechnique
-from engine.setting.take import DemaskingTrace
-from engine.techniques import problem, resolve, technique
+from paretone.errors import AudioError, Cancelled, CheckpointError, DeviceError, SettingError, TextError
+from paretone.models.base import Piece, StepReport, Synthesis, Voice, flow_model
+from paretone.models.catalogue import voice
+from paretone.models.families.masked_script import guide_of
+from paretone.models.kernels.fused_masked import MaskedRun
+from paretone.models.omnivoice.adapter import OmniVoiceSpeech
+from paretone.models.omnivoice.higgs import WindowedHiggs
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.demasking import Guide
+from paretone.setting.profile import Profile
+from paretone.setting.setting import UsedTechnique
+from paretone.setting.take import DemaskingTrace
+from paretone.techniques import problem, resolve, technique
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, used, write_release
 
 RATE, HOP = 24000, 960
@@ -131,7 +131,7 @@ def test_a_voice_is_continued_and_encoded_once(
     assert synthesis.measurements.audio_seconds > 0.2
     # Another model of the same codec finds the codes on disk.
     other = load(root)
-    monkeypatch.setattr("engine.models.omnivoice.checkpoint.OmniVoiceFolder.encoder", None)
+    monkeypatch.setattr("paretone.models.omnivoice.checkpoint.OmniVoiceFolder.encoder", None)
     assert torch.equal(other.internals(TEXT, voice(), cloned).request.reference, request.reference)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import SettingError
-from engine.models.omnivoice import duration, tags
-from engine.models.omnivoice.text import is_spoken, sentences
+from paretone.errors import SettingError
+from paretone.models.omnivoice import duration, tags
+from paretone.models.omnivoice.text import is_spoken, sentences
 
 
 def test_sentences_of_several_scripts() -> None:

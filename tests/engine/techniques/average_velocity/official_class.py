@@ -8,12 +8,12 @@ import re
 
 import torch
 
-from engine.bench.official import import_models
-from engine.models.f5.config import BackboneConfig
-from engine.models.f5.dit import DiT
-from engine.models.networks.interval import add_interval
-from engine.paths import resource
-from engine.sampling.flow import sampling_grid
+from paretone.bench.official import import_models
+from paretone.models.f5.config import BackboneConfig
+from paretone.models.f5.dit import DiT
+from paretone.models.networks.interval import add_interval
+from paretone.paths import resource
+from paretone.sampling.flow import sampling_grid
 from tests.engine.export.official_comparison import SMALL, VERSIONS, VOCABULARY
 
 FRAMES, PROMPT, EVALUATIONS = 40, 15, 3

@@ -10,29 +10,29 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import CheckpointError, SettingError, TrainingError
-from engine.files import wav
-from engine.models import load_model
-from engine.models.base import IntervalWeights, run_to_completion
-from engine.models.catalogue import entry, voice
-from engine.models.cosyvoice2.checkpoint import FLOW
-from engine.models.cosyvoice2.flow_estimator import Estimator, conditions
-from engine.models.cosyvoice2.intervals import add_interval, interval_estimator, official
-from engine.models.cosyvoice2.memory import Memory
-from engine.models.cosyvoice2.token_to_mel import FewEvaluations, MelStream, TokenToMel
-from engine.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
-from engine.models.files.interval_weights import described, metadata, save_interval_weights
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import average_velocity, foreseen, resolve
-from engine.techniques.average_velocity.cosyvoice2 import CosyClip, CosySubject
-from engine.techniques.average_velocity.fine_tuning import fine_tune
-from engine.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
-from engine.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
-from engine.techniques.average_velocity.subjects import Subject, state_at
-from engine.training.processes import join_processes
-from engine.training.session import Intervals
+from paretone.errors import CheckpointError, SettingError, TrainingError
+from paretone.files import wav
+from paretone.models import load_model
+from paretone.models.base import IntervalWeights, run_to_completion
+from paretone.models.catalogue import entry, voice
+from paretone.models.cosyvoice2.checkpoint import FLOW
+from paretone.models.cosyvoice2.flow_estimator import Estimator, conditions
+from paretone.models.cosyvoice2.intervals import add_interval, interval_estimator, official
+from paretone.models.cosyvoice2.memory import Memory
+from paretone.models.cosyvoice2.token_to_mel import FewEvaluations, MelStream, TokenToMel
+from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
+from paretone.models.files.interval_weights import described, metadata, save_interval_weights
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import average_velocity, foreseen, resolve
+from paretone.techniques.average_velocity.cosyvoice2 import CosyClip, CosySubject
+from paretone.techniques.average_velocity.fine_tuning import fine_tune
+from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
+from paretone.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
+from paretone.techniques.average_velocity.subjects import Subject, state_at
+from paretone.training.processes import join_processes
+from paretone.training.session import Intervals
 from tests.engine.models.cosyvoice2.small_acoustics import TOKENS, small_flow, small_prompt, small_speech
 from tests.engine.models.cosyvoice2.small_release import write_release
 from tests.engine.techniques.average_velocity.test_fine_tuning import Quiet

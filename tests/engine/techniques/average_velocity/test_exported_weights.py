@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import ProfileError
-from engine.export.exporting import export
-from engine.export.targets import account
-from engine.models.base import IntervalWeights
-from engine.models.catalogue import entry
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.models.files.checkpoints import fingerprint, read_weights
-from engine.models.files.interval_weights import FOLDER, PREFIX, metadata, save_interval_weights
-from engine.models.networks.interval import add_interval
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.average_velocity import NAME, TECHNIQUE
-from engine.techniques.average_velocity.exports import NO_TEMPERATURE, WEIGHTS
-from engine.training.f5_checkpoints import diffusion_transformer
+from paretone.errors import ProfileError
+from paretone.export.exporting import export
+from paretone.export.targets import account
+from paretone.models.base import IntervalWeights
+from paretone.models.catalogue import entry
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.files.checkpoints import fingerprint, read_weights
+from paretone.models.files.interval_weights import FOLDER, PREFIX, metadata, save_interval_weights
+from paretone.models.networks.interval import add_interval
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.average_velocity import NAME, TECHNIQUE
+from paretone.techniques.average_velocity.exports import NO_TEMPERATURE, WEIGHTS
+from paretone.training.f5_checkpoints import diffusion_transformer
 from tests.engine.training.toy_model import toy_model
 
 MODEL = entry("f5-mini")

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import Cancelled, TrainingError
-from engine.models.catalogue import voices
-from engine.models.files.checkpoints import metadata_of, read_float_weights
-from engine.models.files.interval_weights import described, plain_names
-from engine.setting.knobs import Values
-from engine.techniques.average_velocity.f5 import OBJECTIVE
-from engine.techniques.average_velocity.fine_tuning import fine_tune
-from engine.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
-from engine.training import own_speech, readings
-from engine.training.features import Example, Examples
-from engine.training.flow_matching import draw_problem
-from engine.training.session import Intervals
-from engine.training.speech_batches import collate, may_join
+from paretone.errors import Cancelled, TrainingError
+from paretone.models.catalogue import voices
+from paretone.models.files.checkpoints import metadata_of, read_float_weights
+from paretone.models.files.interval_weights import described, plain_names
+from paretone.setting.knobs import Values
+from paretone.techniques.average_velocity.f5 import OBJECTIVE
+from paretone.techniques.average_velocity.fine_tuning import fine_tune
+from paretone.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
+from paretone.training import own_speech, readings
+from paretone.training.features import Example, Examples
+from paretone.training.flow_matching import draw_problem
+from paretone.training.session import Intervals
+from paretone.training.speech_batches import collate, may_join
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
 

@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import SettingError, TrainingError
-from engine.front_end.frame_phones import labels
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.models.megatts3.dit import MegaDiT
-from engine.models.networks.interval import IntervalEmbedding
-from engine.sampling.flow import sampling_grid
-from engine.sampling.guidance import guided_velocity, three_branch_velocity
-from engine.setting.knobs import Values
-from engine.techniques.average_velocity.f5 import F5Subject
-from engine.techniques.average_velocity.megatts3 import MegaSubject
-from engine.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
-from engine.techniques.average_velocity.requests import METHODS, MOST_EVALUATIONS
-from engine.techniques.average_velocity.subjects import Subject, state_at
-from engine.training.f5_checkpoints import diffusion_transformer
-from engine.training.features import Example, Examples
-from engine.training.processes import join_processes
-from engine.training.recipes.mega_recipe import initialise
-from engine.training.recipes.natural_megatts3 import latent_clip
-from engine.training.said_tokens import VOCABULARY
+from paretone.errors import SettingError, TrainingError
+from paretone.front_end.frame_phones import labels
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.megatts3.dit import MegaDiT
+from paretone.models.networks.interval import IntervalEmbedding
+from paretone.sampling.flow import sampling_grid
+from paretone.sampling.guidance import guided_velocity, three_branch_velocity
+from paretone.setting.knobs import Values
+from paretone.techniques.average_velocity.f5 import F5Subject
+from paretone.techniques.average_velocity.megatts3 import MegaSubject
+from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
+from paretone.techniques.average_velocity.requests import METHODS, MOST_EVALUATIONS
+from paretone.techniques.average_velocity.subjects import Subject, state_at
+from paretone.training.f5_checkpoints import diffusion_transformer
+from paretone.training.features import Example, Examples
+from paretone.training.processes import join_processes
+from paretone.training.recipes.mega_recipe import initialise
+from paretone.training.recipes.natural_megatts3 import latent_clip
+from paretone.training.said_tokens import VOCABULARY
 from tests.engine.training.learning import SHARE
 from tests.engine.training.recipes.test_natural_megatts3 import SMALL
 from tests.engine.training.resuming import same_weights, whole_and_resumed

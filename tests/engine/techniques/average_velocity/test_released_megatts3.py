@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import CheckpointError, TrainingError
-from engine.files import wav
-from engine.models import load_model
-from engine.models.base import Voice, run_to_completion
-from engine.models.catalogue import VOICES, entry, voices
-from engine.models.files.checkpoints import fingerprint, read_float_weights
-from engine.models.files.interval_weights import described, metadata, save_interval_weights
-from engine.models.megatts3 import graphemes
-from engine.models.megatts3.checkpoint import OfficialFolder
-from engine.models.megatts3.dit import MegaDiT
-from engine.models.networks.interval import add_interval
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import average_velocity
-from engine.techniques.average_velocity.fine_tuning import fine_tune
-from engine.techniques.average_velocity.requests import AverageVelocityRequest
-from engine.training import own_speech
-from engine.training.session import Intervals
+from paretone.errors import CheckpointError, TrainingError
+from paretone.files import wav
+from paretone.models import load_model
+from paretone.models.base import Voice, run_to_completion
+from paretone.models.catalogue import VOICES, entry, voices
+from paretone.models.files.checkpoints import fingerprint, read_float_weights
+from paretone.models.files.interval_weights import described, metadata, save_interval_weights
+from paretone.models.megatts3 import graphemes
+from paretone.models.megatts3.checkpoint import OfficialFolder
+from paretone.models.megatts3.dit import MegaDiT
+from paretone.models.networks.interval import add_interval
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import average_velocity
+from paretone.techniques.average_velocity.fine_tuning import fine_tune
+from paretone.techniques.average_velocity.requests import AverageVelocityRequest
+from paretone.training import own_speech
+from paretone.training.session import Intervals
 from tests.engine.models.megatts3.small_grapheme_model import write_folder
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_release
 from tests.engine.techniques.average_velocity.test_fine_tuning import Quiet

@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 import torch
 
-from engine.errors import CheckpointError, SettingError
-from engine.models.base import IntervalWeights, run_to_completion
-from engine.models.families.passages import Sampler
-from engine.models.files.checkpoints import fingerprint
-from engine.models.files.interval_weights import (
+from paretone.errors import CheckpointError, SettingError
+from paretone.models.base import IntervalWeights, run_to_completion
+from paretone.models.families.passages import Sampler
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.interval_weights import (
     find_interval_weights,
     metadata,
     require_interval_weights,
     save_interval_weights,
 )
-from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from engine.models.networks.interval import IntervalEmbedding
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.guidance import TwoWeightGuidance
-from engine.setting.knobs import Values, checked
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import average_velocity, foreseen, resolve
+from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
+from paretone.models.networks.interval import IntervalEmbedding
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.guidance import TwoWeightGuidance
+from paretone.setting.knobs import Values, checked
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import average_velocity, foreseen, resolve
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_intervals
 from tests.engine.techniques.test_resolving import OPERATIONS, free, info, pruned, setting

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.models.catalogue import entry
-from engine.models.files.checkpoints import fingerprint
-from engine.models.files.interval_weights import find_interval_weights
-from engine.paths import resource
+from paretone.models.catalogue import entry
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.interval_weights import find_interval_weights
+from paretone.paths import resource
 
 SHIPPED = {
     "f5-mini": (resource("models", "f5-mini", "model.safetensors"), {"guidance": 0.7}, 1.1),

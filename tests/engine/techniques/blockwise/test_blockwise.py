@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models import load_model
-from engine.models.base import StepReport, Synthesis
-from engine.models.catalogue import entry, voice
-from engine.models.families.pacing import FEWEST_STEPS
-from engine.models.kernels.fused_masked import MaskedRun
-from engine.models.kernels.masked_rows import MaskedRequest
-from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
-from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.demasking import Guide
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.models import load_model
+from paretone.models.base import StepReport, Synthesis
+from paretone.models.catalogue import entry, voice
+from paretone.models.families.pacing import FEWEST_STEPS
+from paretone.models.kernels.fused_masked import MaskedRun
+from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
+from paretone.models.minis.omni_mini.decoding import ResidualGridDecoder
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.demasking import Guide
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 from tests.engine.small_omni_mini import write_model
 from tests.workload import crossed
 

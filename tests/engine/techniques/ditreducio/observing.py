@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.errors import Cancelled
-from engine.models.base import StepReport
-from engine.techniques.ditreducio.record import Trial
+from paretone.errors import Cancelled
+from paretone.models.base import StepReport
+from paretone.techniques.ditreducio.record import Trial
 
 
 class Recorder:

@@ -9,12 +9,12 @@ import hashlib
 
 import numpy as np
 
-from engine.sampling.actions import SkipAction
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values
-from engine.techniques.ditreducio import TECHNIQUE
-from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
-from engine.techniques.ditreducio.table import StrategyTable
+from paretone.sampling.actions import SkipAction
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio import TECHNIQUE
+from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
+from paretone.techniques.ditreducio.table import StrategyTable
 
 LAYERS, STEPS = 5, 6
 

@@ -10,21 +10,21 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.errors import Cancelled, PlainError, SettingError
-from engine.models.f5.dit import DiT
-from engine.sampling.actions import SkipAction
-from engine.sampling.attention_similarity import diagonal_similarity
-from engine.sampling.calibration_target import CalibrationTarget
-from engine.sampling.flow import euler_steps, sampling_grid
-from engine.sampling.guidance import guided_velocity
-from engine.sampling.skipping import LayerMemory
-from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values, defaults
-from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE
-from engine.techniques.ditreducio.algorithm import layer_plan, published_calibration
-from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.metrics import mean_absolute_error
-from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
+from paretone.errors import Cancelled, PlainError, SettingError
+from paretone.models.f5.dit import DiT
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.attention_similarity import diagonal_similarity
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.flow import euler_steps, sampling_grid
+from paretone.sampling.guidance import guided_velocity
+from paretone.sampling.skipping import LayerMemory
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values, defaults
+from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE
+from paretone.techniques.ditreducio.algorithm import layer_plan, published_calibration
+from paretone.techniques.ditreducio.calibration import calibrate
+from paretone.techniques.ditreducio.metrics import mean_absolute_error
+from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.workload import crossed, workload

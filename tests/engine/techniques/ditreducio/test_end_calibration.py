@@ -8,19 +8,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.errors import Cancelled
-from engine.sampling.actions import SkipAction
-from engine.sampling.calibration_target import CalibrationTarget
-from engine.sampling.evaluating import Planned
-from engine.setting.knobs import Values
-from engine.techniques import ditreducio
-from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.end_calibration import calibrate_end
-from engine.techniques.ditreducio.end_path import Change, EndPath, changes_of
-from engine.techniques.ditreducio.record import END
-from engine.techniques.ditreducio.skip_plan import skip_plan
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.ditreducio.trajectory import Work
+from paretone.errors import Cancelled
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.evaluating import Planned
+from paretone.setting.knobs import Values
+from paretone.techniques import ditreducio
+from paretone.techniques.ditreducio.calibration import calibrate
+from paretone.techniques.ditreducio.end_calibration import calibrate_end
+from paretone.techniques.ditreducio.end_path import Change, EndPath, changes_of
+from paretone.techniques.ditreducio.record import END
+from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.ditreducio.trajectory import Work
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.engine.techniques.ditreducio.test_calibration import FRAMES, STEPS, calibration_target, knobs

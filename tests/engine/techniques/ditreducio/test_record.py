@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.sampling.actions import SkipAction
-from engine.setting.knobs import Values
-from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
 
 THRESHOLDS = tuple(float(one) for one in np.geomspace(0.01, 1.0, 60))

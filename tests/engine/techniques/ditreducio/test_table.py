@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.errors import ProfileError
-from engine.models.base import OperationCounts
-from engine.sampling.actions import SkipAction
-from engine.setting.compatibility import Compatibility
-from engine.techniques.ditreducio.table import StrategyTable, read_actions
+from paretone.errors import ProfileError
+from paretone.models.base import OperationCounts
+from paretone.sampling.actions import SkipAction
+from paretone.setting.compatibility import Compatibility
+from paretone.techniques.ditreducio.table import StrategyTable, read_actions
 from tests.engine.techniques.ditreducio.sequential import calibrate, compatibility
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS

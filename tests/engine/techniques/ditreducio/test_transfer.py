@@ -7,22 +7,22 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.errors import Cancelled, ProfileError
-from engine.measure.fidelity import log_mel_distance
-from engine.models.base import Utterance, Voice
-from engine.sampling.actions import SkipAction
-from engine.setting.knobs import Values, defaults
-from engine.setting.setting import UsedTechnique
-from engine.techniques.ditreducio import TECHNIQUE
-from engine.techniques.ditreducio.benches.skipping import sample
-from engine.techniques.ditreducio.calibration import calibrate
-from engine.techniques.ditreducio.metrics import mean_absolute_error
-from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.techniques.ditreducio.record import Sentence
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.ditreducio.trajectory import Work
-from engine.techniques.ditreducio.transfer import measure_transfer, transfer
-from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
+from paretone.errors import Cancelled, ProfileError
+from paretone.measure.fidelity import log_mel_distance
+from paretone.models.base import Utterance, Voice
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import Values, defaults
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques.ditreducio import TECHNIQUE
+from paretone.techniques.ditreducio.benches.skipping import sample
+from paretone.techniques.ditreducio.calibration import calibrate
+from paretone.techniques.ditreducio.metrics import mean_absolute_error
+from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.record import Sentence
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.ditreducio.trajectory import Work
+from paretone.techniques.ditreducio.transfer import measure_transfer, transfer
+from paretone.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
 from tests.engine import small_speech
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder

@@ -20,11 +20,11 @@ import torch
 from cache_dit import BlockAdapter, DBCacheConfig, ForwardPattern, TaylorSeerCalibratorConfig
 from torch import Tensor, nn
 
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.sampling.flow import sampling_grid
-from engine.sampling.guidance import guided_velocity
-from engine.techniques.dual_block_cache.cache import DualBlockCache
-from engine.techniques.dual_block_cache.rule import STATIC, Rule
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.sampling.flow import sampling_grid
+from paretone.sampling.guidance import guided_velocity
+from paretone.techniques.dual_block_cache.cache import DualBlockCache
+from paretone.techniques.dual_block_cache.rule import STATIC, Rule
 from tests.engine.export import official_comparison
 from tests.engine.export.official_comparison import FRAMES, VOCABULARY, official_model, small_release
 from tests.engine.models.megatts3 import plain_dit

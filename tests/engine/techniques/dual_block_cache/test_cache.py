@@ -12,9 +12,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.sampling.flow import sampling_grid
-from engine.techniques.dual_block_cache.cache import DualBlockCache
-from engine.techniques.dual_block_cache.rule import Rule
+from paretone.sampling.flow import sampling_grid
+from paretone.techniques.dual_block_cache.cache import DualBlockCache
+from paretone.techniques.dual_block_cache.rule import Rule
 from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
 
 ALWAYS = Rule(residual_diff_threshold=1.0, max_warmup_steps=1, max_continuous_cached_steps=-1)

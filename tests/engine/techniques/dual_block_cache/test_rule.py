@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import SettingError
-from engine.setting.knobs import Values, defaults
-from engine.setting.setting import UsedTechnique
-from engine.techniques import dual_block_cache, resolve
-from engine.techniques.dual_block_cache.rule import STATIC, Decisions, Rule, read_mask
+from paretone.errors import SettingError
+from paretone.setting.knobs import Values, defaults
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import dual_block_cache, resolve
+from paretone.techniques.dual_block_cache.rule import STATIC, Decisions, Rule, read_mask
 from tests.engine.techniques.test_resolving import info, setting
 
 FREE = {"residual_diff_threshold": 0.5, "max_warmup_steps": 1, "max_continuous_cached_steps": -1}

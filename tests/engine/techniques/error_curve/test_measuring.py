@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling.evaluating import relative_change
-from engine.techniques.error_curve.measuring import ChangeMeter
+from paretone.sampling.evaluating import relative_change
+from paretone.techniques.error_curve.measuring import ChangeMeter
 from tests.engine.sampling.evaluated import DIT, LAYERS, STEPS, begun, states
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.techniques.first_block.cache import FirstBlockCache
+from paretone.techniques.first_block.cache import FirstBlockCache
 from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
 
 

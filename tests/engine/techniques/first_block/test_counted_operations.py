@@ -9,13 +9,13 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.models import load_model
-from engine.models.base import run_to_completion
-from engine.models.catalogue import entry, voice
-from engine.models.families.evaluations import Evaluations
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
+from paretone.models import load_model
+from paretone.models.base import run_to_completion
+from paretone.models.catalogue import entry, voice
+from paretone.models.families.evaluations import Evaluations
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 from tests.workload import workload
 
 TEXT = "The quick brown fox jumps."

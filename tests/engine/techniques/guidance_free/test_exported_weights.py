@@ -9,16 +9,16 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from engine import cli
-from engine.errors import CheckpointError
-from engine.export.delivery import deliver
-from engine.models import load_model
-from engine.models.base import run_to_completion
-from engine.models.catalogue import voices
-from engine.models.f5.checkpoint import read_f5_checkpoint
-from engine.models.silent_observer import SilentObserver
-from engine.setting.setting import Setting
-from engine.techniques.guidance_free.exported_weights import GuidanceFreeWeights, cfg_free_metadata
+from paretone import cli
+from paretone.errors import CheckpointError
+from paretone.export.delivery import deliver
+from paretone.models import load_model
+from paretone.models.base import run_to_completion
+from paretone.models.catalogue import voices
+from paretone.models.f5.checkpoint import read_f5_checkpoint
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.setting import Setting
+from paretone.techniques.guidance_free.exported_weights import GuidanceFreeWeights, cfg_free_metadata
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
 
 METADATA = {

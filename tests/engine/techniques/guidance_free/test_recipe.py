@@ -10,12 +10,12 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from engine.errors import SettingError, TrainingError
-from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
-from engine.models.f5.config import VARIANTS
-from engine.models.files.checkpoints import fingerprint
-from engine.paths import resource
-from engine.techniques.guidance_free.recipe import (
+from paretone.errors import SettingError, TrainingError
+from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from paretone.models.f5.config import VARIANTS
+from paretone.models.files.checkpoints import fingerprint
+from paretone.paths import resource
+from paretone.techniques.guidance_free.recipe import (
     DISTILLATION,
     METHODS,
     MODEL_GUIDANCE,
@@ -24,16 +24,16 @@ from engine.techniques.guidance_free.recipe import (
     GuidanceFreeOptions,
     equivalent_guidance,
 )
-from engine.training.features import Example, Examples
-from engine.training.flow_matching import (
+from paretone.training.features import Example, Examples
+from paretone.training.flow_matching import (
     FlowMatchingOptions,
     draw_problem,
     predicted_velocity,
     span_error,
     without_conditions,
 )
-from engine.training.processes import join_processes
-from engine.training.speech_batches import collate, validation_batches
+from paretone.training.processes import join_processes
+from paretone.training.speech_batches import collate, validation_batches
 from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
@@ -52,8 +52,8 @@ def checkpoint(tmp_path: Path) -> F5Checkpoint:
 
 @pytest.fixture(scope="module")
 def examples() -> Examples:
-    from engine.front_end.frame_phones import labels
-    from engine.training.said_tokens import VOCABULARY
+    from paretone.front_end.frame_phones import labels
+    from paretone.training.said_tokens import VOCABULARY
 
     corpus = toy_corpus()
 

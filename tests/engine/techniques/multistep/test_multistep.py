@@ -7,18 +7,18 @@ import dataclasses
 import numpy as np
 import pytest
 
-from engine.errors import SettingError
-from engine.models.base import run_to_completion
-from engine.models.f5.config import OPTIONS as F5_OPTIONS
-from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.operations import OperationCounts
-from engine.setting.knobs import Values, checked
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Measurements
-from engine.techniques import conflict, multistep, resolve
-from engine.techniques.multistep import TECHNIQUE
+from paretone.errors import SettingError
+from paretone.models.base import run_to_completion
+from paretone.models.f5.config import OPTIONS as F5_OPTIONS
+from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.operations import OperationCounts
+from paretone.setting.knobs import Values, checked
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Measurements
+from paretone.techniques import conflict, multistep, resolve
+from paretone.techniques.multistep import TECHNIQUE
 from tests.engine.small_speech import VOICE, load, setting
 
 

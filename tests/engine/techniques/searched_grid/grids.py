@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.searched_grid.grid import PlacedGrid, placed_for
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
 from tests.engine.small_speech import load, setting
 
 NAME = "searched_grid"

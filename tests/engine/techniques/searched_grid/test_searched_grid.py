@@ -7,17 +7,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from engine.errors import ProfileError
-from engine.models.base import run_to_completion
-from engine.models.families.flow_script import times_of
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.flow import sampling_grid
-from engine.setting.knobs import Values
-from engine.setting.plan import NotPrepared
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import conflict, foreseen, resolve, technique
-from engine.techniques.searched_grid.grid import PlacedGrid, placed_for
+from paretone.errors import ProfileError
+from paretone.models.base import run_to_completion
+from paretone.models.families.flow_script import times_of
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.flow import sampling_grid
+from paretone.setting.knobs import Values
+from paretone.setting.plan import NotPrepared
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import conflict, foreseen, resolve, technique
+from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.techniques.searched_grid.grids import NAME, TIMES, model, placed, using
 

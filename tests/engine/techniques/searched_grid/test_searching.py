@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import Cancelled, PlainError, SettingError
-from engine.measure.baseline_metrics import with_difference
-from engine.measure.evaluation import judges
-from engine.measure.metrics import METRICS, NEITHER
-from engine.models.base import Utterance, Voice, run_to_completion
-from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.grid_search import METHODS, Trial
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.setting.take import Metrics
-from engine.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES
-from engine.techniques.searched_grid.figures import shown
-from engine.techniques.searched_grid.journal import FOLDER, Journal
-from engine.techniques.searched_grid.objectives import MANY, SEEDS, many_steps
-from engine.techniques.searched_grid.searching import search_grid, start_grids
+from paretone.errors import Cancelled, PlainError, SettingError
+from paretone.measure.baseline_metrics import with_difference
+from paretone.measure.evaluation import judges
+from paretone.measure.metrics import METRICS, NEITHER
+from paretone.models.base import Utterance, Voice, run_to_completion
+from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.grid_search import METHODS, Trial
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Metrics
+from paretone.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES
+from paretone.techniques.searched_grid.figures import shown
+from paretone.techniques.searched_grid.journal import FOLDER, Journal
+from paretone.techniques.searched_grid.objectives import MANY, SEEDS, many_steps
+from paretone.techniques.searched_grid.searching import search_grid, start_grids
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, load, setting
 from tests.engine.techniques.searched_grid.grids import NAME, model

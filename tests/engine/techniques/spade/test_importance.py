@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.models.files.layer_importance import DIVERGENCE, WORD_ERROR
-from engine.techniques.spade.importance import bootstrapped
+from paretone.models.files.layer_importance import DIVERGENCE, WORD_ERROR
+from paretone.techniques.spade.importance import bootstrapped
 
 
 def test_the_figures_are_means_over_utterances() -> None:

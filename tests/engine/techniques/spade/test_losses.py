@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.techniques.spade.losses import composite_loss, embedding_loss, latent_loss, skewed_divergence, target_layers
-from engine.training.losses import Seen, divergence, each_divergence
+from paretone.techniques.spade.losses import (
+    composite_loss,
+    embedding_loss,
+    latent_loss,
+    skewed_divergence,
+    target_layers,
+)
+from paretone.training.losses import Seen, divergence, each_divergence
 
 
 def seen(seed: int, layers: int = 2) -> Seen:

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from engine import cli
-from engine.errors import Cancelled, SettingError
-from engine.models.base import Utterance
-from engine.models.catalogue import voices
-from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, read_record
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.models.silent_observer import SilentObserver
-from engine.techniques.spade.measuring import measure_layers, own_speech, without
-from engine.training.losses import divergence
+from paretone import cli
+from paretone.errors import Cancelled, SettingError
+from paretone.models.base import Utterance
+from paretone.models.catalogue import voices
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, read_record
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.techniques.spade.measuring import measure_layers, own_speech, without
+from paretone.training.losses import divergence
 from tests.engine.small_language import LAYERS, write_model
 from tests.engine.speaking import load, setting
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.models import load_model
-from engine.models.catalogue import entry, voice
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import problem, resolve, spade
+from paretone.models import load_model
+from paretone.models.catalogue import entry, voice
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import problem, resolve, spade
 
 DEPTH = 6
 TEXT = "The birch canoe slid on the smooth planks."

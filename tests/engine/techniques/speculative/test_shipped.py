@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.models.catalogue import entry
-from engine.models.files.checkpoints import fingerprint
-from engine.models.files.language_weights import LanguageWeights, find_language_weights
-from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.catalogue import entry
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.language_weights import LanguageWeights, find_language_weights
+from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 
 FOLDER = entry("lm-mini").folder
 LAYERS = LmMiniFolder(FOLDER).config().layers

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.errors import SettingError
-from engine.setting.knobs import defaults
-from engine.setting.setting import UsedTechnique
-from engine.techniques import knobs_of, technique
-from engine.techniques.speculative import NAME, TECHNIQUE
+from paretone.errors import SettingError
+from paretone.setting.knobs import defaults
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import knobs_of, technique
+from paretone.techniques.speculative import NAME, TECHNIQUE
 
 
 def test_it_is_exact_by_default() -> None:

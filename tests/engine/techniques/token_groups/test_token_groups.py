@@ -12,21 +12,21 @@ import pytest
 import soundfile
 import torch
 
-from engine.errors import ProfileError, SettingError
-from engine.models.base import Synthesis, run_to_completion
-from engine.models.catalogue import voice
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.plan import NotPrepared
-from engine.setting.profile import Profile
-from engine.setting.setting import Setting, UsedTechnique
-from engine.studies.hooks import preparer
-from engine.techniques import conflict, resolve
-from engine.techniques.token_groups import NAME, TECHNIQUE
-from engine.techniques.token_groups.finding import directions, neighbourhoods
-from engine.techniques.token_groups.groups import Groups
-from engine.techniques.token_groups.hearing import PAUSE_SECONDS, hear_group
+from paretone.errors import ProfileError, SettingError
+from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.catalogue import voice
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.plan import NotPrepared
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.hooks import preparer
+from paretone.techniques import conflict, resolve
+from paretone.techniques.token_groups import NAME, TECHNIQUE
+from paretone.techniques.token_groups.finding import directions, neighbourhoods
+from paretone.techniques.token_groups.groups import Groups
+from paretone.techniques.token_groups.hearing import PAUSE_SECONDS, hear_group
 from tests.engine.small_language import CODES, write_model
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, view, write_all
 

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import SettingError
-from engine.models.kernels import packed_products
-from engine.models.kernels.packed_products import Int8Product
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.setting.knobs import Values, defaults
-from engine.setting.setting import UsedTechnique
-from engine.techniques import foreseen, resolve
-from engine.techniques.weight_only import NAME, TECHNIQUE, packing
-from engine.techniques.weight_only import record as module
-from engine.techniques.weight_only.measuring import measure
-from engine.techniques.weight_only.packing import narrowed
-from engine.techniques.weight_only.record import Measured, Record, current_machine
+from paretone.errors import SettingError
+from paretone.models.kernels import packed_products
+from paretone.models.kernels.packed_products import Int8Product
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.setting.knobs import Values, defaults
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import foreseen, resolve
+from paretone.techniques.weight_only import NAME, TECHNIQUE, packing
+from paretone.techniques.weight_only import record as module
+from paretone.techniques.weight_only.measuring import measure
+from paretone.techniques.weight_only.packing import narrowed
+from paretone.techniques.weight_only.record import Measured, Record, current_machine
 from tests.engine.models.small_causal import small_model
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, spoken, write_all
 

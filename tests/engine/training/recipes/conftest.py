@@ -19,7 +19,7 @@ def _short_decoder() -> Iterator[None]:
     if is_thorough():
         yield
         return
-    from engine.training.recipes import natural_excerpts
+    from paretone.training.recipes import natural_excerpts
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(natural_excerpts, "NaturalDecoder", SimpleNamespace(load=_decoder))
@@ -28,7 +28,7 @@ def _short_decoder() -> Iterator[None]:
 
 @cache
 def _decoder(device: torch.device) -> object:
-    from engine.models.minis.natural.decoder import NaturalDecoder
+    from paretone.models.minis.natural.decoder import NaturalDecoder
 
     decoder = NaturalDecoder.load(device=device)
     decoder.network.blocks = decoder.network.blocks[:1]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm
-from engine.training.recipes.natural_omni import SMALL_OMNI, NaturalOmni, OmniOptions
-from engine.training.recipes.natural_tokens import (
+from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm
+from paretone.training.recipes.natural_omni import SMALL_OMNI, NaturalOmni, OmniOptions
+from paretone.training.recipes.natural_tokens import (
     CODEC,
     TOKENIZER,
     NaturalCodec,

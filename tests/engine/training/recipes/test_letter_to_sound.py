@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.front_end.letter_to_sound import LetterToSound, default_letter_to_sound
-from engine.training.recipes.letter_to_sound import dictionary_words, edit_distance, evaluate, held_out, train
+from paretone.front_end.letter_to_sound import LetterToSound, default_letter_to_sound
+from paretone.training.recipes.letter_to_sound import dictionary_words, edit_distance, evaluate, held_out, train
 
 
 def test_the_letter_to_sound_model_on_words_it_never_saw() -> None:

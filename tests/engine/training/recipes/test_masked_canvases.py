@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.training.recipes.masked_canvases import CanvasOptions, Joined, draw, layer
-from engine.training.spoken_tokens import SpokenTokens
+from paretone.training.recipes.masked_canvases import CanvasOptions, Joined, draw, layer
+from paretone.training.spoken_tokens import SpokenTokens
 
 CODEBOOKS, MASK = 4, 9
 PLAIN = CanvasOptions(text_dropped=0.0, begun=0.0, ended=0.0)

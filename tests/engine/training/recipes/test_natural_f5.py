@@ -9,15 +9,15 @@ import pytest
 import torch
 import yaml
 
-from engine.errors import CheckpointError
-from engine.front_end.phones import PhoneVocabulary
-from engine.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
-from engine.models.f5.dit import DiT
-from engine.models.files.checkpoints import load_strictly, read_weights
-from engine.paths import resource
-from engine.setting import editions
-from engine.training.natural_alignment import AlignmentOptions
-from engine.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
+from paretone.errors import CheckpointError
+from paretone.front_end.phones import PhoneVocabulary
+from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
+from paretone.models.f5.dit import DiT
+from paretone.models.files.checkpoints import load_strictly, read_weights
+from paretone.paths import resource
+from paretone.setting import editions
+from paretone.training.natural_alignment import AlignmentOptions
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
 from tests.engine.awake import awake
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed

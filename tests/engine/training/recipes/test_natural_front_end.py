@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.training.natural_teacher import MISSING
-from engine.training.recipes.natural_front_end import main
+from paretone.training.natural_teacher import MISSING
+from paretone.training.recipes.natural_front_end import main
 
 
 def test_without_the_teacher_a_sentence_says_what_is_missing(

@@ -5,21 +5,21 @@ from pathlib import Path
 
 import torch
 
-from engine.front_end.natural.phones import PHONES
-from engine.models.files.checkpoints import fingerprint
-from engine.models.minis.folder import CONFIG, LAYOUT_FILE, WEIGHTS
-from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.minis.lm_mini.layout import Layout as LmLayout
-from engine.models.minis.natural.said import NaturalVoice
-from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from engine.models.minis.omni_mini.layout import Layout as OmniLayout
-from engine.paths import resource
-from engine.training.natural_frames import voice_frames
-from engine.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
-from engine.training.recipes.natural_omni import LAYOUT, SMALL_OMNI, NaturalOmni
-from engine.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
-from engine.training.said_tokens import VOCABULARY, voices_of
-from engine.training.session import LOG
+from paretone.front_end.natural.phones import PHONES
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.minis.folder import CONFIG, LAYOUT_FILE, WEIGHTS
+from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.minis.lm_mini.layout import Layout as LmLayout
+from paretone.models.minis.natural.said import NaturalVoice
+from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from paretone.models.minis.omni_mini.layout import Layout as OmniLayout
+from paretone.paths import resource
+from paretone.training.natural_frames import voice_frames
+from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
+from paretone.training.recipes.natural_omni import LAYOUT, SMALL_OMNI, NaturalOmni
+from paretone.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
+from paretone.training.said_tokens import VOCABULARY, voices_of
+from paretone.training.session import LOG
 from tests.engine.training.recipes.natural_models import CPU, codec, lm, omni, tokenizer  # noqa: F401
 from tests.engine.training.toy_natural import toy_natural_corpus
 

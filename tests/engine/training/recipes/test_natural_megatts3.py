@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 
-from engine.front_end.natural.phones import PHONES
-from engine.models.megatts3.checkpoint import TRANSFORMER
-from engine.models.megatts3.config import LATENT_STRIDE
-from engine.models.minis.folder import WEIGHTS
-from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
-from engine.models.minis.natural.grouped import GROUPED, ungrouped
-from engine.models.minis.natural.layout import LEVEL
-from engine.paths import resource
-from engine.training.natural_alignment import AlignmentOptions, evened
-from engine.training.natural_frames import voice_frames
-from engine.training.recipes.natural_megatts3 import (
+from paretone.front_end.natural.phones import PHONES
+from paretone.models.megatts3.checkpoint import TRANSFORMER
+from paretone.models.megatts3.config import LATENT_STRIDE
+from paretone.models.minis.folder import WEIGHTS
+from paretone.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
+from paretone.models.minis.natural.grouped import GROUPED, ungrouped
+from paretone.models.minis.natural.layout import LEVEL
+from paretone.paths import resource
+from paretone.training.natural_alignment import AlignmentOptions, evened
+from paretone.training.natural_frames import voice_frames
+from paretone.training.recipes.natural_megatts3 import (
     ARCHITECTURE,
     NaturalMega,
     NaturalMegaOptions,

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
-from engine.models.minis.natural.layout import LATENT, PITCH
-from engine.models.minis.omni_mini.codec import ResidualCodec
-from engine.models.networks.quantised_mel import read_quantised_mel
-from engine.training.recipes.natural_tokens import (
+from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
+from paretone.models.minis.natural.layout import LATENT, PITCH
+from paretone.models.minis.omni_mini.codec import ResidualCodec
+from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.training.recipes.natural_tokens import (
     CODEC,
     TOKENIZER,
     NaturalCodec,
     NaturalTokenizer,
     NaturalTokenOptions,
 )
-from engine.training.said_tokens import frame_phones
+from paretone.training.said_tokens import frame_phones
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from engine.audio.mel import MelFrontEnd
-from engine.audio.resampling import resample
-from engine.models.minis.natural.frame_rates import latent_frames
-from engine.models.minis.natural.layout import FORMANT, LEVEL, LEVEL_SCALE, VOICE
-from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from engine.training.natural_frames import voice_frames
-from engine.training.recipes.band_limits import band_limited, centres
-from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, mel_at
+from paretone.audio.mel import MelFrontEnd
+from paretone.audio.resampling import resample
+from paretone.models.minis.natural.frame_rates import latent_frames
+from paretone.models.minis.natural.layout import FORMANT, LEVEL, LEVEL_SCALE, VOICE
+from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from paretone.training.natural_frames import voice_frames
+from paretone.training.recipes.band_limits import band_limited, centres
+from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, mel_at
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus

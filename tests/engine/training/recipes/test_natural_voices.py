@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.models.minis.natural.layout import HOP, SAMPLE_RATE
-from engine.models.shipped_voices import INDEX, read_voice
-from engine.training.natural_corpus import FORMANTS, PITCHES
-from engine.training.recipes.natural_voices import SPEAKER, VOICES, export
+from paretone.models.minis.natural.layout import HOP, SAMPLE_RATE
+from paretone.models.shipped_voices import INDEX, read_voice
+from paretone.training.natural_corpus import FORMANTS, PITCHES
+from paretone.training.recipes.natural_voices import SPEAKER, VOICES, export
 from tests.engine.training.toy_natural import Hummer
 
 

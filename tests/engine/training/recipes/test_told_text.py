@@ -11,11 +11,11 @@ import pytest
 import soundfile
 import torch
 
-from engine.errors import CheckpointError
-from engine.front_end.natural.phones import PHONES, phrases
-from engine.training.natural_alignment import evened, evened_phrases
-from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
-from engine.training.recipes.told_text import TOLD, Evaluation, ToldFrontEnd, evaluate, loading, main
+from paretone.errors import CheckpointError
+from paretone.front_end.natural.phones import PHONES, phrases
+from paretone.training.natural_alignment import evened, evened_phrases
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
+from paretone.training.recipes.told_text import TOLD, Evaluation, ToldFrontEnd, evaluate, loading, main
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=1, heads=1, dim_head=64, text_dim=32, conv_layers=1)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import torch
 
-from engine.front_end.natural.phones import PHONES
-from engine.models.megatts3.config import LATENT_STRIDE, DiTConfig
-from engine.models.megatts3.dit import MegaDiT
-from engine.models.minis.megatts3_mini.checkpoint import VOCABULARY
-from engine.models.minis.megatts3_mini.front_end import DURATION_HOP
-from engine.models.minis.natural.grouped import GROUPED
-from engine.training.recipes.megatts3_layout import export_transformer
+from paretone.front_end.natural.phones import PHONES
+from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
+from paretone.models.megatts3.dit import MegaDiT
+from paretone.models.minis.megatts3_mini.checkpoint import VOCABULARY
+from paretone.models.minis.megatts3_mini.front_end import DURATION_HOP
+from paretone.models.minis.natural.grouped import GROUPED
+from paretone.training.recipes.megatts3_layout import export_transformer
 from tests.engine.awake import awake
 
 LAYERS = 3

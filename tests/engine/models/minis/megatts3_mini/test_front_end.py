@@ -11,16 +11,16 @@ import soundfile
 import torch
 from safetensors.torch import save_file
 
-from engine.errors import CheckpointError, TextError
-from engine.front_end.natural.reading import NaturalReader
-from engine.models import load_model
-from engine.models.base import SpeechModel, Voice, run_to_completion
-from engine.models.catalogue import entry
-from engine.models.minis.natural.grouped import GROUP_HOP
-from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from engine.models.silent_observer import SilentObserver
-from engine.setting.setting import Setting
-from engine.training.recipes.natural_megatts3 import ARCHITECTURE, NaturalMega, NaturalMegaOptions
+from paretone.errors import CheckpointError, TextError
+from paretone.front_end.natural.reading import NaturalReader
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, Voice, run_to_completion
+from paretone.models.catalogue import entry
+from paretone.models.minis.natural.grouped import GROUP_HOP
+from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.setting import Setting
+from paretone.training.recipes.natural_megatts3 import ARCHITECTURE, NaturalMega, NaturalMegaOptions
 from tests.engine.awake import awake
 from tests.engine.small_vocos import write_vocos
 from tests.engine.training.toy_natural import toy_natural_corpus

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.front_end.natural.phones import EDGE
-from engine.models.minis.megatts3_mini.phones import phones_of_frames
+from paretone.front_end.natural.phones import EDGE
+from paretone.models.minis.megatts3_mini.phones import phones_of_frames
 
 
 def test_frames_get_the_phone_at_their_middle_counted_from_one():

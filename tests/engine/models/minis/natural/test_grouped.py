@@ -4,12 +4,12 @@ import pytest
 import soundfile
 import torch
 
-from engine.audio.mel import MelFrontEnd
-from engine.models.minis.natural.grouped import GROUP_HOP, GROUPED, GroupedCodec
-from engine.models.minis.natural.vocoder import LatentVocoder
-from engine.models.shipped_voices import shipped_voices
-from engine.models.vocoders import load_vocoder
-from engine.paths import resource
+from paretone.audio.mel import MelFrontEnd
+from paretone.models.minis.natural.grouped import GROUP_HOP, GROUPED, GroupedCodec
+from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.shipped_voices import shipped_voices
+from paretone.models.vocoders import load_vocoder
+from paretone.paths import resource
 
 
 @pytest.fixture(scope="module")

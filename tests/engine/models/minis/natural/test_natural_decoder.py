@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.measure.roofline.launches import counted
-from engine.models.minis.natural.decoder import NaturalDecoder
-from engine.models.minis.natural.excitation import PulseTrain, SeededNoise
-from engine.models.minis.natural.formants import moved_magnitudes, moved_phases
-from engine.models.minis.natural.layout import (
+from paretone.measure.roofline.launches import counted
+from paretone.models.minis.natural.decoder import NaturalDecoder
+from paretone.models.minis.natural.excitation import PulseTrain, SeededNoise
+from paretone.models.minis.natural.formants import moved_magnitudes, moved_phases
+from paretone.models.minis.natural.layout import (
     BINS,
     FORMANT,
     HIDDEN,
@@ -28,9 +28,9 @@ from engine.models.minis.natural.layout import (
     VOICING,
     WINDOW,
 )
-from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from engine.models.minis.natural.spectra import BLOCKS, INNER
-from engine.models.minis.natural.streaming import StreamedMelReader, StreamedNatural
+from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from paretone.models.minis.natural.spectra import BLOCKS, INNER
+from paretone.models.minis.natural.streaming import StreamedMelReader, StreamedNatural
 
 
 @pytest.fixture(scope="module")

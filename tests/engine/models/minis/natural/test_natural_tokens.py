@@ -12,29 +12,29 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.audio.cross_fade import faded_after
-from engine.errors import CheckpointError, TextError
-from engine.front_end.frame_phones import labels
-from engine.front_end.natural.phones import PHONES
-from engine.front_end.natural.reading import NaturalReader
-from engine.front_end.phones import PhoneVocabulary
-from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
-from engine.measure.roofline.report import DECODER
-from engine.models import load_model
-from engine.models.base import Piece, Synthesis, Utterance, Voice, run_to_completion
-from engine.models.catalogue import entry, voice, voice_problem
-from engine.models.minis.folder import LAYOUT_FILE, NATURAL_PHONES
-from engine.models.minis.frames import token_phones
-from engine.models.minis.lm_mini.adapter import SPARE, LmMiniSpeech
-from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
-from engine.models.minis.natural.coding import NOBODY, NaturalCoding
-from engine.models.minis.natural.layout import FORMANT, HOP, PITCH, SAMPLE_RATE
-from engine.models.minis.natural.said import NaturalVoice
-from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values, defaults
-from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques import applying_to
+from paretone.audio.cross_fade import faded_after
+from paretone.errors import CheckpointError, TextError
+from paretone.front_end.frame_phones import labels
+from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.phones import PhoneVocabulary
+from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
+from paretone.measure.roofline.report import DECODER
+from paretone.models import load_model
+from paretone.models.base import Piece, Synthesis, Utterance, Voice, run_to_completion
+from paretone.models.catalogue import entry, voice, voice_problem
+from paretone.models.minis.folder import LAYOUT_FILE, NATURAL_PHONES
+from paretone.models.minis.frames import token_phones
+from paretone.models.minis.lm_mini.adapter import SPARE, LmMiniSpeech
+from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
+from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
+from paretone.models.minis.natural.layout import FORMANT, HOP, PITCH, SAMPLE_RATE
+from paretone.models.minis.natural.said import NaturalVoice
+from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values, defaults
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import applying_to
 from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.small_natural import (
     CODEBOOKS,

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.models.minis.natural.layout import FORMANT, LEVEL, PITCH, VOICE, VOICING
-from engine.models.minis.natural.said import NaturalVoice
+from paretone.models.minis.natural.layout import FORMANT, LEVEL, PITCH, VOICE, VOICING
+from paretone.models.minis.natural.said import NaturalVoice
 
 
 def voice_frames(pitch: float, formant: float, count: int = 40) -> torch.Tensor:

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.audio.mel import MelFrontEnd
-from engine.models.minis.natural.decoder import NaturalDecoder
-from engine.models.minis.natural.layout import LEVEL, LEVEL_MEAN, LEVEL_SCALE, PITCH, VOICE, VOICING
-from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from engine.models.minis.natural.vocoder import LatentVocoder, StreamedVocoder
+from paretone.audio.mel import MelFrontEnd
+from paretone.models.minis.natural.decoder import NaturalDecoder
+from paretone.models.minis.natural.layout import LEVEL, LEVEL_MEAN, LEVEL_SCALE, PITCH, VOICE, VOICING
+from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from paretone.models.minis.natural.vocoder import LatentVocoder, StreamedVocoder
 
 SMALL = MelReaderConfig(width=16, inner_width=24, layers=2)
 

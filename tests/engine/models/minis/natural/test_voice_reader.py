@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import soundfile
 
-from engine.audio.resampling import resample
-from engine.models.catalogue import voice
-from engine.models.minis.natural.voice_reader import VoiceReader
-from engine.training.recipes.natural_voices import VOICES, NamedVoice
+from paretone.audio.resampling import resample
+from paretone.models.catalogue import voice
+from paretone.models.minis.natural.voice_reader import VoiceReader
+from paretone.training.recipes.natural_voices import VOICES, NamedVoice
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from engine import bench
-from engine.errors import PlainError
-from engine.models.base import IntervalWeights
-from engine.models.catalogue import entry
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting
-from engine.techniques import foreseen
-from engine.techniques.average_velocity.benches.few_evaluations import (
+from paretone import bench
+from paretone.errors import PlainError
+from paretone.models.base import IntervalWeights
+from paretone.models.catalogue import entry
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting
+from paretone.techniques import foreseen
+from paretone.techniques.average_velocity.benches.few_evaluations import (
     _rivals,
     few,
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.measure.verdicts import Way
-from engine.setting.setting import Setting
-from engine.techniques.ditreducio.benches.rivals import FOR_END, TABLES, Contender, _threshold_for, compared, rivals
+from paretone.measure.verdicts import Way
+from paretone.setting.setting import Setting
+from paretone.techniques.ditreducio.benches.rivals import FOR_END, TABLES, Contender, _threshold_for, compared, rivals
 
 WAY = Setting("f5-mini")
 

@@ -5,12 +5,12 @@ import json
 import pytest
 import torch
 
-from engine import bench
-from engine.bench import bundled
-from engine.models import load_model
-from engine.models.catalogue import entry, voices
-from engine.setting.setting import Setting
-from engine.techniques.ditreducio.benches.skipping import sample
+from paretone import bench
+from paretone.bench import bundled
+from paretone.models import load_model
+from paretone.models.catalogue import entry, voices
+from paretone.setting.setting import Setting
+from paretone.techniques.ditreducio.benches.skipping import sample
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 

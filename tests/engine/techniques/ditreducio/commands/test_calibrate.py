@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.commands.terminal import Terminal
-from engine.errors import PlainError, SettingError
-from engine.sampling.actions import SkipAction
-from engine.session.events import PreparationReport, Progress
-from engine.techniques import ditreducio
-from engine.techniques.ditreducio.commands.calibrate import _Calibration, _figures, _planned, _shown, _Trials, declare
-from engine.techniques.ditreducio.record import CALIBRATION, Trial
+from paretone.commands.terminal import Terminal
+from paretone.errors import PlainError, SettingError
+from paretone.sampling.actions import SkipAction
+from paretone.session.events import PreparationReport, Progress
+from paretone.techniques import ditreducio
+from paretone.techniques.ditreducio.commands.calibrate import _Calibration, _figures, _planned, _shown, _Trials, declare
+from paretone.techniques.ditreducio.record import CALIBRATION, Trial
 from tests.engine.techniques.ditreducio.sequential import calibrate
 
 

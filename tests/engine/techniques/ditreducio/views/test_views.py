@@ -9,28 +9,28 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.errors import SettingError
-from engine.measure.fidelity import log_mel_distance
-from engine.measure.proportions import wilson_interval
-from engine.models.base import run_to_completion
-from engine.models.f5.adapter import F5Speech
-from engine.models.silent_observer import SilentObserver
-from engine.sampling.actions import SkipAction
-from engine.sampling.flow import integrate
-from engine.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
-from engine.setting.knobs import Values, defaults
-from engine.setting.setting import UsedTechnique
-from engine.techniques import ditreducio
-from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.techniques.ditreducio.views import ablation, attention_similarity
-from engine.techniques.ditreducio.views.module_clock import ModuleClock
-from engine.techniques.ditreducio.views.module_latencies import share
-from engine.techniques.ditreducio.views.outputs import run_through
-from engine.views import view
-from engine.views.computing import compute_view
-from engine.views.figure import Bars, HeatMap
-from engine.views.quality import judged_utterances
-from engine.views.stages import Stages
+from paretone.errors import SettingError
+from paretone.measure.fidelity import log_mel_distance
+from paretone.measure.proportions import wilson_interval
+from paretone.models.base import run_to_completion
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.flow import integrate
+from paretone.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
+from paretone.setting.knobs import Values, defaults
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import ditreducio
+from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.views import ablation, attention_similarity
+from paretone.techniques.ditreducio.views.module_clock import ModuleClock
+from paretone.techniques.ditreducio.views.module_latencies import share
+from paretone.techniques.ditreducio.views.outputs import run_through
+from paretone.views import view
+from paretone.views.computing import compute_view
+from paretone.views.figure import Bars, HeatMap
+from paretone.views.quality import judged_utterances
+from paretone.views.stages import Stages
 from tests.engine.small_speech import LAYERS, setting
 from tests.engine.views.viewing import SAID, STEPS, computed, load, task
 
@@ -177,7 +177,7 @@ def test_a_calibration_at_hand_is_used_where_tables_are_predicted(
 ) -> None:
     record = calibrated(model, 0.01)
     at_hand = replace(task(model), knobs=Values(count=2, largest=0.04), records=(record,))
-    monkeypatch.setattr("engine.techniques.ditreducio.preparation.calibrate", lambda *_: pytest.fail("calibrated"))
+    monkeypatch.setattr("paretone.techniques.ditreducio.preparation.calibrate", lambda *_: pytest.fail("calibrated"))
     figure = compute_view("tables", at_hand)
     for panel, threshold in zip(figure.panels, (0.02, 0.04), strict=True):
         assert panel.values == as_values(record.derive(threshold).table)

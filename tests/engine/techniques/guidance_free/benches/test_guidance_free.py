@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from engine import bench
-from engine.bench import bundled
-from engine.errors import PlainError
-from engine.measure.intelligibility import WordErrors
-from engine.models.base import WeightSet
-from engine.models.catalogue import entry
-from engine.setting.setting import Setting
-from engine.techniques.guidance_free.benches.guidance_free import guidance_free, guided, paired_difference
+from paretone import bench
+from paretone.bench import bundled
+from paretone.errors import PlainError
+from paretone.measure.intelligibility import WordErrors
+from paretone.models.base import WeightSet
+from paretone.models.catalogue import entry
+from paretone.setting.setting import Setting
+from paretone.techniques.guidance_free.benches.guidance_free import guidance_free, guided, paired_difference
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload

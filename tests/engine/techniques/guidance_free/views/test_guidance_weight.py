@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import SettingError
-from engine.measure.fidelity import log_mel_distance
-from engine.models.base import run_to_completion
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import UsedTechnique
-from engine.techniques.guidance_free.views import guidance_weight
-from engine.views.computing import compute_view
-from engine.views.quality import judged_utterances
+from paretone.errors import SettingError
+from paretone.measure.fidelity import log_mel_distance
+from paretone.models.base import run_to_completion
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques.guidance_free.views import guidance_weight
+from paretone.views.computing import compute_view
+from paretone.views.quality import judged_utterances
 from tests.engine.small_speech import setting
 from tests.engine.views.viewing import SAID, STEPS, computed, load, task, write_weights
 

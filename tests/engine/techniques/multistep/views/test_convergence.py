@@ -8,13 +8,13 @@ from typing import cast
 
 import pytest
 
-from engine.models.base import SpeechModel, Utterance
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.setting.setting import UsedTechnique
-from engine.techniques.multistep.views.convergence import plain, slope
-from engine.views.computing import compute_view
-from engine.views.view import Task
+from paretone.models.base import SpeechModel, Utterance
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques.multistep.views.convergence import plain, slope
+from paretone.views.computing import compute_view
+from paretone.views.view import Task
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, load, setting
 

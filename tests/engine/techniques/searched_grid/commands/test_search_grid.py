@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import models
-from engine.commands.terminal import Terminal
-from engine.models.f5.adapter import F5Speech
-from engine.sampling.grid_search import Trial
-from engine.session.events import PreparationReport, Progress
-from engine.setting.profile import Profile
-from engine.techniques.searched_grid.commands.search_grid import _Trials
-from engine.techniques.searched_grid.grid import PlacedGrid
+from paretone import models
+from paretone.commands.terminal import Terminal
+from paretone.models.f5.adapter import F5Speech
+from paretone.sampling.grid_search import Trial
+from paretone.session.events import PreparationReport, Progress
+from paretone.setting.profile import Profile
+from paretone.techniques.searched_grid.commands.search_grid import _Trials
+from paretone.techniques.searched_grid.grid import PlacedGrid
 from tests.engine.command_line import Outcome, runner
 from tests.engine.studies import small
 from tests.engine.techniques.searched_grid.grids import NAME

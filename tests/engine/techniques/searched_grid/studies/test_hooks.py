@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.setting.knobs import Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.studies.running import FINISHED
-from engine.studies.store import Store
-from engine.techniques.searched_grid.grid import PlacedGrid
-from engine.techniques.searched_grid.studies import hooks
-from engine.techniques.searched_grid.studies.comparison import Placed, placed_of
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.running import FINISHED
+from paretone.studies.store import Store
+from paretone.techniques.searched_grid.grid import PlacedGrid
+from paretone.techniques.searched_grid.studies import hooks
+from paretone.techniques.searched_grid.studies.comparison import Placed, placed_of
 from tests.engine.studies.small import Follower, finished, study
 
 
@@ -44,8 +44,8 @@ def test_a_study_searches_a_grid_for_each_number_and_goes_on(tmp_path: Path, mon
 
 
 def test_the_shipped_study_is_read() -> None:
-    from engine.paths import resource
-    from engine.studies.definition import read
+    from paretone.paths import resource
+    from paretone.studies.definition import read
 
     shipped = read(resource("studies", "f5-mini-grids.toml"))
     assert {one.unprepared for one in shipped.candidates} == {"", "searched_grid"}

@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine import cli
-from engine.measure.evaluation import judges
-from engine.models.files.checkpoints import fingerprint
-from engine.models.files.layer_importance import (
+from paretone import cli
+from paretone.measure.evaluation import judges
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,
     FILE,
@@ -24,17 +24,17 @@ from engine.models.files.layer_importance import (
     LayerImportance,
     read_record,
 )
-from engine.paths import own_place
-from engine.session.commands import LoadModel, RunStudy, ShutDown
-from engine.session.engine_thread import EngineThread
-from engine.session.events import JobFinished, Prepared, StudyEnded
-from engine.studies.definition import parse, read
-from engine.studies.running import FINISHED, PAUSED, LocalExecutor, run
-from engine.studies.store import Store
-from engine.studies.study import Study
-from engine.studies.writing import to_toml
-from engine.techniques.spade.studies.adopting import adopt
-from engine.techniques.spade.studies.layers import importance
+from paretone.paths import own_place
+from paretone.session.commands import LoadModel, RunStudy, ShutDown
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobFinished, Prepared, StudyEnded
+from paretone.studies.definition import parse, read
+from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, run
+from paretone.studies.store import Store
+from paretone.studies.study import Study
+from paretone.studies.writing import to_toml
+from paretone.techniques.spade.studies.adopting import adopt
+from paretone.techniques.spade.studies.layers import importance
 from tests.engine import speaking
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_language import LAYERS, write_model
@@ -57,7 +57,7 @@ def _ear() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
         patch.setitem(sys.modules, EAR.module, SimpleNamespace(load=lambda texts, folder, device: Ear()))
-        patch.setattr("engine.studies.execution.reference_speech", silence)
+        patch.setattr("paretone.studies.execution.reference_speech", silence)
         yield
 
 

@@ -8,15 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.errors import StudyError
-from engine.measure.evaluation import judges
-from engine.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord
-from engine.studies.definition import parse
-from engine.studies.report import write_report
-from engine.studies.results import read
-from engine.studies.running import FINISHED, LocalExecutor, run
-from engine.studies.store import Store
-from engine.techniques.spade.studies.layers import importance
+from paretone.errors import StudyError
+from paretone.measure.evaluation import judges
+from paretone.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord
+from paretone.studies.definition import parse
+from paretone.studies.report import write_report
+from paretone.studies.results import read
+from paretone.studies.running import FINISHED, LocalExecutor, run
+from paretone.studies.store import Store
+from paretone.techniques.spade.studies.layers import importance
 from tests.engine import speaking
 from tests.engine.small_language import write_model
 from tests.engine.studies.ear import EAR, Ear, silence
@@ -32,7 +32,7 @@ def test_importance_is_what_the_takes_say(tmp_path: Path, monkeypatch: pytest.Mo
     layers = model.info.layers
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
     monkeypatch.setitem(sys.modules, EAR.module, SimpleNamespace(load=lambda texts, folder, device: Ear()))
-    monkeypatch.setattr("engine.studies.execution.reference_speech", silence)
+    monkeypatch.setattr("paretone.studies.execution.reference_speech", silence)
     chosen = parse(
         {
             "model": "lm-mini",

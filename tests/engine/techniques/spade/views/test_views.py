@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import SettingError
-from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.views.figure import Bars
+from paretone.errors import SettingError
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.views.figure import Bars
 from tests.engine.small_language import write_model
 from tests.engine.speaking import load, view, write_all
 

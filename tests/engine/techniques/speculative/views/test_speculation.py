@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.errors import SettingError
-from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.techniques.speculative.views.speculation import PAPER, TOLERANCES, paired_speed_up
-from engine.views.figure import Lines
+from paretone.errors import SettingError
+from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.techniques.speculative.views.speculation import PAPER, TOLERANCES, paired_speed_up
+from paretone.views.figure import Lines
 from tests.engine.small_language import write_model
 from tests.engine.speaking import load, view
 

@@ -1,0 +1,380 @@
+"""Start the application: ``python -m paretone_app`` or ``paretone-gui``.
+
+The window comes first; slow imports (pyqtgraph, then torch on the engine's thread) come after the first paint.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import faulthandler
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import qasync
+from PySide6.QtCore import (
+    QLocale,
+    QMessageLogContext,
+    QSettings,
+    QSocketNotifier,
+    Qt,
+    QtMsgType,
+    qInstallMessageHandler,
+)
+from PySide6.QtGui import QIcon, QPixmapCache
+from PySide6.QtWidgets import QApplication
+from shiboken6 import isValid
+
+from paretone import __version__
+from paretone.errors import DeviceError, PlainError
+from paretone.locks import LockedError
+from paretone.paths import resource
+from paretone.reading import printable
+from paretone.session.events import AudioReady, EngineReady, Event, ModelLoaded
+from paretone.surroundings import cap_threads, leave_deleted_folder, share_one_heap
+from paretone_app import numbers
+from paretone_app.shell.icons import EMBLEM
+
+if TYPE_CHECKING:
+    from paretone_app.shell.only_window import Calls
+    from paretone_app.shell.window import MainWindow
+
+
+def seconds_since_process_start() -> float:
+    """Seconds since the operating system started this process; since this module was imported if it does not say."""
+    try:
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        started = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
+    except (OSError, AttributeError, IndexError, ValueError):
+        return time.monotonic() - _IMPORTED
+
+
+_IMPORTED = time.monotonic()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the application; the process's exit code."""
+    options = parse(arguments)
+    cap_threads()
+    share_one_heap()
+    leave_deleted_folder()
+    if sys.stderr is not None:
+        faulthandler.enable(all_threads=True)
+    if options.headless_tour:
+        os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    there = QApplication.instance()
+    if isinstance(there, QApplication):
+        application = there
+    else:
+        with told_of_no_display():
+            application = QApplication(sys.argv[:1])
+    application.setApplicationName("paretone")
+    application.setApplicationDisplayName("Paretone")
+    application.setApplicationVersion(__version__)
+    application.setDesktopFileName("paretone")
+    application.setWindowIcon(QIcon(str(resource("icons", f"{EMBLEM}.svg"))))
+    application.setQuitOnLastWindowClosed(False)
+    numbers.use_sign(QLocale().decimalPoint())
+    with contextlib.ExitStack() as first:
+        calls = None
+        if not options.headless_tour:  # It shows no window, and takes the user's from nobody.
+            from paretone_app.shell.only_window import first_on
+
+            try:
+                calls = first.enter_context(first_on(_data(options.data), options.path))
+            except PlainError as error:
+                print(error, file=sys.stderr if error.exit_code else sys.stdout, flush=True)
+                return error.exit_code
+        with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+            return runner.run(_run(application, options, calls))
+
+
+NO_DISPLAY = (
+    "Paretone cannot open its window: {reason}. Start it on a desktop, with DISPLAY set for a remote one (ssh -X), or "
+    "use the command line (paretone --help). On Linux the package libxcb-cursor0 has to be installed."
+)
+
+
+@contextlib.contextmanager
+def told_of_no_display() -> Iterator[None]:
+    """Where Qt would end the process because there is no display, say so in a sentence and end it with the exit code of
+    a missing device. Qt's own words are shown for anything else."""
+    said: list[str] = []
+
+    def hear(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+        if kind is not QtMsgType.QtFatalMsg:
+            said.append(message)
+            return
+        reason = next((one for one in said if "could not connect" in one), said[-1] if said else message)
+        print(NO_DISPLAY.format(reason=reason.strip().rstrip(".")), file=sys.stderr, flush=True)
+        os._exit(DeviceError.exit_code)
+
+    before = qInstallMessageHandler(hear)
+    try:
+        yield
+    finally:
+        qInstallMessageHandler(before)
+        if sys.stderr is not None:
+            sys.stderr.writelines(f"Qt: {one}\n" for one in said)
+
+
+async def _run(application: QApplication, options: argparse.Namespace, calls: Calls | None) -> int:
+    with settings_file(options) as settings:
+        return await _run_window(application, options, settings, calls)
+
+
+@contextlib.contextmanager
+def settings_file(options: argparse.Namespace) -> Iterator[str]:
+    """The settings file: that of the options. The headless tour begins with each model's defaults and leaves the user's
+    settings alone."""
+    if options.settings or not options.headless_tour:
+        yield options.settings
+        return
+    with tempfile.TemporaryDirectory(prefix="paretone-tour-") as folder:
+        yield str(Path(folder) / "window.ini")
+
+
+async def _run_window(
+    application: QApplication, options: argparse.Namespace, settings: str, calls: Calls | None
+) -> int:
+    window = make_window(application, options.data, settings)
+    catch_exceptions(window)
+    tell_qt_messages(window)
+    terminated = close_on_sigterm(window)
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: _report_task(window, context))
+    closed = loop.create_future()
+    window.closed.connect(lambda: None if closed.done() else closed.set_result(None))
+    if options.measure_start:
+        window.painted.connect(lambda: _print_milestone("window painted"))
+        window.built.connect(lambda: _print_milestone("all panels built"))
+        window.bridge.happened.connect(_print_engine_milestone)
+    if not options.headless_tour and not options.path:
+        from paretone_app.shell.greeting import Greeting
+
+        Greeting(window, window.settings)
+    if options.theme:
+        from paretone_app.shell.theme import Scheme
+
+        window.theme.apply(Scheme(options.theme))
+    if options.path:
+        _open(window, options.path)
+    window.show()
+    if calls is not None:
+        _answer(window, calls)
+    code = 0
+    if options.headless_tour:
+        from paretone_app.shell.headless_tour import headless_tour
+
+        try:
+            await headless_tour(window, Path(options.headless_tour), options.steps, print)
+        except Exception as error:  # The window has to close in any case, and the reason is shown.
+            traceback.print_exc()
+            print(f"The tour stopped: {error}", file=sys.stderr)
+            code = 1
+        window.close()
+    await closed
+    return TERMINATED if terminated() else code
+
+
+def _open(window: MainWindow, path: str) -> None:
+    """Use a file or folder as if it were dropped on ``window``, once its panels are there."""
+    from paretone_app.features.dropping.presenter import DroppingPresenter
+
+    def use() -> None:
+        if not window.closing:
+            window.action.attempt(lambda: window.features.find(DroppingPresenter).open(Path(path).absolute()))
+
+    if window.is_built:
+        use()
+    else:
+        window.built.connect(use, Qt.ConnectionType.SingleShotConnection)
+
+
+def _answer(window: MainWindow, calls: Calls) -> None:
+    """Do what later windows on the same data are asked for, until this one closes."""
+    from paretone_app.features.takes.presenter import TakesPresenter
+    from paretone_app.shell.only_window import come_to_front
+
+    def answer(path: str) -> bool:
+        if window.closing:
+            return False
+        come_to_front(window)
+        if path:
+            _open(window, path)
+        return True
+
+    def move(folder: Path) -> None:
+        with contextlib.suppress(OSError, LockedError):
+            calls.take(folder)
+
+    calls.answer = answer
+    window.features.find(TakesPresenter).moved.connect(move)
+
+
+KEPT_PICTURES = 2048
+"""Kilobytes of pictures that Qt keeps of icons. Its own 10,240 fill up with icons that are gone, in small pieces that
+keep the memory around them from going back to the system (``resources/docs/endurance.md``)."""
+
+
+def make_window(application: QApplication, data: str = "", settings: str = "") -> MainWindow:
+    """The main window on the user's data folder and settings file, or on those given."""
+    from paretone.session.engine_thread import EngineThread
+    from paretone_app.shell.theme import Theme
+    from paretone_app.shell.window import MainWindow
+
+    QPixmapCache.setCacheLimit(KEPT_PICTURES)
+    folder = _data(data)
+    file = Path(settings) if settings else folder / "window.ini"
+    return MainWindow(Theme(application), QSettings(str(file), QSettings.Format.IniFormat), folder, EngineThread)
+
+
+def _data(given: str) -> Path:
+    """The user's data folder, or that ``given``."""
+    from paretone_app.state.data_place import chosen_folder
+
+    return Path(given) if given else chosen_folder()
+
+
+TERMINATED = 143
+"""Exit code after SIGTERM, as shells have it."""
+
+
+def close_on_sigterm(window: MainWindow) -> Callable[[], bool]:
+    """Close the window at SIGTERM, as its user does, so that what it keeps is kept; whether that has happened."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: False
+
+    earlier = signal.signal(signal.SIGTERM, lambda number, frame: came.append(number))
+    # Python looks for signals between its own instructions only, of which a window that waits has none.
+    reading, writing = socket.socketpair()
+    for one in (reading, writing):
+        one.setblocking(False)
+    waked = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    notifier = QSocketNotifier(reading.fileno(), QSocketNotifier.Type.Read, window)
+
+    def wake() -> None:
+        with contextlib.suppress(BlockingIOError):
+            reading.recv(4096)
+        if came:
+            window.close()
+
+    def let_go() -> None:
+        notifier.setEnabled(False)
+        signal.set_wakeup_fd(waked)
+        signal.signal(signal.SIGTERM, earlier)
+        reading.close()
+        writing.close()
+
+    notifier.activated.connect(wake)
+    window.closed.connect(let_go)
+    return lambda: bool(came)
+
+
+def catch_exceptions(window: MainWindow) -> None:
+    """Send what nothing catches to the window's banner and log, from every thread, as well as to stderr."""
+
+    def tell(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        details = "".join(traceback.format_exception(kind, error, trace))
+        if sys.stderr is not None:
+            sys.stderr.write(printable(details))
+        if isValid(window):
+            window.unexpected_happened.emit(f"{kind.__name__}: {error}", details)
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            window.close()
+        else:
+            tell(kind, error, trace)
+
+    sys.excepthook = hook
+    threading.excepthook = lambda one: tell(one.exc_type, one.exc_value, one.exc_traceback)
+
+
+_NOISE = "propagateSizeHints", "Received text event for invalid interface"
+"""Of Qt's messages: the offscreen platform's for every window, and accessibility's for every label with rich text."""
+
+
+def tell_qt_messages(window: MainWindow) -> None:
+    """Send Qt's own messages to the window's log, from every thread, and warnings to stderr as well.
+
+    Those that say nothing that anyone could act on are left out.
+    """
+
+    def tell(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+        if any(noise in message for noise in _NOISE):
+            return
+        if kind is not QtMsgType.QtDebugMsg and sys.stderr is not None:
+            sys.stderr.write(printable(f"Qt: {message}\n"))
+        if isValid(window):
+            window.qt_said.emit(message)
+
+    qInstallMessageHandler(tell)
+
+
+def _report_task(window: MainWindow, context: dict) -> None:
+    error = context.get("exception")
+    details = "".join(traceback.format_exception(error)) if error is not None else ""
+    window.unexpected_happened.emit(str(context.get("message")), details)
+
+
+def _print_milestone(what: str) -> None:
+    elapsed, used = seconds_since_process_start(), time.process_time()
+    print(f"{what}: {elapsed:.3f} s after process start, {used:.3f} s of processor time", flush=True)
+
+
+def _print_engine_milestone(event: Event) -> None:
+    """Those of the engine; ``AudioReady`` for every piece of audio, the first of which is heard at once."""
+    if isinstance(event, EngineReady | ModelLoaded | AudioReady):
+        _print_milestone(type(event).__name__)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options of ``paretone-gui``."""
+    parser = argparse.ArgumentParser(
+        prog="paretone-gui", description="Accelerate text-to-speech and hear what it costs."
+    )
+    parser.add_argument(
+        "path",
+        nargs="?",
+        default="",
+        metavar="FILE",
+        help="use this as if it were dropped on the window: a recording as voice, a text, an exported profile, a "
+        "study, or a folder with a model",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument("--data", default="", metavar="FOLDER", help="keep takes, calibrations and settings here")
+    parser.add_argument("--settings", default="", metavar="FILE", help="remember the window's layout in this file")
+    parser.add_argument(
+        "--measure-start",
+        action="store_true",
+        help="print when the window appeared, the model was loaded, and audio was ready",
+    )
+    parser.add_argument(
+        "--headless-tour",
+        default="",
+        metavar="FOLDER",
+        help="do the main job without a display: write WAV files, the profile and a picture of the window",
+    )
+    parser.add_argument(
+        "--steps", type=int, default=0, metavar="N", help="solver steps of the tour (default: the model's)"
+    )
+    parser.add_argument("--theme", choices=("system", "light", "dark"), default="", help="colours (default: the last)")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

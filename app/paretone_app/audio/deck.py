@@ -1,0 +1,447 @@
+"""What is in the player: two takes that are compared, a take while it is made, or a sound alone; and what of it is
+heard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal, Slot
+
+from paretone.measure.loudness import headroom
+from paretone.setting.take import Take
+from paretone_app.audio.analysis import Analyser, Analysis
+from paretone_app.audio.envelope import Envelope
+from paretone_app.audio.looping import Part
+from paretone_app.audio.player import Player
+from paretone_app.audio.same_word import same_place
+from paretone_app.audio.sound import Sound
+from paretone_app.audio.switching import Mode, Switching, comparison
+from paretone_app.audio.transport import Transport
+from paretone_app.audio.waits import Waits
+from paretone_app.widgets.side_buttons import SIDES
+
+
+class Deck(Transport):
+    """Takes come in by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`. It shows
+    nothing."""
+
+    analysed = Signal()
+    """Takes that were set can be drawn and played: see :attr:`analysis`."""
+    lent_changed = Signal(bool)
+    """Whether a listening test has the player now."""
+
+    def __init__(self, player: Player, parent: QObject | None = None) -> None:
+        super().__init__(player, parent)
+        self.takes: dict[str, Take | None] = dict.fromkeys(SIDES)
+        self.analysis = Analysis()
+        """Analysis of the takes that are played; those that were set last may still be analysed."""
+        self.analyser = Analyser(player.prepare, self)
+        self.analyser.done.connect(self._take_over)
+        self.analyser.failed.connect(self._give_up)
+        self.row: tuple[Sound, ...] = ()
+        """Sounds that are in the player in place of A and B: one, or several that can be switched."""
+        self._at = 0
+        self._row_aligned = self._repeats = True
+        self._envelope: Envelope | None = None
+        """Of the stream, while it is there."""
+        self._stream_gain = 1.0
+        self._waits = Waits(player)
+        self._aligned = True
+        self._matching = True
+        self._heard = "A"
+        self._loaded: tuple[tuple[str, Take], ...] = ()
+        self._left: tuple[tuple[str, Take], ...] = ()
+        """The takes that something else replaced in the player."""
+        self._loop_left: tuple[Part | None, Part | None] = None, None
+        """What was repeated of them, and what last."""
+        self._load_pending = False
+        self._play_wanted = False
+        self._late: Analysis | None = None
+        self._later_take = False
+        """Whether a take was set after the sound came into the player; takes set before it leave it there."""
+
+    @property
+    def sound(self) -> Sound | None:
+        """Of the row, that which is heard."""
+        return self.row[self._at] if self.row else None
+
+    # --- Takes -------------------------------------------------------------------------------------------------------
+    def set_take(self, side: str, take: Take | None) -> None:
+        """Put ``take`` on side ``"A"`` or ``"B"``. It is analysed in a worker thread; ``analysed`` tells when."""
+        if side not in SIDES:
+            raise ValueError(f"a side is A or B, not {side!r}")
+        before, self.takes[side] = self.takes[side], take
+        if take is not before and _sounds_the_same(before, take):
+            return  # Other figures of the same sound: timed again, for one.
+        self._later_take |= take is not before
+        self._analyse()
+
+    def set_aligned(self, aligned: bool) -> None:
+        """Whether the models of A and B keep the timing from take to take (autoregressive ones do not)."""
+        if aligned != self._aligned:
+            self._aligned = aligned
+            self._analyse()
+
+    @property
+    def duration(self) -> float:
+        """Duration of the longer take, in seconds."""
+        return max((take.seconds for take in self.takes.values() if take is not None), default=0.0)
+
+    @property
+    def complete(self) -> bool:
+        """Whether A and B are both in the player."""
+        return len(self._loaded) == len(SIDES)
+
+    @property
+    def comparison(self) -> Switching:
+        """Comparison of A and B."""
+        return comparison([take.seconds for take in self.analysis.takes if take is not None], self._aligned)
+
+    def _analyse(self) -> None:
+        self.analyser.analyse((self.takes["A"], self.takes["B"]))
+
+    @Slot()
+    def _give_up(self) -> None:
+        self._play_wanted = False
+
+    @Slot(object)
+    def _take_over(self, analysis: Analysis) -> None:
+        if self._lent:
+            self._late = analysis
+            return
+        self.analysis = analysis
+        if self.sound is None:
+            self._looping.fit(self.duration)
+        if self.sound is None or self._later_take:
+            self._load_pending = True
+            self.load_when_silent()
+        if self._play_wanted:
+            self._play_wanted = False
+            self.player.play()
+        self.analysed.emit()
+
+    # --- Loading -----------------------------------------------------------------------------------------------------
+    def _index(self, side: str) -> int | None:
+        return next((index for index, (name, _) in enumerate(self._loaded) if name == side), None)
+
+    def _load(self) -> None:
+        self._load_pending = False
+        after_row = bool(self.row)
+        self.row, self._envelope = (), None
+        before = dict(self._loaded).get(self._heard)
+        loaded = tuple((side, take) for side, take in zip(SIDES, self.analysis.takes, strict=True) if take is not None)
+        sides = [side for side, _ in loaded]
+        if self._heard not in sides and sides:
+            self._heard = sides[0]
+        self._loaded = loaded
+        if after_row:
+            same = [id(take) for _, take in self._left] == [id(take) for _, take in loaded]
+            self._looping.recall(*(self._loop_left if same else (None, None)))
+        self._left, self._loop_left = (), (None, None)
+        # A take keeps playing when the other one changes; so does the stream when the finished take replaces it.
+        kept = self.player.streaming or _sounds_the_same(before, dict(loaded).get(self._heard))
+        self.player.load(
+            [(take.samples, take.sample_rate) for _, take in loaded],
+            self._player_gains(),
+            aligned=self._aligned,
+            choice=self._index(self._heard) or 0,
+            keep_place=kept,
+        )
+        self._looping.put_again()
+        self.changed.emit()
+
+    def load_if_pending(self) -> None:
+        """Load A and B again after something else was played."""
+        if self._load_pending:
+            self._load()
+
+    def load_when_silent(self) -> None:
+        """Load A and B once a stream was heard, and other takes once nothing else is."""
+        waits = self.player.streaming or (self.sound is not None and self.player.busy)
+        if self._load_pending and not waits:
+            self._load()
+
+    def leave_sound(self) -> None:
+        """Have A and B in the player, if another sound is."""
+        if self.sound is not None:
+            self._load()
+
+    @property
+    def gains(self) -> tuple[float, float]:
+        """Gains of A and B, linear."""
+        return self.analysis.gains if self._matching else (self.analysis.headroom,) * 2
+
+    @property
+    def gain(self) -> float:
+        """The gain of what is heard, linear."""
+        if self.sound is not None:
+            return self._gain_of(self.sound)
+        return self._stream_gain if self.player.streaming else self.gains[SIDES.index(self._heard)]
+
+    def _gain_of(self, sound: Sound) -> float:
+        if sound.part_of is not None:
+            return self.gains[SIDES.index(sound.part_of[0])]
+        return sound.gain if self._matching else sound.headroom
+
+    def _player_gains(self) -> list[float]:
+        gains = dict(zip(SIDES, self.gains, strict=True))
+        return [gains[side] for side, _ in self._loaded]
+
+    def set_matching(self, matching: bool) -> None:
+        """Whether both takes are made equally loud."""
+        self._matching = matching
+        if self.row and not self._lent:
+            self.player.set_gains([self._gain_of(one) for one in self.row])
+        elif not self._load_pending and not self._lent:
+            self.player.set_gains(self._player_gains())
+        self.changed.emit()
+
+    # --- Lending -----------------------------------------------------------------------------------------------------
+    @property
+    def lent(self) -> bool:
+        """Whether a listening test has the player."""
+        return self._lent
+
+    def lend(self) -> Player:
+        """Hand the player to a listening test until :meth:`take_back`; it is left alone meanwhile."""
+        self._lent = True
+        self._play_wanted = False
+        self.row, self._envelope = (), None
+        self.player.pause()
+        self.lent_changed.emit(True)
+        return self.player
+
+    def take_back(self) -> None:
+        """The listening test is over: A and B come back."""
+        self._lent = False
+        self.player.clear_loop()
+        self.player.fade_out_and_in(False)
+        self.lent_changed.emit(False)
+        # What was loaded is another's; by the next look at the player it will have fallen silent.
+        self._loaded, self._load_pending = (), True
+        late, self._late = self._late, None
+        if late is not None:
+            self._take_over(late)
+
+    # --- Streams and other sounds ------------------------------------------------------------------------------------
+    def begin_stream(self, rate: int) -> None:
+        """Play a take while it is being made; A and B come back when it has been heard, or on the next key."""
+        self._leave_takes()
+        self._load_pending = True
+        self._envelope, self._stream_gain = Envelope(rate), 1.0
+        self.expect_stream()
+        self.player.begin_stream(rate)
+        self.changed.emit()
+
+    def expect_stream(self) -> None:
+        """A take will stream; nothing was heard of it yet."""
+        self._waits.begin()
+
+    def append(self, samples: np.ndarray) -> None:
+        """Add to the stream. A piece that would clip turns the whole stream down, faded like any other gain."""
+        needed = headroom(samples)
+        if needed < self._stream_gain:
+            self._stream_gain = needed
+            self.player.set_gains((needed,))  # First, so that the piece is not heard before.
+        self.player.append(samples)
+        if self._envelope is not None:
+            self._envelope.append(samples)
+
+    def end_stream(self) -> None:
+        """The stream is complete."""
+        self.player.end_stream()
+
+    @property
+    def waits(self) -> tuple[int, float]:
+        """How often the last stream waited for more audio, and for how many seconds in all."""
+        return self._waits.counted
+
+    def hear_sound(self, sound: Sound) -> None:
+        """Play a sound from its beginning. It stays in the player until A, B or something else is wanted there."""
+        self.hear_row((sound,))
+
+    def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
+        """The same of sounds between which :meth:`go_in_row` switches, at the same place if they are ``aligned``, else
+        at the same word; that at ``at`` is heard first. Several are repeated, unless ``repeat`` is off."""
+        if self._lent:
+            return
+        self._leave_takes()
+        self._load_pending = self._later_take = False
+        self.row, self._at, self._row_aligned, self._repeats = tuple(sounds), at, aligned, repeat
+        self._load_row()
+        if len(sounds) > 1 and repeat:
+            self._looping.put((0.0, max(one.seconds for one in sounds)))
+        self.player.play()
+        self.changed.emit()
+
+    def repeat_row(self) -> None:
+        """Repeat the sounds of the row from now on."""
+        if not self._lent and self.row and not self._repeats:
+            self._repeats = True
+            self.set_loop((0.0, max(one.seconds for one in self.row)))
+
+    def begin_in_row(self, at: int) -> None:
+        """Hear a sound of the row from its beginning."""
+        if not self._lent:
+            self.go_in_row(at)
+            self.player.seek(0.0)
+            self.player.play()
+            self.changed.emit()
+
+    def go_in_row(self, at: int) -> None:
+        """Hear another sound of the row, without a gap."""
+        if not self._lent and at != self._at:
+            before, self._at = self.row[self._at], at
+            place = None
+            if self.player.comparison.mode is Mode.RESTART:
+                place = same_place(before.frames, self.row[at].frames, self.player.position)
+            self.player.choose(at, place)
+            self.changed.emit()
+
+    def exchange_row(self, sounds: Sequence[Sound], at: int) -> None:
+        """Have other sounds in the row, of which that at ``at`` is the one that is heard; it goes on."""
+        if not self._lent and self.row:
+            part, length = self._looping.part, max(one.seconds for one in self.row)
+            whole = part == (0.0, length) or (part is None and len(self.row) == 1)
+            self.row, self._at = tuple(sounds), at
+            self._load_row(keep_place=True)
+            if whole and len(sounds) > 1 and self._repeats:
+                self._looping.put((0.0, max(one.seconds for one in sounds)))
+            else:
+                self._looping.put_again()
+            self.changed.emit()
+
+    def _load_row(self, keep_place: bool = False) -> None:
+        recordings, gains = [(one.samples, one.rate) for one in self.row], [self._gain_of(one) for one in self.row]
+        self.player.load(
+            recordings,
+            gains,
+            aligned=self._row_aligned,
+            choice=self._at,
+            keep_place=keep_place,
+            alone=len(self.row) == 1,
+        )
+
+    def _leave_takes(self) -> None:
+        """Something else than A and B comes into the player."""
+        if self._loaded:
+            self._left, self._loop_left = self._loaded, (self._looping.part, self._looping.last)
+        self._looping.forget()
+        self._play_wanted = False
+        self._loaded, self.row, self._at, self._envelope = (), (), 0, None
+
+    @property
+    def length(self) -> float:
+        """Duration of what is in the player, in seconds; of a stream, the duration so far."""
+        if self.sound is not None:
+            return self.sound.seconds
+        if self.player.streaming and self._envelope is not None:
+            return self._envelope.seconds
+        return self.duration
+
+    @property
+    def envelope(self) -> Envelope | None:
+        """Outline of what is heard, without gains; ``None`` if that is nothing."""
+        if self.sound is not None:
+            return self.sound.envelope
+        if self._envelope is not None:
+            return self._envelope
+        outlines = dict(zip(SIDES, self.analysis.envelopes, strict=True))
+        return outlines[self._heard]
+
+    # --- Transport ---------------------------------------------------------------------------------------------------
+    @property
+    def heard(self) -> str:
+        """The chosen side."""
+        return self._heard
+
+    @Slot(str)
+    def choose(self, side: str) -> None:
+        """Hear side ``"A"`` or ``"B"``, from its beginning if another sound was in the player; nothing happens when it
+        is empty."""
+        if self.takes[side] is not None and not self._lent and (side != self._heard or self.sound is not None):
+            instead = self.sound is not None
+            self.leave_sound()
+            self.load_if_pending()
+            self._heard = side
+            index = self._index(side)
+            if index is not None:
+                self.player.choose(index)
+            if instead:
+                self.player.play()
+        self.changed.emit()
+
+    @Slot()
+    def switch(self) -> None:
+        """Hear the other one; after another sound, the one that was heard last."""
+        other = "B" if self._heard == "A" else "A"
+        self.choose(self._heard if self.sound is not None else other)
+
+    @Slot()
+    def toggle_play(self) -> None:
+        """Play or pause."""
+        if self._lent:
+            return
+        if self.player.playing or self._play_wanted:
+            self._play_wanted = False
+            self.player.pause()
+        elif self.sound is not None:
+            self.player.play()
+        elif self.analyser.busy:
+            self._play_wanted = True
+        else:
+            self.load_if_pending()
+            self.player.play()
+        self.changed.emit()
+
+    @Slot()
+    def stop(self) -> None:
+        """Pause, and go to the start or to the loop's."""
+        if not self._lent:
+            self._play_wanted = False
+            self.player.pause()
+            self.go_to_start()
+
+    @Slot(float)
+    def seek(self, seconds: float) -> None:
+        """Go to a time."""
+        if self._lent:
+            return
+        if not self.player.streaming and self.sound is None:
+            self.load_if_pending()
+        self.player.seek(max(0.0, min(seconds, self.length)))
+        self.changed.emit()
+
+    @Slot(float)
+    def seek_in_takes(self, seconds: float) -> None:
+        """Go to a time in A and B, which another sound may have to leave the player for."""
+        if not self._lent:
+            self.leave_sound()
+            self.seek(seconds)
+
+    @Slot(float, float)
+    def loop_in_takes(self, start: float, end: float) -> None:
+        """Repeat a part of A and B."""
+        if not self._lent:
+            self.leave_sound()
+            self.set_loop((start, end))
+
+    def hear_from(self, side: str, seconds: float) -> None:
+        """Play side ``"A"`` or ``"B"`` from a time on."""
+        if self._lent:
+            return
+        self.leave_sound()
+        self.choose(side)
+        self.seek(seconds)
+        if not self.player.playing:
+            self.toggle_play()
+
+    def shut_down(self, wait: bool) -> None:
+        """Close the device and end the worker thread; ``wait`` for what it does."""
+        self.player.close()
+        self.analyser.shut_down(wait)
+
+
+def _sounds_the_same(one: Take | None, other: Take | None) -> bool:
+    return one is not None and other is not None and one.id == other.id and one.samples is other.samples

@@ -1,0 +1,374 @@
+"""The audio callback's mixer: any number of takes in memory, one clock, no locks.
+
+The interface sends commands through a ``deque`` and reads a snapshot that is replaced as a whole; both are atomic in
+CPython. Everything else belongs to the thread that calls :meth:`Mixer.render`, which takes no lock, allocates no take,
+touches no Qt object and never raises.
+
+Whatever jumps is faded (:mod:`paretone_app.audio.fades`). A jump that falls into a running fade waits for its end, so
+that no fade is ever cut off."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from sys import maxsize
+from typing import NamedTuple
+
+import numpy as np
+
+from paretone_app.audio.fades import FADE_SECONDS, LAWS, OUT_AND_IN, all_laws
+from paretone_app.audio.recording import Recording
+
+SHORTEST_LOOP_SECONDS = 0.1
+SILENCE = -1
+"""Stands for "no take" in a :class:`Jump`."""
+NO_FADE = -1
+"""Stands for "no fade" in :attr:`Jump.law`."""
+
+
+class Programme(NamedTuple):
+    """The takes to choose from."""
+
+    recordings: tuple[Recording, ...] = ()
+    gains: tuple[float, ...] = ()
+    synchronous: bool = True
+    """Whether a switch keeps the position; otherwise it restarts."""
+
+
+class Jump(NamedTuple):
+    """A discontinuity of what is heard, in the order of occurrence; enough to compute the output again."""
+
+    frame: int
+    """Clock of the first frame concerned."""
+    leaving: int
+    """Index of the take that was heard, or ``SILENCE``; with its position and gain."""
+    leaving_position: int
+    leaving_gain: float
+    entering: int
+    entering_position: int
+    entering_gain: float
+    law: int
+    """Index into :attr:`Mixer.fades`, or ``NO_FADE``."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The audio thread's last report."""
+
+    frame: int = 0
+    """Frames rendered since the mixer was made."""
+    choice: int = 0
+    position: int = 0
+    playing: bool = False
+    loop: tuple[int, int] | None = None
+    starving: bool = False
+    """Whether a stream's next samples are being waited for."""
+    obeyed: int = 0
+    """Commands carried out so far."""
+
+
+class _Head(NamedTuple):
+    choice: int
+    recording: Recording
+    gain: float
+    position: int
+
+
+class Mixer:
+    """Plays takes at ``rate`` hertz into blocks of any size. See the module for the rules."""
+
+    def __init__(self, rate: int, fade_seconds: float = FADE_SECONDS) -> None:
+        self.rate = rate
+        self.fade_length = max(1, round(fade_seconds * rate))
+        self.fades = all_laws(self.fade_length)
+        """See :func:`paretone_app.audio.fades.all_laws`."""
+        self.jumps: deque[Jump] = deque(maxlen=4096)
+        self.starvations = 0
+        """Number of times that a stream ran dry before its end."""
+        self.starved_frames = 0
+        self.fault = ""
+        """The error inside :meth:`render`, which then played silence; usually empty."""
+        self.state = State()
+        self._commands: deque[tuple[Callable[..., None], tuple]] = deque()
+        self._sent = 0
+        self._handled = 0
+        self._programme = Programme()
+        self._choice = 0
+        self._position = 0
+        self._playing = False
+        self._starving = False
+        self._loop: tuple[int, int] | None = None
+        self._clock = 0
+        self._leaving: _Head | None = None
+        self._law = 0
+        self._out_and_in = False
+        self._faded = self.fade_length
+        self._scratch = np.zeros(self.fade_length, np.float32)
+        self._ahead = np.zeros((2, self.fade_length), np.float32)
+
+    # Commands, from the interface's thread.
+
+    def load(self, programme: Programme, choice: int = 0, position: int = 0, keep_playing: bool = False) -> None:
+        """Replace everything that can be heard. Paused unless ``keep_playing`` and something is playing."""
+        self._send(self._obey_load, programme, choice, position, keep_playing)
+
+    def choose(self, index: int, position: int | None = None) -> None:
+        """Hear another take: at ``position``, by default at the same one if synchronous, else from its start (or the
+        loop's)."""
+        self._send(self._obey_choose, index, position)
+
+    def play(self) -> None:
+        """Play on; from the start (or the loop's) when at the end."""
+        self._send(self._obey_play)
+
+    def pause(self) -> None:
+        """Fall silent and keep the position."""
+        self._send(self._obey_pause)
+
+    def seek(self, position: int) -> None:
+        """Go to a position in samples; kept within the loop when there is one."""
+        self._send(self._obey_seek, position)
+
+    def set_loop(self, loop: tuple[int, int] | None) -> None:
+        """Repeat ``start <= position < end``; at least 0.1 s long. ``None`` repeats nothing."""
+        self._send(self._obey_loop, loop)
+
+    def set_gains(self, gains: Sequence[float]) -> None:
+        """Linear gains, one per take."""
+        self._send(self._obey_gains, tuple(gains))
+
+    def fade_out_and_in(self, on: bool) -> None:
+        """From now on fade out before fading in, instead of fading over; see the module."""
+        self._send(self._obey_fade, on)
+
+    def _send(self, command: Callable[..., None], *arguments: object) -> None:
+        self._sent += 1
+        self._commands.append((command, arguments))
+
+    def settle(self) -> None:
+        """Carry out pending commands, without sound. Only while nothing calls :meth:`render`."""
+        self._faded = self.fade_length
+        while self._commands:
+            command, arguments = self._commands.popleft()
+            command(*arguments)
+            self._handled += 1
+            self._faded = self.fade_length
+        self._publish()
+
+    @property
+    def settled(self) -> bool:
+        """Whether :attr:`state` reflects every command that was sent."""
+        return self.state.obeyed == self._sent
+
+    # The audio thread.
+
+    def render(self, out: np.ndarray) -> None:
+        """Fill ``out`` (frames,) float32 with what comes next. Never raises."""
+        done = 0
+        try:
+            while done < len(out):
+                if self._faded >= self.fade_length:
+                    self._obey_next()
+                count = self._render_some(out[done:])
+                done += count
+                self._clock += count
+        except Exception as error:
+            # PortAudio would end the stream for good; a pause and a sentence are better.
+            self.fault = f"The player failed and was paused ({type(error).__name__}: {error})."
+            self._playing, self._leaving, self._faded = False, None, self.fade_length
+            out[done:] = 0
+            self._clock += len(out) - done
+        self._publish()
+
+    def _obey_next(self) -> None:
+        while self._commands and self._faded >= self.fade_length:
+            command, arguments = self._commands.popleft()
+            command(*arguments)
+            self._handled += 1
+
+    def _render_some(self, out: np.ndarray) -> int:
+        """Render until something changes; the number of frames, which is 0 when it changes at once."""
+        fading = self._faded < self.fade_length
+        count = min(len(out), self.fade_length - self._faded) if fading else len(out)
+        if not self._playing:
+            out[:count] = 0
+        else:
+            recording = self._programme.recordings[self._choice]
+            start, end, looped = self._bounds(self._choice)
+            if not fading:
+                if self._position >= end:
+                    self._reach_end(start, looped)
+                    return 0
+                count = min(count, end - self._position)
+            available = count if recording.complete else min(count, recording.length - self._position)
+            if available > 0:
+                count = available
+                recording.read(self._position, self._programme.gains[self._choice], out[:count])
+                self._position += count
+                self._starving = False
+            else:
+                out[:count] = 0
+                self._starve(recording, count)
+        if fading:
+            self._mix_leaving(out[:count])
+        return count
+
+    def _reach_end(self, start: int, looped: bool) -> None:
+        before = self._head()
+        if looped:
+            self._position = start
+        else:
+            self._playing = False
+        self._jump(before, exact=not looped)
+
+    def _starve(self, recording: Recording, count: int) -> None:
+        # The wait for the very first samples is latency, not starvation.
+        if recording.length and not self._starving:
+            self.starvations += 1
+        if recording.length:
+            self.starved_frames += count
+        self._starving = True
+
+    def _mix_leaving(self, out: np.ndarray) -> None:
+        part = slice(self._faded, self._faded + len(out))
+        entering, leaving = self.fades[self._law]
+        np.multiply(out, entering[part], out=out)
+        if self._leaving is not None:
+            scratch = self._scratch[: len(out)]
+            self._leaving.recording.read(self._leaving.position + self._faded, self._leaving.gain, scratch)
+            np.multiply(scratch, leaving[part], out=scratch)
+            np.add(out, scratch, out=out)
+        self._faded += len(out)
+        if self._faded >= self.fade_length:
+            self._leaving = None
+
+    def _head(self) -> _Head | None:
+        """The sound playing now; ``None`` for silence."""
+        if not self._playing:
+            return None
+        programme = self._programme
+        return _Head(self._choice, programme.recordings[self._choice], programme.gains[self._choice], self._position)
+
+    def _jump(self, before: _Head | None, exact: bool = False) -> None:
+        """Note a change of what is heard and fade over it, unless ``exact`` or a take begins at its beginning."""
+        after = self._head()
+        if after == before:
+            return
+        if exact or (before is None and after is not None and after.position == 0):
+            law = NO_FADE
+        else:
+            law = self._choose_law(before, after)
+            self._law, self._leaving, self._faded = law, before, 0
+        self.jumps.append(
+            Jump(
+                self._clock,
+                *((SILENCE, 0, 0.0) if before is None else (before.choice, before.position, before.gain)),
+                *((SILENCE, 0, 0.0) if after is None else (after.choice, after.position, after.gain)),
+                law,
+            )
+        )
+
+    def _choose_law(self, before: _Head | None, after: _Head | None) -> int:
+        if self._out_and_in:
+            return OUT_AND_IN
+        if before is None or after is None:
+            return 0
+        for head, ahead in zip((before, after), self._ahead, strict=True):
+            head.recording.read(head.position, 1.0, ahead)
+        power = float(self._ahead[0] @ self._ahead[0]) * float(self._ahead[1] @ self._ahead[1])
+        if power <= 0:
+            return 0
+        correlation = float(self._ahead[0] @ self._ahead[1]) / power**0.5
+        return round(min(1.0, max(0.0, correlation)) * (LAWS - 1))
+
+    def _bounds(self, index: int) -> tuple[int, int, bool]:
+        """First position, end, and whether the end leads back to the first position."""
+        programme = self._programme
+        chosen = programme.recordings[index : index + 1]
+        considered = programme.recordings if programme.synchronous else chosen
+        length = max((one.length if one.complete else maxsize for one in considered), default=0)
+        if self._loop is not None:
+            start, end = self._loop[0], min(self._loop[1], length)
+            if end - start >= self._shortest_loop:
+                return start, end, True
+        return 0, length, False
+
+    @property
+    def _shortest_loop(self) -> int:
+        return max(2 * self.fade_length, round(SHORTEST_LOOP_SECONDS * self.rate))
+
+    def _obey_load(self, programme: Programme, choice: int, position: int, keep_playing: bool) -> None:
+        before = self._head()
+        self._programme, self._choice, self._starving = programme, choice, False
+        _, end, _ = self._bounds(choice)
+        self._position = max(0, min(position, end))
+        self._playing = self._playing and keep_playing and self._position < end
+        self._jump(before)
+
+    def _obey_choose(self, index: int, position: int | None) -> None:
+        if not 0 <= index < len(self._programme.recordings) or index == self._choice:
+            return
+        before = self._head()
+        self._choice = index
+        start, end, _ = self._bounds(index)
+        if position is not None:
+            self._position = min(max(position, start), max(start, end - 1))
+        elif not self._programme.synchronous:
+            self._position = start
+        self._jump(before)
+
+    def _obey_play(self) -> None:
+        start, end, _ = self._bounds(self._choice)
+        if self._playing or not end:
+            return
+        if self._position >= end:
+            self._position = start
+        self._playing = True
+        self._jump(None)
+
+    def _obey_pause(self) -> None:
+        before = self._head()
+        self._playing = False
+        self._jump(before)
+
+    def _obey_seek(self, position: int) -> None:
+        before = self._head()
+        start, end, looped = self._bounds(self._choice)
+        if end == maxsize:
+            end = self._programme.recordings[self._choice].length
+        self._position = max(start, min(position, end - 1 if looped else end))
+        self._jump(before)
+
+    def _obey_loop(self, loop: tuple[int, int] | None) -> None:
+        before = self._head()
+        if loop is not None:
+            start = max(0, loop[0])
+            loop = (start, max(loop[1], start + self._shortest_loop))
+        self._loop = loop
+        start, end, looped = self._bounds(self._choice)
+        if looped and not start <= self._position < end:
+            self._position = start
+        self._jump(before)
+
+    def _obey_gains(self, gains: tuple[float, ...]) -> None:
+        if len(gains) != len(self._programme.recordings):
+            return  # They belong to takes that have been replaced since.
+        before = self._head()
+        self._programme = self._programme._replace(gains=gains)
+        # A stream that is waited for is silent: its next samples must not begin at the old gain.
+        self._jump(before, exact=self._starving or self._position == 0)
+
+    def _obey_fade(self, out_and_in: bool) -> None:
+        self._out_and_in = out_and_in
+
+    def _publish(self) -> None:
+        self.state = State(
+            self._clock,
+            self._choice,
+            self._position,
+            self._playing,
+            self._loop,
+            self._playing and self._starving,
+            self._handled,
+        )

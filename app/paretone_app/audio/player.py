@@ -1,0 +1,392 @@
+"""The player: one output stream, opened once and kept open, silent when idle.
+
+Everything is sent to the :class:`~paretone_app.audio.mixer.Mixer` that the stream's callback renders. Without a device,
+or after it was lost, the player still knows takes, choice and position; it only makes no sound, and
+:attr:`Player.problem` says why. The object is used from one thread, the interface's; only :meth:`Player.prepare` may be
+called from others."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from paretone.audio.resampling import Resampler, resample
+from paretone.audio.sound_system import OutputDevice, Sound, probe
+from paretone.errors import DeviceError
+from paretone_app.audio.mixer import Mixer, Programme, State
+from paretone_app.audio.recording import Recording
+from paretone_app.audio.switching import Mode, Switching, comparison
+
+DEFAULT_RATE = 48000
+BLOCK_SECONDS = 0.010
+LATENCY_SECONDS = 0.2
+"""Less than this gives underruns when a busy engine thread shares the interpreter with the callback."""
+_STALL_SECONDS = 3.0
+_BLOCKS_REMEMBERED = 256
+_MADE = Switching(Mode.STREAM, "The take plays while it is synthesised.")
+_ALONE = Switching(Mode.ALONE, "This sound plays separately from A and B.")
+
+
+class Player:
+    """Plays takes and streams through one device. Nothing sounds before :meth:`open`."""
+
+    def __init__(self, device: int | str | None = None, latency: float = LATENCY_SECONDS) -> None:
+        self.device = device
+        """A PortAudio index, a part of a name, or ``None`` for the system's choice. Read by :meth:`open`."""
+        self.latency = latency
+        self.mixer = Mixer(DEFAULT_RATE)
+        self.comparison = comparison(())
+        self.underruns = 0
+        """Blocks that came too late while something was sounding."""
+        self.device_name = ""
+        self._stream: Any = None
+        self._problem = "The audio device has not been opened yet."
+        self._finished = False
+        self._loaded: tuple[tuple[np.ndarray, int], ...] = ()
+        self._gains: tuple[float, ...] = ()
+        self._aligned = True
+        self._loop: tuple[float, float] | None = None
+        self._out_and_in = False
+        self._converted: dict[tuple[int, int, int], tuple[np.ndarray, Recording]] = {}
+        self._incoming: tuple[Recording, Resampler] | None = None
+        self._blocks: list[tuple[float, State, int]] = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
+        self._turn = 0
+        self._last_block = 0.0
+        self._mono = np.zeros(0, np.float32)
+
+    # The device.
+
+    @property
+    def usable(self) -> bool:
+        """Whether something could be heard now."""
+        return not self.problem
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be heard, as a sentence; empty when all is well. Cheap: poll it."""
+        if self._stream is None:
+            return self._problem
+        if self._finished or not self._is_active():
+            return (
+                f"The audio device '{self.device_name}' is gone. Playback is off; everything else works. "
+                "Plug it in and press Reconnect."
+            )
+        if time.monotonic() - self._last_block > _STALL_SECONDS + self.latency:
+            return (
+                f"The audio device '{self.device_name}' has stopped playing. Press Reconnect, or choose another device."
+            )
+        return self.mixer.fault
+
+    def open(self, sound: Sound | None = None) -> None:
+        """Open the device and start its stream. ``sound`` saves asking again when :func:`probe` just did.
+
+        Raises :class:`DeviceError` with the sentence that :attr:`problem` then says too.
+        """
+        self.close()
+        sound = probe() if sound is None else sound
+        if not sound.usable:
+            raise self._fail(sound.reason)
+        chosen = sound.device(self.device)
+        if chosen is None:
+            raise self._fail(f"There is no audio output device '{self.device}'. Choose another one.")
+        # Imported here because the import itself touches the sound system, which the probe has found in order.
+        known = "sounddevice" in sys.modules
+        import sounddevice
+
+        try:
+            if known:
+                # PortAudio lists devices once, when it is initialised; there is no public call to look again.
+                sounddevice._terminate()
+                sounddevice._initialize()
+            rate = _best_rate(sounddevice, chosen)
+            self._use_rate(rate)
+            self.device_name, self._finished, self.underruns = chosen.name, False, 0
+            self._last_block = time.monotonic()
+            self._stream = sounddevice.OutputStream(
+                samplerate=rate,
+                blocksize=round(BLOCK_SECONDS * rate),
+                device=chosen.index,
+                channels=min(2, chosen.channels),
+                dtype="float32",
+                latency=self.latency,
+                callback=self._play_block,
+                finished_callback=self._on_finished,
+            )
+            self._stream.start()
+        except sounddevice.PortAudioError as error:
+            self.close()
+            raise self._fail(
+                f"The audio device '{chosen.name}' could not be opened ({error.args[0]}). "
+                "Close other programs that use it, or choose another device."
+            ) from error
+        self._problem = ""
+
+    def close(self) -> None:
+        """Stop and close the stream at once; takes, choice and position stay."""
+        stream, self._stream = self._stream, None
+        if stream is None:
+            return
+        self._problem = "The audio device is closed."
+        stream.abort(ignore_errors=True)
+        stream.close(ignore_errors=True)
+        self.mixer.pause()
+        self.mixer.settle()
+        self._blocks = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
+
+    @property
+    def rate(self) -> int:
+        """The rate in hertz that everything is played at."""
+        return self.mixer.rate
+
+    # What there is to hear.
+
+    def prepare(self, samples: np.ndarray, rate: int) -> None:
+        """Convert to the device's rate ahead of :meth:`load`. May be called from another thread."""
+        self._recording(samples, rate)
+
+    def load(
+        self,
+        takes: Sequence[tuple[np.ndarray, int]],
+        gains: Sequence[float] | None = None,
+        *,
+        aligned: bool = True,
+        choice: int = 0,
+        keep_place: bool = False,
+        alone: bool = False,
+    ) -> None:
+        """Take over these takes: (samples (n,), rate) each, with linear gains, paused.
+
+        ``aligned`` says whether their models keep the timing; see :func:`comparison`. ``keep_place`` continues playing
+        at the same position, for a take that replaces the stream or the version of it that is being heard. ``alone``:
+        it is one sound, which is compared with nothing.
+        """
+        self._incoming = None
+        self._loaded = tuple((samples, rate) for samples, rate in takes)
+        self._gains = tuple(gains) if gains is not None else (1.0,) * len(self._loaded)
+        self._aligned = aligned
+        compared = comparison([len(samples) / rate for samples, rate in self._loaded], aligned)
+        self.comparison = _ALONE if alone else compared
+        programme = self._programme()
+        kept = {(id(samples), rate, self.rate) for samples, rate in self._loaded}
+        # The list is a snapshot: another thread may be preparing a take.
+        self._converted = {key: value for key, value in list(self._converted.items()) if key in kept}
+        position = self.mixer.state.position if keep_place else 0
+        self.mixer.load(programme, min(choice, max(0, len(takes) - 1)), position, keep_place)
+        self._settle_if_silent()
+
+    def set_gains(self, gains: Sequence[float]) -> None:
+        """Linear gains, one per take or one for the stream, faded in over 10 ms."""
+        self._gains = tuple(gains)
+        self.mixer.set_gains(self._gains)
+        self._settle_if_silent()
+
+    # A synthesis that is still going on.
+
+    def begin_stream(self, rate: int) -> None:
+        """Play what :meth:`append` brings, as soon as it comes. Replaces the takes that were loaded."""
+        recording = Recording.growing()
+        self._incoming = (recording, Resampler(rate, self.rate))
+        self._loaded, self._gains, self._loop = (), (), None
+        self.comparison = _MADE
+        self.mixer.set_loop(None)
+        self.mixer.load(Programme((recording,), (1.0,)))
+        if self.usable:
+            self.mixer.play()
+        self._settle_if_silent()
+
+    def append(self, samples: np.ndarray) -> None:
+        """More of the stream, (n,) mono at the rate given to :meth:`begin_stream`. Ignored without a stream."""
+        if self._incoming is not None:
+            recording, converter = self._incoming
+            recording.append(converter.push(samples))
+
+    def end_stream(self) -> None:
+        """Nothing more comes; what is there is played to its end."""
+        if self._incoming is not None:
+            recording, converter = self._incoming
+            recording.append(converter.finish())
+            recording.end()
+            self._incoming = None
+
+    @property
+    def streaming(self) -> bool:
+        """Whether a stream is being received or still being heard."""
+        if self.comparison.mode is not Mode.STREAM:
+            return False
+        return self._incoming is not None or self.busy
+
+    @property
+    def busy(self) -> bool:
+        """Whether something plays, or is about to: the callback may not even have begun with what was sent."""
+        return self.playing or not (self._finished or self.mixer.settled)
+
+    # Transport. Without a device these move the position, but nothing sounds.
+
+    def play(self) -> None:
+        """Play on from the position; does nothing without a device."""
+        if self.usable:
+            self.mixer.play()
+
+    def pause(self) -> None:
+        """Fall silent and stay at the position."""
+        self.mixer.pause()
+        self._settle_if_silent()
+
+    def stop(self) -> None:
+        """Pause and go to the start (the loop's, when there is one)."""
+        self.mixer.pause()
+        self.mixer.seek(0)
+        self._settle_if_silent()
+
+    def seek(self, seconds: float) -> None:
+        """Go to a time."""
+        self.mixer.seek(round(seconds * self.rate))
+        self._settle_if_silent()
+
+    def choose(self, index: int, seconds: float | None = None) -> None:
+        """Hear the take with this index, at ``seconds``; by default where :attr:`comparison` says."""
+        self.mixer.choose(index, None if seconds is None else round(seconds * self.rate))
+        self._settle_if_silent()
+
+    def set_loop(self, start: float, end: float) -> None:
+        """Repeat from ``start`` to ``end`` seconds (at least 0.1 s)."""
+        self._loop = (start, end)
+        self.mixer.set_loop((round(start * self.rate), round(end * self.rate)))
+        self._settle_if_silent()
+
+    def fade_out_and_in(self, on: bool) -> None:
+        """From now on fade out for 5 ms before fading in for 5 ms, as MUSHRA wants it, instead of fading over."""
+        self._out_and_in = on
+        self.mixer.fade_out_and_in(on)
+        self._settle_if_silent()
+
+    def clear_loop(self) -> None:
+        """Repeat nothing."""
+        self._loop = None
+        self.mixer.set_loop(None)
+        self._settle_if_silent()
+
+    # What is being heard.
+
+    @property
+    def playing(self) -> bool:
+        """Whether the callback is playing a take (not merely silence)."""
+        return self.mixer.state.playing and self._stream is not None and not self._finished
+
+    @property
+    def choice(self) -> int:
+        """The index of the take that the callback plays."""
+        return self.mixer.state.choice
+
+    @property
+    def position(self) -> float:
+        """Seconds into the take of what leaves the loudspeaker now: the device's latency is taken off."""
+        if self._stream is None or self._finished:
+            return self.mixer.state.position / self.rate
+        heard = time.monotonic() - self.output_latency
+        newest = (0.0, self.mixer.state, 0)
+        for entry in tuple(self._blocks):
+            if newest[0] <= entry[0] <= heard:
+                newest = entry
+        written, state, frames = newest
+        if not state.playing:
+            # Nothing is on its way to the loudspeaker, so a seek shows at once.
+            return self.mixer.state.position / self.rate if not self.playing else state.position / self.rate
+        return (state.position + min(frames, round((heard - written) * self.rate))) / self.rate
+
+    @property
+    def output_latency(self) -> float:
+        """Seconds from the callback to the loudspeaker, as PortAudio states them."""
+        return float(self._stream.latency) if self._stream is not None else 0.0
+
+    @property
+    def starvations(self) -> int:
+        """Number of times that playback waited for a stream; underruns of the machine are counted separately."""
+        return self.mixer.starvations
+
+    @property
+    def starved_seconds(self) -> float:
+        """Seconds that playback waited for streams, in all."""
+        return self.mixer.starved_frames / self.rate
+
+    # Inside.
+
+    def _play_block(self, out: np.ndarray, frames: int, _time: object, status: Any) -> None:
+        before = self.mixer.state
+        if frames > len(self._mono):
+            self._mono = np.zeros(frames, np.float32)
+        mono = self._mono[:frames]
+        self.mixer.render(mono)
+        out[:] = mono[:, None]
+        after = self.mixer.state
+        if status.output_underflow and (before.playing or after.playing):
+            self.underruns += 1
+        now = time.monotonic()
+        # One assignment each: a reader sees the whole entry or the one before it.
+        self._blocks[self._turn % _BLOCKS_REMEMBERED] = (now, before if after.playing else after, frames)
+        self._turn += 1
+        self._last_block = now
+
+    def _on_finished(self) -> None:
+        self._finished = True
+
+    def _is_active(self) -> bool:
+        try:
+            return bool(self._stream.active)
+        except Exception:
+            return False
+
+    def _fail(self, sentence: str) -> DeviceError:
+        self._problem = sentence
+        return DeviceError(sentence)
+
+    def _settle_if_silent(self) -> None:
+        """Carry out pending commands if there is no callback."""
+        if self._stream is None or self._finished:
+            self.mixer.settle()
+
+    def _recording(self, samples: np.ndarray, rate: int) -> Recording:
+        key = (id(samples), rate, self.rate)
+        if key not in self._converted:
+            # The samples are kept next to their conversion so that no other array can get the same id.
+            self._converted[key] = (samples, Recording(resample(samples, rate, self.rate)))
+        return self._converted[key][1]
+
+    def _programme(self) -> Programme:
+        recordings = tuple(self._recording(samples, rate) for samples, rate in self._loaded)
+        return Programme(recordings, self._gains, self.comparison.mode is not Mode.RESTART)
+
+    def _use_rate(self, rate: int) -> None:
+        if rate == self.rate:
+            return
+        choice, seconds = self.mixer.state.choice, self.mixer.state.position / self.rate
+        self.mixer = Mixer(rate)
+        self._blocks = [(0.0, self.mixer.state, 0)] * _BLOCKS_REMEMBERED
+        if self._incoming is not None:
+            # A stream that was being received cannot be converted again: what is left of it is not played.
+            self._incoming = None
+        if self._loop is not None:
+            self.mixer.set_loop((round(self._loop[0] * rate), round(self._loop[1] * rate)))
+        self._converted = {}
+        self.mixer.fade_out_and_in(self._out_and_in)
+        self.mixer.load(self._programme(), choice, round(seconds * rate))
+        self.mixer.settle()
+
+
+def _best_rate(sounddevice: Any, device: OutputDevice) -> int:
+    """The rate to open ``device`` with.
+
+    PortAudio names 44100 Hz for every ALSA device that can do it, although sound servers run at 48000 as a rule and
+    would convert once more. All other hosts name the rate that their mixer really runs at.
+    """
+    if device.host == "ALSA":
+        try:
+            sounddevice.check_output_settings(device=device.index, channels=1, dtype="float32", samplerate=DEFAULT_RATE)
+        except sounddevice.PortAudioError:
+            return device.rate
+        return DEFAULT_RATE
+    return device.rate

@@ -1,0 +1,18 @@
+"""Attention: how alike attention is between steps, and the maps themselves."""
+
+from __future__ import annotations
+
+from paretone.models.base import FLOW
+from paretone_app.features.feature import Feature
+from paretone_app.shell.places import Place, Region
+
+FEATURE = Feature(
+    "attention",
+    "paretone_app.features.attention.presenter:AttentionPresenter",
+    (Place("attention", "Attention", Region.CENTRE, (FLOW,)),),
+    technique="ditreducio",
+    keys=(
+        ("capture the selected cell", "Space"),
+        ("pan, zoom, show all", "Arrow keys, + and −, 0"),
+    ),
+)

@@ -1,0 +1,104 @@
+"""The attention presenter: how alike attention is between steps, and capturing the maps of a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import PlainError
+from paretone.session.commands import CaptureAttention
+from paretone.session.events import AttentionCaptured, Event
+from paretone.techniques import problem
+from paretone.techniques.ditreducio.requests import Similarities
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.strategy.presenter import StrategyPresenter
+from paretone_app.features.strategy.state import NAME, running_reports
+from paretone_app.state.availability import require
+from paretone_app.state.jobs import Job, Kind, Outcome
+
+if TYPE_CHECKING:
+    from paretone_app.features.attention.panel import AttentionPanel
+
+
+class AttentionPresenter(Presenter):
+    """Owns Attention."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        state = services.state
+        self._strategy = services.features.find(StrategyPresenter).state
+        self.attention: AttentionPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"attention": self._build_attention}
+        for signal in (self._strategy.changed, state.selection.model_changed):
+            signal.connect(self._show_similarities)
+        state.selection.model_changed.connect(self._forget_capture)
+        state.jobs.ended.connect(self._job_ended)
+
+    def _build_attention(self) -> QWidget:
+        from paretone_app.features.attention.panel import AttentionPanel
+
+        self.attention = AttentionPanel(self._theme.colours)
+        self.attention.capture_wanted.connect(self._capture)
+        self._show_similarities()
+        return self.attention
+
+    @Slot()
+    def _show_similarities(self) -> None:
+        if self.attention is None:
+            return
+        state, record = self._state, self._strategy.record
+        self.attention.set_times(state.selection.step_times)
+        steps = state.selection.options_in_force.get("steps")
+        if record is not None and not record.is_for_end and record.table.steps == steps:
+            self.attention.set_similarities(record.similarities, record.cut)
+        elif state.selection.info is not None and steps is not None:
+            self.attention.set_layout(state.selection.info.layers, int(steps))
+
+    @Slot()
+    def _forget_capture(self) -> None:
+        """A captured map does not outlive its model."""
+        if self.attention is not None and not self._state.selection.ready:
+            self.attention.clear_capture()
+
+    def follow(self, event: Event) -> None:
+        """Show a captured map of the model that is loaded."""
+        if isinstance(event, AttentionCaptured) and self.attention is not None and self._state.selection.ready:
+            self.attention.show_capture(event.capture)
+
+    def show_reports(self, events: Sequence[Event]) -> None:
+        """Show the similarities of a running calibration; those of one that has ended are passed over."""
+        reports = running_reports(events, self._state.jobs)
+        similarities = [one for one in reports if isinstance(one, Similarities)]
+        if similarities and self.attention is not None:
+            self.attention.set_similarities(similarities[-1].values)
+
+    def capture(self, layer: int, step: int) -> None:
+        """Look at the attention of one layer at one step. Raises :class:`SettingError` when it cannot be done."""
+        state, chosen = self._state, self._state.selection
+        require(state.availability.why_not_synthesise())
+        # On the grid in force, so that its steps are those of the strategy table.
+        text, voice, setting = chosen.text, chosen.speaker, chosen.setting.without(NAME)
+        require(problem(chosen.loaded, setting) or "")
+        state.jobs.start(Kind.ATTENTION, lambda job: CaptureAttention(job, text, voice, setting, layer, step))
+
+    @Slot(int, int)
+    def _capture(self, layer: int, step: int) -> None:
+        if self._state.jobs.busy:
+            built(self.attention).show_failure(f"{self._state.jobs.why_wait[:-1]}; then choose the cell again.")
+            return
+        try:
+            self.capture(layer, step)
+        except PlainError as error:
+            built(self.attention).show_failure(str(error))
+        else:
+            built(self.attention).begin_capture(layer, step)
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job.kind is Kind.CALIBRATE:
+            self._show_similarities()
+        if job.kind is Kind.ATTENTION and outcome is not Outcome.FINISHED and self.attention is not None:
+            self.attention.show_failure(sentence or "The capture was cancelled; choose the cell again.")

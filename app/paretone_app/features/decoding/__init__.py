@@ -1,0 +1,22 @@
+"""Decoding: how the speech tokens of A and B came about."""
+
+from __future__ import annotations
+
+from paretone.models.base import LANGUAGE
+from paretone_app.features.feature import Feature
+from paretone_app.shell.places import Place, Region
+
+FEATURE = Feature(
+    "decoding",
+    "paretone_app.features.decoding.presenter:DecodingPresenter",
+    (Place("decoding", "Decoding", Region.CENTRE, (LANGUAGE,)),),
+    technique="speculative",
+    training="paretone_app.features.decoding.training:TRAINING",
+    keys=(
+        ("from token to token, line to line, cycle to cycle", "Left, Right; Up, Down; Page Up, Page Down"),
+        ("play from the token", "Space"),
+        ("copy as text", "Ctrl+C"),
+    ),
+    about="Speech language models decode token by token. SSD drafts several tokens per pass of the model: "
+    "Decoding shows the outcome of every token.",
+)

@@ -1,0 +1,268 @@
+"""Decoding: the outcome of every speech token of a take, and the effect of drafting.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtWidgets import (
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QWidget,
+)
+
+from paretone.measure.decoding import (
+    WINDOW,
+    Drafting,
+    acceptance_by_position,
+    drafting,
+    running_tokens_per_pass,
+    spoken_tokens,
+)
+from paretone.setting.take import DecodingTrace, Take, Trace
+from paretone.techniques import speculative
+from paretone_app.features.decoding.plots import AcceptancePlot, RunningPlot
+from paretone_app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, outcome_colours
+from paretone_app.numbers import counted, fixed, percent
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.metrics import GAP, NEAR, TIGHT
+from paretone_app.state.differences import label_of
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.side_buttons import SIDES
+from paretone_app.widgets.side_panel import CHOSEN, TakePanel
+
+_NOTHING = (
+    "No tokens yet. Load a speech language model, speak a baseline, then switch SSD on and speak again: the outcome "
+    "of every token appears here."
+)
+_FIGURES = {
+    "tokens": ("Tokens per target pass, E", "Committed tokens per pass of the target model"),
+    "length": ("Drafted per cycle, K", "Mean number of draft tokens per pass of the target"),
+    "cost": ("Cost of a draft token, c", "Time of drafting one token over the time of one target pass"),
+    "pass": (
+        "Cost of a checked draft, v",
+        "Time of one pass of the target over a whole draft, over that of a pass over a single token in the other take",
+    ),
+    "most": (
+        "Speed-up if v were 1",
+        "E / (1 + K·c): what acceptance and drafting allow if checking a whole draft took no longer than one token",
+    ),
+    "measured": (
+        "Measured speed-up",
+        "Seconds of the language model per token of the other take, over those of this take: the speed-up if v were 1, "
+        "divided by v. The other take must have the same text and voice, decoded without a draft by the same model "
+        "with the same other techniques.",
+    ),
+}
+
+
+class DecodingPanel(TakePanel):
+    """Above: the tokens along time. Below: acceptance, tokens per pass, and the speed-up that follows."""
+
+    sides = (*SIDES, CHOSEN)
+
+    hear_wanted = Signal(str, float)
+    """The user wants to hear take ``"A"`` or ``"B"`` from a time in seconds."""
+    sweep_wanted = Signal()
+    """The user wants to see what other tolerances and draft lengths would do."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__("the tokens of take", colours, parent)
+        self._build(colours)
+        self.set_colours(colours)
+        self._show()
+
+    def _build(self, colours: Colours) -> None:
+        em = self.fontMetrics().height()
+        top = HBoxLayout()
+        top.addWidget(self.side_buttons)
+        self.headline = build.words("title", name="Summary")
+        top.addWidget(self.headline, 1)
+        self.sweep_button = build.button(
+            "S&weep β and L_d", self.sweep_wanted, "Measure several tolerances and draft lengths (opens Views)"
+        )
+        top.addWidget(self.sweep_button)
+        self.legend = build.words(name="Legend", rich=True)
+        self.strip = TokenStrip(colours)
+        self.strip.activated.connect(self._hear)
+        self.strip.cursor_moved.connect(self._read)
+        self._area = QScrollArea(widgetResizable=True)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setWidget(self.strip)
+        self.strip.line_shown.connect(self._keep_in_view)
+        self.strip.height_wanted.connect(self._limit_height)
+        self.reading = build.label(look="muted", name="Token under the cursor", yielding=True)
+        self._upper = build.column((self._area, 1), self.reading)
+
+        self.acceptance = AcceptancePlot(colours)
+        self.running = RunningPlot(colours)
+        figures = QWidget()
+        grid = GridLayout(figures)
+        grid.setContentsMargins(GAP, 0, 0, 0)
+        grid.setVerticalSpacing(NEAR)
+        self._values: dict[str, QLabel] = {}
+        for row, (name, (title, meaning)) in enumerate(_FIGURES.items()):
+            head, value = QLabel(title), QLabel("–")
+            head.setProperty("look", "muted")
+            value.setProperty("look", "title")
+            value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            for one in (head, value):
+                one.setToolTip(meaning)
+            grid.addWidget(head, row, 0)
+            grid.addWidget(value, row, 1)
+            self._values[name] = value
+        grid.setRowStretch(len(_FIGURES), 1)
+        lower = QWidget()
+        row = HBoxLayout(lower)
+        row.setContentsMargins(0, 0, 0, 0)
+        plots = (
+            (self.acceptance, "Accepted by position, %: ▮ of judged, ◆ of all drafted tokens", 3),
+            (self.running, f"Tokens per target pass, running mean of {WINDOW} passes", 5),
+        )
+        for plot, text, stretch in plots:
+            titled = VBoxLayout()
+            titled.setSpacing(TIGHT)
+            title = QLabel(text)
+            # A title that does not fit is cut rather than widens the panel.
+            title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+            titled.addWidget(title)
+            titled.addWidget(plot, 1)
+            row.addLayout(titled, stretch)
+        row.addWidget(figures)
+
+        parts = build.splitter(Qt.Orientation.Vertical, [(self._upper, 3), (lower, 2)], [16 * em, 9 * em])
+        self.pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING, sketching.tokens())
+        outer = VBoxLayout(self)
+        outer.addWidget(self.pages)
+        self.setFocusProxy(self.strip)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_position(self, side: str, seconds: float | None) -> None:
+        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` if nothing is."""
+        self.strip.set_position(seconds if side == self._side else None)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        for one in (self.strip, self.acceptance, self.running):
+            one.set_colours(colours)
+        self.side_buttons.set_colours(colours)
+        self._show_legend()
+
+    def figure(self, name: str) -> str:
+        """One of the figures, as it is shown: ``tokens``, ``length``, ``cost``, ``pass``, ``most`` or ``measured``."""
+        return self._values[name].text()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def in_trace(self, trace: Trace) -> DecodingTrace | None:
+        return trace.decoding
+
+    def _trace(self, side: str) -> DecodingTrace | None:
+        trace = self._trace_of(side)
+        return None if trace is None else trace.decoding
+
+    def _show(self) -> None:
+        super()._show()
+        trace = self._trace(self._side)
+        self.pages.show_content(trace is not None)
+        if trace is None:
+            self.strip.show_tokens(())
+            return
+        self.strip.show_tokens(spoken_tokens(trace), trace.token_rate)
+        self.acceptance.show_positions(acceptance_by_position(trace))
+        mean = drafting(trace).tokens_per_pass
+        self.running.show_points(*running_tokens_per_pass(trace), mean)
+        self._show_figures(trace)
+        self._show_legend()
+        self._read(self.strip.cursor_token)
+
+    def _show_figures(self, trace: DecodingTrace) -> None:
+        take, found = self._take(self._side), drafting(trace)
+        coming = f"Take {self._side}, streaming" if self.is_coming(self._side) else "Take"
+        label = "" if take is None else label_of(take)
+        if self._side == CHOSEN:
+            label = f"Chosen point, {label}" if label else "Chosen point"
+        run_away = sum(trace.run_away)
+        tokens, passes = counted(found.tokens, "token", "tokens"), counted(found.passes, "pass", "passes")
+        self.headline.setText(
+            f"{label or coming}: {tokens} in {passes} of the target"
+            + (f". {run_away} of {len(trace.run_away)} passages did not stop by themselves" if run_away else "")
+        )
+        values = {"tokens": fixed(found.tokens_per_pass, 2)}
+        if found.drafted:
+            values |= {
+                "length": fixed(found.draft_length, 2),
+                "cost": fixed(found.cost_ratio, 2) if found.cost_ratio else "–",
+                "most": f"{fixed(found.predicted_speed_up, 2)}×" if found.cost_ratio else "–",
+                "measured": "– (no baseline)",
+            }
+        plain = self._plain()
+        if found.drafted and plain is not None and (ratio := found.speed_up_over(plain)) is not None:
+            values |= {"measured": f"{fixed(ratio, 2)}×"}
+            if (cost := found.pass_cost_over(plain)) is not None:
+                values |= {"pass": f"{fixed(cost, 2)}×"}
+        for name, label in self._values.items():
+            label.setText(values.get(name, "–"))
+            label.setAccessibleName(f"{_FIGURES[name][0]}: {label.text()}")
+
+    def _plain(self) -> Drafting | None:
+        """The other take's decoding, where that differs from this one's by the draft alone."""
+        take = self._take(self._side)
+        for other in (self._take(side) for side in SIDES if side != self._side):
+            if take is None or other is None or other.trace.decoding is None or _said(other) != _said(take):
+                continue
+            theirs = drafting(other.trace.decoding)
+            if not theirs.drafted:
+                return theirs
+        return None
+
+    def _show_legend(self) -> None:
+        trace, fills = self._trace(self._side), outcome_colours(self._colours)
+        if trace is None:
+            return
+        counts: Counter[str] = Counter(trace.outcomes)
+        rejected = sum(len(one.drafted) - one.accepted for one in trace.cycles)
+        total = max(1, sum(counts.values()))
+        parts = [
+            f'<span style="color:{fills[outcome]}">■</span>&nbsp;{outcome}&nbsp;{counts[outcome]}'
+            f"&nbsp;({percent(counts[outcome] / total)})"
+            for outcome in MEANINGS
+            if counts[outcome]
+        ]
+        if rejected:
+            parts.append(f'<span style="color:{fills[REJECTED]}">■</span>&nbsp;rejected&nbsp;drafts&nbsp;{rejected}')
+        self.legend.setText(" &nbsp; ".join(parts))
+        meanings = {outcome: f"{outcome}: {MEANINGS[outcome]}" for outcome in MEANINGS if counts[outcome]}
+        told = [*meanings.values(), *([f"{REJECTED} drafts: {REJECTED_MEANING}"] if rejected else [])]
+        self.legend.setToolTip("<br>".join(told))
+
+    def _read(self, index: int) -> None:
+        self.reading.setText(f"{self.strip.describe(index, briefly=True)} Click or Space: play from here.")
+        self.reading.setToolTip(self.strip.describe(index))
+
+    def _hear(self, index: int) -> None:
+        trace = self._trace(self._side)
+        if trace is not None:
+            self.hear_wanted.emit(self._side, trace.seconds_of[index])
+
+    def _limit_height(self, height: int) -> None:
+        """Leave to the plots what a short take does not need."""
+        self._upper.setMaximumHeight(height + 2 * self.fontMetrics().height())
+
+    def _keep_in_view(self, line: QRectF) -> None:
+        middle, half = line.center(), line.height() / 2
+        self._area.ensureVisible(0, round(middle.y()), 0, round(half))
+
+
+def _said(take: Take) -> tuple[object, ...]:
+    """Text, voice, model and techniques other than drafts: two takes with the same can be compared in speed."""
+    setting = take.setting
+    others = {one for one in setting.techniques if one.technique != speculative.NAME}
+    return take.text, take.voice, setting.model, others

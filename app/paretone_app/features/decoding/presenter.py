@@ -1,0 +1,77 @@
+"""The presenter of Decoding: outcomes of the speech tokens of A and B, and playback from any token on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.models.base import LANGUAGE
+from paretone.setting.take import Take
+from paretone.techniques.speculative.views import speculation
+from paretone_app.audio.sound import Sound
+from paretone_app.features.player.presenter import PlayerPresenter
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.views.presenter import ViewsPresenter
+from paretone_app.state.playing import take_title
+from paretone_app.widgets.action_button import ActionButton
+from paretone_app.widgets.side_panel import CHOSEN
+
+if TYPE_CHECKING:
+    from paretone_app.features.decoding.panel import DecodingPanel
+
+
+class DecodingPresenter(Presenter):
+    """Owns Decoding."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._features = services.features
+        self._chosen: Take | None = None
+        self._player = services.features.find(PlayerPresenter)
+        self.decoding: DecodingPanel | None = None
+        self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
+        self.later: dict[str, Callable[[], QWidget]] = {"decoding": self._build_decoding}
+        services.state.comparison.changed.connect(self._show_takes)
+        services.state.comparison.chosen_changed.connect(self._show_takes)
+
+    def _build_decoding(self) -> QWidget:
+        from paretone_app.features.decoding.panel import DecodingPanel
+
+        self.decoding = DecodingPanel(self._theme.colours)
+        self.decoding.hear_wanted.connect(self._hear)
+        self.decoding.sweep_wanted.connect(lambda: self._features.find(ViewsPresenter).open(speculation.VIEW.name))
+        self.decoding.follow(self._state.playing, self._state.coming)
+        self.decoding.pages.empty.add(self._make)
+        self._show_takes()
+        self.refresh()
+        return self.decoding
+
+    def refresh(self) -> None:
+        if self.decoding is None:
+            return
+        entry = self._state.selection.entry
+        strange = "" if entry.family == LANGUAGE else f"{entry.title} has no tokens: choose another model in Setup."
+        self._make.set_reason(strange)
+
+    @Slot()
+    def _show_takes(self) -> None:
+        if self.decoding is not None:
+            compared = self._state.comparison
+            self.decoding.set_takes(compared.take_a, compared.take_b)
+            if compared.chosen is not self._chosen:
+                self._chosen = compared.chosen
+                self.decoding.set_chosen(self._chosen)
+
+    @Slot(str, float)
+    def _hear(self, side: str, seconds: float) -> None:
+        """Hear A, B or the chosen point's take from a time on."""
+        take = self._chosen
+        if side != CHOSEN:
+            self._player.hear(side, seconds)
+        elif take is not None:
+            title = take_title(take, "Chosen point")
+            self._player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
+            self._player.deck.seek(seconds)

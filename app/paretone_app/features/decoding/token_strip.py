@@ -1,0 +1,275 @@
+"""Tokens along time, line below line like text: each with its outcome, and below it the drafts discarded there.
+
+Mouse: a click hears from a token. Keys: left and right go token by token, up and down line by line, Page Up and Page
+Down cycle by cycle, Home and End to the ends; Space or Enter hears from the token, Ctrl+C copies all as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from paretone.measure.decoding import SpokenToken
+from paretone.setting.take import ACCEPTED, BONUS, DECODED, RESAMPLED
+from paretone_app.numbers import fixed, general
+from paretone_app.plotting.cursor_canvas import ACTIVATING
+from paretone_app.plotting.line_canvas import LineCanvas
+from paretone_app.plotting.palette import series_colour
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.metrics import text_font
+
+MEANINGS = {
+    ACCEPTED: "drafted, and accepted by the target model",
+    RESAMPLED: "sampled by the target model in place of the first rejected draft token",
+    BONUS: "sampled by the target model after a fully accepted draft",
+    DECODED: "sampled by the model without a draft",
+}
+"""Meanings of the outcomes of tokens."""
+REJECTED = "rejected"
+REJECTED_MEANING = "drafted but not used: rejected, or after a rejected one"
+_LETTERS = {ACCEPTED: "A", RESAMPLED: "R", BONUS: "B", DECODED: "D"}
+_LINES_OF_SECONDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0)
+"""Allowed lengths of a line."""
+_LEAST_CELL, _CELL_HEIGHT, _DRAFT_HEIGHT, _LINE_GAP = 0.66, 1.15, 0.42, 1.25
+"""In heights of the font: a token's width and height, a rejected draft's height, and the room between lines."""
+_DRAFTS = 2.0
+"""The room for all drafts beneath a token at most: many are drawn the flatter."""
+_MOVES = (
+    Qt.Key.Key_Left,
+    Qt.Key.Key_Right,
+    Qt.Key.Key_Up,
+    Qt.Key.Key_Down,
+    Qt.Key.Key_Home,
+    Qt.Key.Key_End,
+    Qt.Key.Key_PageUp,
+    Qt.Key.Key_PageDown,
+)
+
+
+def outcome_colours(colours: Colours) -> dict[str, str]:
+    """Fill colours of outcomes; letters on them have the colour of text on accents."""
+    return {
+        ACCEPTED: series_colour(colours, 2),
+        RESAMPLED: series_colour(colours, 1),
+        BONUS: series_colour(colours, 0),
+        DECODED: colours.disabled,
+        REJECTED: colours.danger,
+    }
+
+
+class TokenStrip(LineCanvas):
+    """The tokens of one take. As high as its lines need at its width.
+
+    The margin has the seconds at which a line begins; a token may reach over its end.
+    """
+
+    cursor_moved = Signal(int)
+    """The cursor is on the token with this index."""
+    height_wanted = Signal(int)
+    """Height of the strip with all its lines, in pixels."""
+    line_shown = Signal(QRectF)
+    """Place of the cursor's line, to be scrolled into view."""
+
+    own_keys = (*_MOVES, *ACTIVATING)
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(colours, parent)
+        self._tokens: tuple[SpokenToken, ...] = ()
+        self._rate = 25.0
+        self._cursor = 0
+        self._lines: list[tuple[int, int]] = []
+        self._depth = 0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        self.setAccessibleName("Tokens along time")
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_tokens(self, tokens: Sequence[SpokenToken], rate: float = 25.0) -> None:
+        """Show these tokens, in the order of time; each is heard for 1 / ``rate`` seconds. Cursor and playhead stay if
+        these are what is shown, with more after it."""
+        before, self._tokens, self._rate = self._tokens, tuple(tokens), rate
+        self._depth = max((len(one.rejected) for one in self._tokens), default=0)
+        if not before or self._tokens[: len(before)] != before:
+            self._cursor = 0
+            self.set_position(None)
+        self.break_lines()
+        self.refresh()
+
+    @property
+    def cursor_token(self) -> int:
+        """The index of the token under the cursor."""
+        return self._cursor
+
+    @property
+    def lines(self) -> int:
+        return len(self._lines)
+
+    def move_cursor(self, index: int) -> None:
+        """Put the cursor on a token, or on the nearest one that there is."""
+        if not self._tokens:
+            return
+        index = max(0, min(index, len(self._tokens) - 1))
+        moved, self._cursor = index != self._cursor, index
+        self.refresh()
+        self.line_shown.emit(self.line_rectangle(self._line_of(index)))
+        if moved:
+            self.cursor_moved.emit(index)
+
+    def describe(self, index: int, briefly: bool = False) -> str:
+        """A token in words; ``briefly``: without the meaning of its outcome."""
+        one = self._tokens[index]
+        text = (
+            f"Token {index + 1} of {len(self._tokens)}, {fixed(one.seconds, 2)} s, id {one.id}, cycle {one.cycle + 1}: "
+        )
+        text += one.outcome if briefly else f"{one.outcome} ({MEANINGS[one.outcome]})"
+        if one.rejected:
+            plural = "draft" if len(one.rejected) == 1 else "drafts"
+            text += f". Rejected {plural} here: {', '.join(map(str, one.rejected))}"
+        return f"{text}."
+
+    def cursor_text(self) -> str:
+        return self.describe(self._cursor) if self._tokens else ""
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        index = self.token_at(place)
+        return None if index is None else (self.describe(index), self.token_rectangle(index))
+
+    def as_text(self) -> str:
+        lines = ["token\tseconds\tid\toutcome\tcycle\trejected drafts"]
+        lines += [
+            f"{number}\t{one.seconds:.3f}\t{one.id}\t{one.outcome}\t{one.cycle + 1}\t{' '.join(map(str, one.rejected))}"
+            for number, one in enumerate(self._tokens, 1)
+        ]
+        return "\n".join(lines)
+
+    # --- Geometry ----------------------------------------------------------------------------------------------------
+    def sizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        return QSize(50 * em, max(4 * em, round(len(self._lines) * self.line_height() + em * 0.4)))
+
+    def fit_lines(self) -> None:
+        """As many seconds to a line as leave a token room for its letter."""
+        least = self._rate * _LEAST_CELL * self.fontMetrics().height()
+        self.per_line = max(
+            (one for one in _LINES_OF_SECONDS if one * least <= self.room()), default=_LINES_OF_SECONDS[0]
+        )
+        self._lines = []
+        for index, one in enumerate(self._tokens):
+            line = int(one.seconds / self.per_line + 1e-6)
+            while len(self._lines) <= line:
+                self._lines.append((index, index))
+            self._lines[line] = (self._lines[line][0], index + 1)
+
+    def break_lines(self) -> None:
+        super().break_lines()
+        self.height_wanted.emit(self.sizeHint().height())
+
+    def line_height(self) -> float:
+        return self.fontMetrics().height() * (_CELL_HEIGHT + _LINE_GAP * 0.5) + self._depth * self._draft_height()
+
+    def _draft_height(self) -> float:
+        return self.fontMetrics().height() * min(_DRAFT_HEIGHT, _DRAFTS / max(1, self._depth))
+
+    def _line_of(self, index: int) -> int:
+        return next((line for line, (_, end) in enumerate(self._lines) if index < end), 0)
+
+    def token_rectangle(self, index: int) -> QRectF:
+        """Place of a token, without the drafts below it."""
+        em = self.fontMetrics().height()
+        line, one = self._line_of(index), self._tokens[index]
+        left = self.place(one.seconds, line)
+        right = self.place(one.seconds + 1 / self._rate, line)
+        return QRectF(left, line * self.line_height() + 0.3 * em, right - left, _CELL_HEIGHT * em)
+
+    def token_at(self, place: QPointF) -> int | None:
+        """The index of the token at a place in widget coordinates, drafts included; ``None`` outside them."""
+        line = int(place.y() / self.line_height())
+        if not 0 <= line < len(self._lines):
+            return None
+        for index in range(*self._lines[line]):
+            cell = self.token_rectangle(index)
+            if cell.left() <= place.x() < cell.right():
+                return index
+        return None
+
+    # --- Painting ----------------------------------------------------------------------------------------------------
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            em = self.fontMetrics().height()
+            letters = text_font(self.font(), strong=True)
+            letters.setPixelSize(max(7, int(0.68 * em)))
+            for line in self.lines_in(event):
+                painter.setFont(self.font())
+                painter.setPen(QColor(self.colours.muted))
+                label = QRectF(
+                    0, self.line_rectangle(line).top() + 0.3 * em, (self.margin - 0.4) * em, _CELL_HEIGHT * em
+                )
+                text = f"{general(line * self.per_line)} s"
+                painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+                painter.setFont(letters)
+                for index in range(*self._lines[line]):
+                    self._paint_token(painter, index)
+            self.paint_position(painter)
+            if self._tokens:
+                self.paint_cursor(painter, self.token_rectangle(self._cursor))
+
+    def _paint_token(self, painter: QPainter, index: int) -> None:
+        one, cell, fills = self._tokens[index], self.token_rectangle(index), outcome_colours(self.colours)
+        height = self._draft_height()
+        # The gap is wider between cycles, so that tokens verified together are grouped.
+        ends = one.outcome != DECODED and index + 1 < len(self._tokens) and self._tokens[index + 1].cycle != one.cycle
+        drawn = cell.adjusted(0, 0, -3 if ends else -1, 0)
+        painter.fillRect(drawn, QColor(fills[one.outcome]))
+        painter.setPen(QColor(self.colours.on_accent))
+        painter.drawText(drawn, Qt.AlignmentFlag.AlignCenter, _LETTERS[one.outcome])
+        for depth in range(len(one.rejected)):
+            top = round(cell.bottom() + 1 + depth * height)
+            box = QRectF(drawn.left(), top, drawn.width() - 1, max(1, round(height - 2)))
+            # The refused draft itself is filled; those after it fell with it. If they are flat, all are lines.
+            if depth == 0 or box.height() < 3:
+                painter.fillRect(box, QColor(fills[REJECTED]))
+            else:
+                painter.setPen(QPen(QColor(fills[REJECTED]), 1))
+                painter.drawRect(box.adjusted(0, 0, -1, -1))
+
+    # --- Mouse and keys ----------------------------------------------------------------------------------------------
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self.token_at(event.position())
+        if index is None or event.button() is not Qt.MouseButton.LeftButton:
+            super().mousePressEvent(event)
+            return
+        self.move_cursor(index)
+        self.activated.emit(index)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        if not self._tokens:
+            event.ignore()
+        elif key in _MOVES:
+            self.move_cursor(self._moved(key))
+        elif key in ACTIVATING:
+            self.activated.emit(self._cursor)
+        else:
+            super().keyPressEvent(event)
+
+    def _moved(self, key: Qt.Key) -> int:
+        match key:
+            case Qt.Key.Key_Left:
+                return self._cursor - 1
+            case Qt.Key.Key_Right:
+                return self._cursor + 1
+            case Qt.Key.Key_Home:
+                return 0
+            case Qt.Key.Key_End:
+                return len(self._tokens) - 1
+            case Qt.Key.Key_Up | Qt.Key.Key_Down:
+                seconds = self.per_line if key == Qt.Key.Key_Down else -self.per_line
+                wanted = self._tokens[self._cursor].seconds + seconds
+                return min(range(len(self._tokens)), key=lambda index: abs(self._tokens[index].seconds - wanted))
+            case _:
+                cycle = self._tokens[self._cursor].cycle + (1 if key == Qt.Key.Key_PageDown else -1)
+                found = (index for index, one in enumerate(self._tokens) if one.cycle == cycle)
+                return next(found, self._cursor)

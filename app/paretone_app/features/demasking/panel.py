@@ -1,0 +1,324 @@
+"""Demasking: in which order did the canvas of a masked model fill in, and what was heard of it at each step?
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import (
+    QScrollArea,
+    QSizePolicy,
+    QWidget,
+)
+
+from paretone.setting.take import DemaskedPassage, DemaskingTrace, Trace
+from paretone_app.features.demasking.grid import DemaskingGrid
+from paretone_app.numbers import percent
+from paretone_app.shell.colours import Colours
+from paretone_app.state.differences import label_of
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.boxes import ComboBox, Slider
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.screen_readers import CHART
+from paretone_app.widgets.side_buttons import SIDES
+from paretone_app.widgets.side_panel import TakePanel
+
+PLAY_MILLISECONDS = 160
+"""Time per step."""
+_NOTHING = (
+    "No canvas yet. Load a masked model, such as Omni mini or OmniVoice, and speak: this panel shows how "
+    "its canvas of codes was filled in, step by step."
+)
+
+
+class StepBars(QWidget):
+    """Codes committed per step, as bars, and in total, as a line. A click goes to a step."""
+
+    screen_role = CHART
+
+    step_wanted = Signal(int)
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours, self._fill = colours, colours.accelerated
+        self._counts: tuple[int, ...] = ()
+        self._step = 0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Codes committed at each step")
+
+    def show_counts(self, counts: tuple[int, ...], fill: str) -> None:
+        """Show how many codes each step committed."""
+        self._counts, self._fill = counts, fill
+        self.setToolTip("Bars: codes committed by each step. Line: all codes after it.")
+        self.update()
+
+    def show_step(self, step: int) -> None:
+        """Mark a step, from 0; −1: none."""
+        self._step = step
+        self.update()
+
+    def set_colours(self, colours: Colours, fill: str) -> None:
+        """Follow the theme."""
+        self._colours, self._fill = colours, fill
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        return QSize(30 * em, 4 * em)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            painter.fillRect(self.rect(), QColor(self._colours.base))
+            if not self._counts:
+                return
+            steps, most, total = len(self._counts), max(self._counts) or 1, sum(self._counts) or 1
+            wide, high = self.width() / steps, self.height() - 4
+            before = 0.0
+            for step, count in enumerate(self._counts):
+                tall = high * count / most
+                bar = QRectF(step * wide + 0.5, self.height() - 2 - tall, max(1.0, wide - 1.5), tall)
+                fill = QColor(self._colours.good if step == self._step else self._fill)
+                fill.setAlphaF(1.0 if step <= self._step else 0.35)
+                painter.fillRect(bar, fill)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(QColor(self._colours.text), 1.4))
+            for step, count in enumerate(self._counts):
+                share = before + count / total
+                height = self.height() - 2
+                painter.drawLine(
+                    QRectF(step * wide, height - high * before, 0, 0).topLeft(),
+                    QRectF((step + 1) * wide, height - high * share, 0, 0).topLeft(),
+                )
+                before = share
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if self._counts and self.width():
+            step = int(event.position().x() / self.width() * len(self._counts))
+            self.step_wanted.emit(max(0, min(step, len(self._counts) - 1)))
+
+
+class DemaskingPanel(TakePanel):
+    """Above: which take, passage and step, playing them, and hearing what was there. Below: the canvas."""
+
+    hear_wanted = Signal(str, float)
+    """The user wants to hear take ``"A"`` or ``"B"`` from a time in seconds."""
+    partial_wanted = Signal(str, int, int)
+    """The user wants to hear a passage of ``"A"`` or ``"B"`` as it was after a step."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__("the canvas of take", colours, parent)
+        self._step = 0
+        self._reasons = dict.fromkeys(SIDES, "")
+        self._timer = QTimer(self, interval=PLAY_MILLISECONDS)
+        self._timer.timeout.connect(self._play_on)
+        self._build(colours)
+        self.set_colours(colours)
+        self._show()
+
+    def _build(self, colours: Colours) -> None:
+        top = HBoxLayout()
+        top.addWidget(self.side_buttons)
+        self.passages = build.named(ComboBox(), "Passage")
+        self.passages.currentIndexChanged.connect(self._show_passage)
+        top.addWidget(self.passages)
+        self.headline = build.words("title", name="Summary")
+        top.addWidget(self.headline, 1)
+        self.partial_button = build.button("Hear the ca&nvas at this step", self._want_partial)
+        top.addWidget(self.partial_button)
+
+        self.play_button = build.button("P&lay", self._toggle_play, "Play the steps")
+        self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Step")
+        self.slider.setPageStep(1)
+        self.slider.valueChanged.connect(lambda value: self.go_to(value - 1))
+        self._count = build.label(look="muted", name="Committed so far")
+        steps = HBoxLayout()
+        steps.addWidget(self.play_button)
+        steps.addWidget(self.slider, 1)
+        steps.addWidget(self._count)
+        self.bars = StepBars(colours)
+        self.bars.step_wanted.connect(self.go_to)
+
+        self.grid = DemaskingGrid(colours)
+        self.grid.cursor_moved.connect(lambda codebook, frame: self._read())
+        self.grid.activated.connect(self._hear)
+        self.grid.step_wanted.connect(lambda by: self.go_to(self._step + by))
+        self._area = QScrollArea(widgetResizable=True)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setWidget(self.grid)
+        self.legend = build.label(name="Legend", rich=True, yielding=True)
+        self.reading = build.label(look="muted", name="Cell under the cursor", yielding=True)
+        shown = build.column(top, steps, self.bars, self.legend, (self._area, 1), self.reading)
+        self.pages = Invited(shown, _NOTHING, sketching.cells(8, 30))
+        outer = VBoxLayout(self)
+        outer.addWidget(self.pages)
+        self.setFocusProxy(self.grid)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_reasons(self, of_a: str, of_b: str) -> None:
+        """Why canvases of A, and of B, cannot be decoded now, as sentences, or ``""``."""
+        self._reasons = {"A": of_a, "B": of_b}
+        self._show_partial()
+
+    def go_to(self, step: int) -> None:
+        """Show the canvas after ``step``, from 0; −1: before the first."""
+        passage = self.passage
+        if passage is None:
+            return
+        self._step = max(-1, min(step, passage.steps - 1))
+        self.slider.setValue(self._step + 1)
+        self.grid.show_step(self._step)
+        self.bars.show_step(self._step)
+        counts = committed(passage)
+        there, total = sum(counts[: self._step + 1]), passage.order.size
+        now = counts[self._step] if self._step >= 0 else 0
+        self._count.setText(
+            f"Step {self._step + 1} of {passage.steps}: {now} now, {there} of {total} ({percent(there / total)})"
+        )
+        self._read()
+        self._show_partial()
+
+    def set_position(self, side: str, seconds: float | None) -> None:
+        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` if nothing is."""
+        trace = self._trace(self._side)
+        if trace is None or side != self._side or seconds is None:
+            self.grid.set_position(None)
+            return
+        ends = [one.start + one.codes.shape[1] * trace.frame_seconds for one in trace.passages]
+        number = next((index for index, end in enumerate(ends) if seconds < end), len(ends) - 1)
+        if number != self.passages.currentIndex():
+            self.passages.setCurrentIndex(number)
+        self.grid.set_position((seconds - trace.passages[number].start) / trace.frame_seconds)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.grid.set_colours(colours)
+        self.grid.set_fill(self._fill)
+        self.bars.set_colours(colours, self._fill)
+        self.side_buttons.set_colours(colours)
+        self._show_legend()
+
+    @property
+    def step(self) -> int:
+        """The step that is shown, from 0; −1: before the first."""
+        return self._step
+
+    @property
+    def passage(self) -> DemaskedPassage | None:
+        """The passage that is shown."""
+        trace, number = self._trace(self._side), self.passages.currentIndex()
+        return trace.passages[number] if trace is not None and 0 <= number < len(trace.passages) else None
+
+    @property
+    def playing(self) -> bool:
+        """Whether steps are shown one after another."""
+        return self._timer.isActive()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    @property
+    def _fill(self) -> str:
+        return self._colours.baseline if self._side == "A" else self._colours.accelerated
+
+    def in_trace(self, trace: Trace) -> DemaskingTrace | None:
+        return trace.demasking if trace.demasking is not None and trace.demasking.passages else None
+
+    def _trace(self, side: str) -> DemaskingTrace | None:
+        trace = self._trace_of(side)
+        return None if trace is None else self.in_trace(trace)
+
+    def _show(self) -> None:
+        super()._show()
+        trace = self._trace(self._side)
+        self.pages.show_content(trace is not None)
+        self._timer.stop()
+        kept = self.passages.currentIndex()
+        self.passages.blockSignals(True)
+        self.passages.clear()
+        number = 0 if trace is None else len(trace.passages)
+        for index in range(number):
+            self.passages.addItem(f"Passage {index + 1} of {number}")
+        self.passages.setCurrentIndex(max(0, min(kept, number - 1)))
+        self.passages.setVisible(number > 1)
+        self.passages.blockSignals(False)
+        self._show_passage()
+
+    def _show_passage(self) -> None:
+        passage, trace, take = self.passage, self._trace(self._side), self._take(self._side)
+        coming = f"Take {self._side}, streaming" if self.is_coming(self._side) else "Take"
+        if passage is None or trace is None:
+            self.grid.show_passage(None, 0.04, self._fill)
+            return
+        codebooks, frames = passage.codes.shape
+        blocks = len(passage.blocks)
+        steps = " + ".join(str(block.steps) for block in passage.blocks)
+        inside = f" ({steps}), in {blocks} blocks" if blocks > 1 else ""
+        label = (label_of(take) if take is not None else "") or coming
+        self.headline.setText(f"{label}: {codebooks} codebooks × {frames} frames in {passage.steps} steps{inside}")
+        self.slider.blockSignals(True)
+        self.slider.setRange(0, passage.steps)
+        self.slider.blockSignals(False)
+        self.grid.show_passage(passage, trace.frame_seconds, self._fill)
+        self.bars.show_counts(committed(passage), self._fill)
+        self._show_legend()
+        self.go_to(passage.steps - 1)
+        self._show_play()
+
+    def _show_legend(self) -> None:
+        colours = self._colours
+        parts = (
+            (colours.good, "committed at this step"),
+            (self._fill, "committed before (stronger: more probable)"),
+        )
+        kinds = [f'<span style="color:{fill}">■</span>&nbsp;{text}' for fill, text in parts]
+        # What is masked is hardly darker than the panel.
+        self.legend.setText(" &nbsp; ".join([f'<span style="color:{colours.muted}">□</span>&nbsp;masked', *kinds]))
+        self.legend.setToolTip("Rows: codebooks, the coarsest at the bottom. Columns: frames.")
+
+    def _show_partial(self) -> None:
+        reason = "Wait for the take." if self.is_coming(self._side) else self._reasons[self._side]
+        reason = reason or ("" if self._step >= 0 else "The canvas is empty before the first step.")
+        build.allow(self.partial_button, reason, "Decode the codes committed so far; masked ones add nothing")
+
+    def _show_play(self) -> None:
+        self.play_button.setText("P&ause" if self.playing else "P&lay")
+
+    def _read(self) -> None:
+        text = self.grid.describe(*self.grid.cursor_cell)
+        self.reading.setText(f"{text} Space: play from here.")
+        self.reading.setToolTip(text)
+
+    # --- Doing -------------------------------------------------------------------------------------------------------
+    def _toggle_play(self) -> None:
+        if self.playing:
+            self._timer.stop()
+        elif self.passage is not None:
+            if self._step >= self.passage.steps - 1:
+                self.go_to(-1)
+            self._timer.start()
+        self._show_play()
+
+    def _play_on(self) -> None:
+        if self.passage is None or self._step >= self.passage.steps - 1:
+            self._timer.stop()
+            self._show_play()
+        else:
+            self.go_to(self._step + 1)
+
+    def _want_partial(self) -> None:
+        self.partial_wanted.emit(self._side, self.passages.currentIndex(), self._step)
+
+    def _hear(self, frame: int) -> None:
+        passage, trace = self.passage, self._trace(self._side)
+        if passage is not None and trace is not None:
+            self.hear_wanted.emit(self._side, max(0.0, passage.start + frame * trace.frame_seconds))
+
+
+def committed(passage: DemaskedPassage) -> tuple[int, ...]:
+    """Codes committed per step."""
+    order = passage.order[passage.order >= 0]
+    return tuple(np.bincount(order.astype(np.int64), minlength=passage.steps).tolist())

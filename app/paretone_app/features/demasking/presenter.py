@@ -1,0 +1,115 @@
+"""The demasking presenter: how the canvases of A and B filled in, and hearing them as they were after any step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import SettingError
+from paretone.models.base import MASKED, Voice
+from paretone.models.own_voices import shown_name
+from paretone.session.commands import DecodePartial
+from paretone.session.events import Event, PartialDecoded
+from paretone.setting.take import Take
+from paretone_app.audio.sound import Sound
+from paretone_app.features.player.presenter import PlayerPresenter
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.state.jobs import Kind
+from paretone_app.state.playing import take_title
+from paretone_app.widgets.action_button import ActionButton
+
+if TYPE_CHECKING:
+    from paretone_app.features.demasking.panel import DemaskingPanel
+
+
+class DemaskingPresenter(Presenter):
+    """Owns Demasking."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._player = services.features.find(PlayerPresenter)
+        self._job = 0
+        self._asked: tuple[str, Take, float] | None = None
+        """The side and the take of which a part is decoded, and where in it that begins, in seconds."""
+        self.demasking: DemaskingPanel | None = None
+        self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
+        self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
+        services.state.comparison.changed.connect(self._show_takes)
+
+    def refresh(self) -> None:
+        if self.demasking is None:
+            return
+        entry = self._state.selection.entry
+        strange = "" if entry.family == MASKED else f"{entry.title} has no canvas: choose another model in Setup."
+        self._make.set_reason(strange)
+        waiting = self._state.jobs.why_wait
+        reasons = (
+            self._why_not(one) or waiting for one in (self._state.comparison.take_a, self._state.comparison.take_b)
+        )
+        self.demasking.set_reasons(*reasons)
+
+    def _why_not(self, take: Take | None) -> str:
+        """Why the canvas of ``take`` cannot be decoded, as a sentence, or ``""``."""
+        state = self._state
+        if take is None:
+            return "This side has no take."
+        if reason := state.selection.why_not_ready():
+            return reason
+        if state.selection.model_id != take.setting.model:
+            return f"The take was made with {take.setting.model!r}; load that model to hear its canvas."
+        if self._voice(take) is None:
+            return f"The voice {shown_name(take.voice)!r} of the take is gone; choose it again in Setup."
+        return ""
+
+    def _take(self, side: str) -> Take | None:
+        return self._state.comparison.take_a if side == "A" else self._state.comparison.take_b
+
+    def _voice(self, take: Take) -> Voice | None:
+        return next((one for one in self._state.selection.voices if one.id == take.voice), None)
+
+    def follow(self, event: Event) -> None:
+        """Play what was decoded."""
+        if isinstance(event, PartialDecoded) and event.job == self._job and self._asked is not None:
+            side, take, start = self._asked
+            # Another take may be compared there by now.
+            part_of = (side, start) if self._take(side) is take else None
+            title = take_title(take, f"Canvas of take {side} after step {event.step + 1}")
+            self._player.hear_sound(Sound(event.samples, event.sample_rate, title, take.text, part_of=part_of))
+
+    def _build_demasking(self) -> QWidget:
+        from paretone_app.features.demasking.panel import DemaskingPanel
+
+        self.demasking = DemaskingPanel(self._theme.colours)
+        self.demasking.hear_wanted.connect(self._player.hear)
+        self.demasking.partial_wanted.connect(
+            lambda side, passage, step: self._actions.attempt(lambda: self.decode(side, passage, step))
+        )
+        self.demasking.follow(self._state.playing, self._state.coming)
+        self.demasking.pages.empty.add(self._make)
+        self._show_takes()
+        self.refresh()
+        return self.demasking
+
+    @Slot()
+    def _show_takes(self) -> None:
+        if self.demasking is not None:
+            self.demasking.set_takes(self._state.comparison.take_a, self._state.comparison.take_b)
+
+    def decode(self, side: str, passage: int, step: int) -> None:
+        """Decode a passage of ``"A"`` or ``"B"`` as it was after ``step``, and play it. Raises :class:`PlainError`
+        when it cannot be done."""
+        take = self._take(side)
+        voice = self._voice(take) if take is not None else None
+        trace = take.trace.demasking if take is not None else None
+        reason = self._why_not(take)
+        if take is None or voice is None or reason:
+            raise SettingError(reason)
+        if trace is None:
+            raise SettingError("The take has no canvas: its model does not fill in masked tokens.")
+        chosen, setting = trace.passages[passage], take.setting
+        self._asked = side, take, chosen.start
+        job = self._state.jobs.start(Kind.PARTIAL, lambda job: DecodePartial(job, chosen, step, voice, setting))
+        self._job = job.number

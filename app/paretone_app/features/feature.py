@@ -1,0 +1,78 @@
+"""Declaration of a feature, in its folder's ``__init__.py``; imports neither panels nor Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from paretone.setting.plan import imported
+from paretone_app.shell.entries import FeatureAction, MainStep, MenuPart, TourStop
+from paretone_app.shell.places import Place
+
+if TYPE_CHECKING:
+    from paretone_app.features.presenter import Presenter, Services
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One part of the user's work, in a folder of its name."""
+
+    name: str
+    presenter: str | Callable[[Services], Presenter]
+    """Class of its presenter, as ``"package.module:Class"``, so that declaring a feature imports nothing."""
+    places: tuple[Place, ...] = ()
+    """The docks of its panels; none for a feature of actions and dialogs."""
+    actions: tuple[FeatureAction, ...] = ()
+    """Its actions."""
+    menus: tuple[MenuPart, ...] = ()
+    """Where menus have them; an action with a shortcut needs no entry."""
+    steps: tuple[MainStep, ...] = ()
+    """Its steps of the main job."""
+    stops: tuple[TourStop, ...] = ()
+    """Its stops of the tour."""
+    training: str = ""
+    """Its training, as ``"package.module:TRAINING"``; see :mod:`paretone_app.features.training.model`."""
+    study: str = ""
+    """A kind of study that it adds to the form, as ``"package.module:KIND"``; see
+    :mod:`paretone_app.features.studies.kinds`."""
+    terms: str = ""
+    """Its terms of the glossary, as ``"package.module:TERMS"``. Those of techniques' knobs are there already."""
+    keys: tuple[tuple[str, str], ...] = ()
+    """Keys of its panel: action and keys."""
+    about: str = ""
+    """A sentence or two for a newcomer."""
+    technique: str = ""
+    """The name of the technique that it belongs to. Only the folders of such features may know that technique."""
+
+    def make(self, services: Services) -> Presenter:
+        """The feature's presenter."""
+        made_by = imported(self.presenter) if isinstance(self.presenter, str) else self.presenter
+        return made_by(services)
+
+
+def main_job(features: Iterable[Feature]) -> dict[MainStep, str]:
+    """The steps from a sentence to a profile, in order, each with the name of its feature."""
+    steps: list[tuple[MainStep, str]] = []
+    for feature in features:
+        for step in feature.steps:
+            follows = (index for index, (one, _) in enumerate(steps, start=1) if one.action == step.after)
+            steps.insert(next(follows, len(steps)), (step, feature.name))
+    return dict(steps)
+
+
+def tour_stops(features: Iterable[Feature]) -> dict[TourStop, str]:
+    """The stops in order, each with the name of its feature. A stop follows the one that it names, wherever that is
+    declared, and else the stops of the features before."""
+    declared = [(stop, feature.name) for feature in features for stop in feature.stops]
+    names = {stop.name for stop, _ in declared}
+    ordered = [one for one in declared if one[0].after not in names]
+    waiting = [one for one in declared if one not in ordered]
+    while waiting:
+        there = [stop.name for stop, _ in ordered]
+        following = next((one for one in waiting if one[0].after in there), None)
+        if following is None:
+            raise ValueError(f"Stops of the tour follow each other in a circle: {[stop.name for stop, _ in waiting]}.")
+        waiting.remove(following)
+        ordered.insert(there.index(following[0].after) + 1, following)
+    return dict(ordered)

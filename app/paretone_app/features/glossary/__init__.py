@@ -1,0 +1,14 @@
+"""Glossary: what the words, symbols and figures of the window mean."""
+
+from __future__ import annotations
+
+from paretone_app.features.feature import Feature
+from paretone_app.shell.entries import FeatureAction, MenuPart
+
+FEATURE = Feature(
+    "glossary",
+    "paretone_app.features.glossary.presenter:GlossaryPresenter",
+    actions=(FeatureAction("glossary", "&Glossary", "What the control with the focus is about", "F1"),),
+    menus=(MenuPart("&Help", ("glossary",), before="keys"),),
+    terms="paretone_app.features.glossary.terms:TERMS",
+)

@@ -1,0 +1,98 @@
+"""All terms, collected from techniques, trainings, views, models, metrics and features, and found by words. No Qt.
+
+A technique's entries come from its declaration, so that those of plug-ins are here without a word of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from paretone.measure.metrics import HIGHER, LOWER, METRICS
+from paretone.models import catalogue
+from paretone.setting.knobs import Knob, Number
+from paretone.techniques import techniques
+from paretone.views import views
+from paretone_app.features.training.model import trainings
+from paretone_app.shell.entries import Term
+
+_LAYERS = 8
+"""Of the model that views are asked about their knobs for; which they have is the same for all."""
+_BETTER = {LOWER: " Lower is better.", HIGHER: " Higher is better."}
+
+
+def all_terms(of_features: Iterable[Term]) -> tuple[Term, ...]:
+    """Every term in the order of the alphabet; of several with one key, the first."""
+    found: dict[str, Term] = {}
+    for term in (*of_features, *_of_metrics(), *_of_techniques(), *_of_trainings(), *_of_views(), *_of_models()):
+        found.setdefault(term.key.casefold(), term)
+    return tuple(sorted(found.values(), key=lambda one: (one.title.casefold(), one.owner.casefold())))
+
+
+def search(terms: Sequence[Term], words: str) -> tuple[Term, ...]:
+    """The terms that have all ``words``, those with a title or symbol that begins like them first."""
+    wanted = words.casefold().split()
+    found = [one for one in terms if all(word in _searched(one) for word in wanted)]
+    start = words.casefold().strip()
+    return tuple(sorted(found, key=lambda one: not (one.title.casefold().startswith(start) or one.symbol == words)))
+
+
+def lookup(terms: Sequence[Term], name: str) -> Term | None:
+    """The term that ``name`` is about: by its key or title, else the longest title that stands in it as words."""
+    asked = name.casefold().strip()
+    if not asked:
+        return None
+    for named in (lambda one: one.key.casefold(), lambda one: one.title.casefold(), lambda one: one.symbol):
+        exact = next((one for one in terms if named(one) == asked), None)
+        if exact is not None:
+            return exact
+    spoken = _spaced(asked)
+    inside = [one for one in terms if _spaced(one.title.casefold()) in spoken]
+    return max(inside, key=lambda one: len(one.title), default=None)
+
+
+def _spaced(text: str) -> str:
+    """``text`` as words between spaces."""
+    return f" {' '.join(''.join(letter if letter.isalnum() else ' ' for letter in text).split())} "
+
+
+def _searched(term: Term) -> str:
+    return " ".join((term.title, term.owner, term.symbol, term.unit, term.text)).casefold()
+
+
+def _of_techniques() -> Iterator[Term]:
+    for one in techniques():
+        paper = f"{one.paper.title}, {one.paper.reference}"
+        yield Term(one.title, one.summary, source=paper)
+        for knob in one.knobs:
+            yield _of_knob(knob, one.title, paper)
+
+
+def _of_trainings() -> Iterator[Term]:
+    for one in trainings():
+        for knob in one.knobs:
+            yield _of_knob(knob, one.title)
+
+
+def _of_views() -> Iterator[Term]:
+    for one in views():
+        for knob in one.knobs(_LAYERS):
+            yield _of_knob(knob, one.title)
+
+
+def _of_models() -> Iterator[Term]:
+    for entry in catalogue.MODELS:
+        for knob in entry.options:
+            yield _of_knob(knob, "Sampler")
+
+
+def _of_knob(knob: Knob, owner: str, source: str = "") -> Term:
+    text = knob.meaning
+    if isinstance(knob, Number) and abs(knob.minimum) < 1e9 and abs(knob.maximum) < 1e9:
+        text += f" From {knob.minimum:g} to {knob.maximum:g}."
+    text += f" Takes effect {knob.effect.value}."
+    return Term(knob.title, text, knob.symbol, knob.unit, source, owner)
+
+
+def _of_metrics() -> Iterator[Term]:
+    for one in METRICS:
+        yield Term(one.title, f"{one.definition}{_BETTER.get(one.better, '')}", unit=one.unit)

@@ -1,0 +1,160 @@
+"""Grid: the placed times in use next to the grids that anybody has, and the search for them while it runs.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from paretone.measure.metrics import HIGHER, metric
+from paretone.sampling.grid_search import Trial
+from paretone.sampling.schedules import effective_spacing, time_grid
+from paretone.techniques.searched_grid import DISTANCE
+from paretone.techniques.searched_grid.figures import shown
+from paretone.techniques.searched_grid.grid import PlacedGrid
+from paretone.techniques.searched_grid.requests import Searched
+from paretone_app.features.grids.ruler import Row, Ruler
+from paretone_app.numbers import counted, general
+from paretone_app.shell.colours import Colours
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+
+class GridPanel(QWidget):
+    """The grids on rulers, and what can be done with them."""
+
+    search_wanted = Signal()
+    """The user wants times searched by the knobs in Setup."""
+    open_wanted = Signal()
+    """The user wants to use a grid from a file."""
+    keep_wanted = Signal()
+    """The user wants the grid as a file."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._grid: PlacedGrid | None = None
+        self._searched: Searched | None = None
+        self._objective = ""
+        self._trial: Trial | None = None
+        self._trials = 0
+        self._reason = ""
+        self._build(colours)
+        self._show()
+
+    def _build(self, colours: Colours) -> None:
+        self.headline = build.words("title", name="Summary")
+        self.details = build.words("muted", name="Details", selectable=True)
+        self.search_button = build.button("Search &times", self.search_wanted, look="primary")
+        self.open_button = build.button("&Open grid…", self.open_wanted)
+        self.keep_button = build.button("Save &grid…", self.keep_wanted)
+        top = HBoxLayout()
+        top.addWidget(self.headline, 1)
+        for one in (self.search_button, self.open_button, self.keep_button):
+            top.addWidget(one)
+        self.ruler = Ruler(colours)
+        self.ruler.setAccessibleName("Times of the evaluations, from noise to speech")
+        content = build.column(top, self.ruler, self.details)
+        self.pages = Invited(build.column(content, (QWidget(), 1)), sketch=sketching.rows((0.1, 0.6)))
+        self.pages.offer(self.search_button)
+        self.pages.offer(self.open_button)
+        outer = VBoxLayout(self)
+        outer.addWidget(self.pages)
+        self.setFocusProxy(self.ruler)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_grid(self, grid: PlacedGrid | None, searched: Searched | None, objective: str) -> None:
+        """Show the grid in use; ``None`` if there is none for what is selected. ``searched``: the search that found it,
+        if that is known, by ``objective``."""
+        self._grid, self._searched, self._objective = grid, searched, objective
+        self._show()
+
+    def begin(self, objective: str) -> None:
+        """A search by ``objective`` begins."""
+        self._objective, self._trial, self._trials = objective, None, 0
+        self._show()
+
+    def add_trials(self, trials: list[Trial]) -> None:
+        """Show the best grid that the running search has found."""
+        self._trials += len(trials)
+        for one in trials:
+            if one.best:
+                self._trial = one
+        self._show()
+
+    def end(self) -> None:
+        """The search has ended."""
+        self._trial, self._trials = None, 0
+        self._show()
+
+    def set_reason(self, reason: str) -> None:
+        """Why nothing can be searched, as a sentence, or ``""``."""
+        self._reason = reason
+        self._show()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self.ruler.set_colours(colours)
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _show(self) -> None:
+        trial, grid = self._trial, self._grid
+        times = trial.times if trial is not None else grid.times if grid is not None else None
+        self.pages.show_content(times is not None)
+        build.allow(self.search_button, self._reason, "Search times for the number of evaluations in Setup")
+        build.allow(self.open_button, "", "Use a placed grid from a file")
+        build.allow(self.keep_button, "" if grid else "There is no grid yet.", "Save as JSON, for --grid")
+        if times is None:
+            self.pages.invite(self._reason or "Press Search times to place the evaluations for this model.")
+            return
+        steps = len(times) - 1
+        if trial is not None:
+            self.headline.setText(f"Searching {steps} evaluations: {counted(self._trials, 'grid', 'grids')} tried")
+            self.details.setText("")
+        elif grid is not None:
+            self.headline.setText(f"{steps} evaluations at searched times")
+            self.details.setText(" ".join(self._details(grid)))
+        self.ruler.show_rows(self._rows(times))
+
+    def _details(self, grid: PlacedGrid) -> list[str]:
+        """What is to be said of the grid in use, as sentences."""
+        said = [_sentence(grid.origin)] if grid.origin else []
+        said += [f"Placed for {grid.solver}.", "Left: noise; right: speech."]
+        if self._searched is not None:
+            higher = self._objective != DISTANCE and metric(self._objective).better == HIGHER
+            better = "higher is better" if higher else "lower is better"
+            said.append(f"Figures: {self._searched.unit}; {better}, on what was searched on.")
+        return said
+
+    def _rows(self, times: tuple[float, ...]) -> list[Row]:
+        """The grid in use or the best so far, then those that anybody has."""
+        value = self._trial.value if self._trial else self._searched.best.value if self._searched else None
+        rows = [Row("Searched", times, self._figure(value), True)]
+        if self._searched is not None and self._trial is None:
+            starts = self._searched.starts
+            return [*rows, *(Row(one.title, one.trial.times, self._figure(one.trial.value)) for one in starts)]
+        return rows + known_rows(len(times) - 1)
+
+    def _figure(self, value: tuple[float, ...] | None) -> str:
+        if value is None:
+            return ""
+        known = shown(value, self._objective)
+        return general(known, 4) if math.isfinite(known) else "–"
+
+
+def known_rows(steps: int) -> list[Row]:
+    """The grids that anybody has with ``steps`` steps."""
+    spacings = [("EPSS", "epss", -1.0)] if effective_spacing(steps, "epss") == "epss" else []
+    spacings += [("sway −1", "uniform", -1.0), ("even", "uniform", 0.0)]
+    return [
+        Row(f"{title} {steps}" if title == "EPSS" else title, tuple(time_grid(steps, spacing, sway).tolist()))
+        for title, spacing, sway in spacings
+    ]
+
+
+def _sentence(origin: str) -> str:
+    return f"{origin[0].upper()}{origin[1:]}."

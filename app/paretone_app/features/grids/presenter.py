@@ -1,0 +1,129 @@
+"""The presenter of Grid: searches placed times, follows the search, opens and saves grids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.files import write
+from paretone.session.commands import Prepare
+from paretone.session.events import Event, Prepared
+from paretone.techniques.searched_grid.figures import shown
+from paretone.techniques.searched_grid.requests import Searched
+from paretone_app.features.grids.state import NAME, GridState, running_trials
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.numbers import fixed, general
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.notices import Level
+from paretone_app.state.jobs import Job, Kind
+
+if TYPE_CHECKING:
+    from paretone_app.features.grids.panel import GridPanel
+
+
+class GridsPresenter(Presenter):
+    """Owns Grid."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self.state = GridState(services.state, services.folder / "placed-grids", self)
+        self.grids: GridPanel | None = None
+        self._objective = ""
+        """The figure of the last search."""
+        self.later: dict[str, Callable[[], QWidget]] = {"grids": self._build_grids}
+        self.state.changed.connect(self.refresh)
+        services.state.jobs.began.connect(self._job_began)
+        services.state.jobs.ended.connect(self._job_ended)
+
+    def engine_starts(self) -> None:
+        """Say which grids could not be read."""
+        self._tell_problems()
+
+    @Slot()
+    def refresh(self) -> None:
+        if self.grids is None:
+            return
+        jobs = self._state.jobs
+        waiting = jobs.why_wait
+        if any(job.kind is Kind.GRID for job in jobs.running):
+            waiting = "Times are being searched; press Esc to cancel. A search of the same goes on where it was."
+        self.grids.set_reason(self.state.why_not_search() or waiting)
+        grid, searched = self.state.grid, self.state.searched
+        of_it = searched if searched is not None and searched.grid == grid else None
+        self.grids.set_grid(grid, of_it, self._objective)
+
+    def follow(self, event: Event) -> None:
+        """Take up a grid, and log what was found."""
+        self.state.follow(event)
+        self._tell_problems()
+        if isinstance(event, Prepared) and isinstance(event.result, Searched):
+            found = event.result
+            starts = ", ".join(
+                f"{one.title} {general(shown(one.trial.value, self._objective), 4)}" for one in found.starts
+            )
+            self._notices.note(
+                f"Searched {found.grid.steps} evaluations with {found.trials} grids in {fixed(found.seconds, 1)} s: "
+                f"{general(shown(found.best.value, self._objective), 4)}, and {starts} ({found.unit})"
+            )
+
+    def show_reports(self, events: Sequence[Event]) -> None:
+        """Show the trials of a running search."""
+        trials = running_trials(events, self._state.jobs)
+        if trials and self.grids is not None:
+            self.grids.add_trials(trials)
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        if job.kind is Kind.GRID and isinstance(job.command, Prepare):
+            used = job.command.request.setting.technique(NAME)
+            self._objective = str(used.knobs["objective"])
+            if self.grids is not None:
+                self.grids.begin(self._objective)
+
+    @Slot(object)
+    def _job_ended(self, job: Job) -> None:
+        if job.kind is Kind.GRID and self.grids is not None:
+            self.grids.end()
+
+    def _build_grids(self) -> QWidget:
+        from paretone_app.features.grids.panel import GridPanel
+
+        self.grids = GridPanel(self._theme.colours)
+        self.grids.search_wanted.connect(lambda: self._actions.attempt(self.state.search))
+        self.grids.open_wanted.connect(self._ask_for_grid)
+        self.grids.keep_wanted.connect(self._ask_where_to_keep)
+        self.refresh()
+        return self.grids
+
+    # --- Files --------------------------------------------------------------------------------------------------------
+    @Slot()
+    def _ask_for_grid(self) -> None:
+        file_dialogs.ask_for_file(
+            self._window,
+            "Placed grid",
+            file_dialogs.JSON,
+            lambda path: self._actions.attempt(lambda: self.state.open(path)),
+        )
+
+    @Slot()
+    def _ask_where_to_keep(self) -> None:
+        grid = self.state.grid
+        if grid is not None:
+            name = f"grid-{grid.compatibility.model}-{grid.steps}.json"
+            self._ask_where_to_write("Placed grid", file_dialogs.JSON, name, self.write)
+
+    def write(self, path: Path) -> None:
+        """Write the grid in use to ``path``. Raises :class:`PlainError` when it cannot be written."""
+        if self.state.grid is not None:
+            write(path, json.dumps(self.state.grid.to_json()).encode())
+            self._notices.note(f"Wrote {path}")
+
+    def _tell_problems(self) -> None:
+        for sentence in self.state.problems:
+            self._notices.note(sentence, Level.WARNING)
+        self.state.problems.clear()

@@ -1,0 +1,399 @@
+"""The lab's presenter: finds what can be compared, makes it ready, keeps the engine quiet meanwhile, keeps every
+trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import PlainError
+from paretone.listening import results, trials
+from paretone.listening.trials import TrialRecord
+from paretone.session.commands import RunStudy
+from paretone.setting.library import TakeSummary
+from paretone_app.features.player.presenter import PlayerPresenter
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.takes.presenter import TakesPresenter
+from paretone_app.features.tour.model import Part
+from paretone_app.listening import webmushra
+from paretone_app.listening.planning import ListeningPlan, planned
+from paretone_app.listening.session import ListeningSession
+from paretone_app.listening.stimuli import (
+    SILENT_LUFS,
+    Condition,
+    Item,
+    PreparedItem,
+    compared,
+    conditions,
+    items,
+    levelled,
+    prepared,
+    setting_key,
+)
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.background import Background
+from paretone_app.state.jobs import Job
+
+if TYPE_CHECKING:
+    from paretone_app.features.lab.panel import LabPanel
+    from paretone_app.features.lab.setup import LabChoice
+
+_TOUR_TRIALS = 4
+"""Of the test in the tour: enough to get to know one."""
+
+
+class LabPresenter(Presenter):
+    """Owns Lab. While a test is on, the player is the test's and the engine begins nothing."""
+
+    carried_through = Signal()
+    """A test has ended: there are new results."""
+    shown = Signal()
+    """The lab came into view."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._player = services.features.find(PlayerPresenter)
+        self._kept = services.features.find(TakesPresenter)
+        self._folder = services.folder / trials.FOLDER
+        self._stale = True
+        self._takes: tuple[TakeSummary, ...] = ()
+        self._offered_takes: tuple[TakeSummary, ...] = ()
+        self._load_offered: Callable[[str], tuple[np.ndarray, int]] | None = None
+        self._conditions: tuple[Condition, ...] = ()
+        self._preparing = False
+        self._coming: Callable[[], None] | None = None
+        """The test that begins as soon as background work is paused."""
+        self._background = Background("lab", self)
+        self.lab: LabPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
+        self._actions.bind(self._actions["listening_test"], self._open)
+        self._state.jobs.began.connect(self._job_began)
+        self._state.jobs.paused.connect(self._engine_held)
+
+    # --- As every presenter ------------------------------------------------------------------------------------------
+    def refresh(self) -> None:
+        self._actions["listening_test"].setEnabled(self.lab is not None)
+        if self.lab is not None and self.lab.trial is None:
+            self._show_plan()
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        lab = built(self.lab)
+        ended: list[None] = []
+        self.carried_through.connect(lambda: ended.append(None))
+
+        def begin() -> None:
+            lab.show_setup()
+            lab.setup.choose_short_test(_TOUR_TRIALS)
+            self.begin()
+
+        return (
+            Part(
+                "press <b>Begin the test</b>.",
+                lambda: lab.setup.begin_button,
+                lambda: self._state.jobs.held or bool(ended),
+                begin,
+                lambda: self._compared()[2] or self._why_not_now(),
+                "Begin a short test",
+            ),
+            Part(
+                "set the volume (Return), then play A, B and X with these keys, and answer with 1 for A or 2 for B.",
+                lambda: None,
+                lambda: bool(ended),
+                lab.setFocus,
+                help_text="Go to the test",
+            ),
+        )
+
+    def shut_down(self) -> None:
+        """End the worker thread, and the test if one is on."""
+        if self.lab is not None:
+            self.lab.end()
+        self._background.shut_down()
+
+    def _build_lab(self) -> QWidget:
+        from paretone_app.features.lab.panel import LabPanel
+
+        self.lab = LabPanel(self._theme.colours)
+        setup = self.lab.setup
+        setup.choice_changed.connect(self._show_plan)
+        setup.begin_wanted.connect(lambda: self._actions.attempt(self.begin))
+        setup.export_wanted.connect(self._ask_where_to_put_the_test)
+        setup.results_wanted.connect(self._show_results)
+        self.lab.results.export_wanted.connect(self._ask_where_to_put_results)
+        self.lab.answered.connect(self._keep)
+        self.lab.abandoned.connect(self._abandon)
+        self.lab.waited_enough.connect(self._do_not_wait)
+        self.lab.reconnect_wanted.connect(self._player.playback.connect_device)
+        self.lab.shown.connect(self._look_again)
+        self.lab.shown.connect(self.shown)
+        self._kept.takes_changed.connect(self._forget_takes)
+        self._player.problem_changed.connect(lambda _: self.refresh())
+        self._show_listeners()
+        self.refresh()
+        return self.lab
+
+    def _open(self) -> None:
+        if self.lab is not None:
+            self._workspaces.go_to("lab")
+
+    # --- What can be compared ----------------------------------------------------------------------------------------
+    def offer(self, takes: Sequence[TakeSummary], load: Callable[[str], tuple[np.ndarray, int]]) -> None:
+        """Let takes from elsewhere, a study for instance, be compared with the library's, instead of those offered
+        before. ``load`` gives their samples and rate by their ids, in any thread."""
+        self._offered_takes, self._load_offered = tuple(takes), load
+        self._forget_takes()
+
+    def propose(self, method: str, takes: Collection[str]) -> None:
+        """Bring the lab forward with a test of the settings of these takes, by their ids, set up."""
+        self._workspaces.go_to("lab")
+        self._look_again()
+        lab = built(self.lab)
+        if lab.trial is None and lab.volume is None:
+            lab.show_setup()
+            lab.setup.choose(method, {setting_key(one.setting) for one in self._takes if one.id in takes})
+
+    @Slot()
+    def _forget_takes(self) -> None:
+        self._stale = True
+        if self.lab is not None and self.lab.isVisible():
+            self._look_again()
+
+    @Slot()
+    def _look_again(self) -> None:
+        """Find the settings that there are takes of, if takes have come or gone."""
+        if not self._stale:
+            return
+        self._stale = False
+        try:
+            self._takes = (*self._offered_takes, *self._kept.library.summaries(unfinished=False))
+        except PlainError as error:
+            self._takes = self._offered_takes
+            self._notices.warn(str(error))
+        found = conditions(one.setting for one in self._takes)
+        self._conditions = tuple(sorted(found, key=lambda one: (one.accelerated, one.title)))
+        built(self.lab).setup.show_conditions(self._conditions)
+        self.refresh()
+
+    def _compared(self) -> tuple[tuple[Condition, ...], tuple[Item, ...], str]:
+        """A and B as conditions and an item, and why they make no test."""
+        comparison = self._state.comparison
+        return compared([one for one in (comparison.take_a, comparison.take_b) if one is not None])
+
+    def _planned(self, choice: LabChoice) -> tuple[ListeningPlan, str]:
+        """The plan, and why its takes make no test."""
+        from paretone_app.features.lab.setup import COMPARED
+
+        if choice.source == COMPARED:
+            found, shared, problem = self._compared()
+        else:
+            found = tuple(one for one in self._conditions if one.key in choice.ticked)
+            shared, problem = items(self._takes, found) if found else (), ""
+        return planned(choice.method, found, shared, choice.length, choice.listener, choice.practice), problem
+
+    @Slot()
+    def _show_plan(self) -> None:
+        from paretone_app.features.lab.setup import COMPARED
+
+        setup = built(self.lab).setup
+        choice = setup.choice
+        plan, problem = self._planned(choice)
+        cannot = problem or plan.why_not()
+        warning = self._state.comparison.warning() if choice.source == COMPARED and not cannot else ""
+        setup.show_plan(
+            plan, cannot or self._why_not_now(), cannot or webmushra.why_not_exported(choice.method), warning
+        )
+
+    def _why_not_now(self) -> str:
+        """Why no test of any kind can begin now, as a sentence, or ``""``."""
+        if self._preparing or self._coming is not None:
+            return "Preparing the sounds."
+        if any(isinstance(one.command, RunStudy) and one.command.ray for one in self._state.jobs.running):
+            return "A study is running on a cluster, which cannot be paused for a blind test; pause the study first."
+        return self._player.player.problem
+
+    # --- A test, from beginning to end -------------------------------------------------------------------------------
+    def begin(self) -> None:
+        """Make the sounds ready, then begin. Raises :class:`PlainError` when it cannot be done."""
+        plan, problem = self._planned(built(self.lab).setup.choice)
+        problem = problem or plan.why_not() or self._why_not_now()
+        if problem:
+            raise PlainError(problem)
+        rate = self._player.player.rate
+        self._prepare(plan, rate, lambda made: self._start(plan, made))
+
+    def _prepare(self, plan: ListeningPlan, rate: int, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
+        """Make ready what ``plan`` lets hear, in the background; ``then`` is given it here."""
+        self._preparing = True
+        built(self.lab).show_waiting(f"Matching the loudness of {len(plan.used)} sentences…")
+        load = self._loader()
+
+        def work() -> tuple[PreparedItem, ...]:
+            return levelled([prepared(one, plan.conditions, plan.method, rate, load) for one in plan.used])
+
+        self._background.run(work, lambda made: self._go_on(made, then))
+
+    def _loader(self) -> Callable[[str], tuple[np.ndarray, int]]:
+        """Gives takes' sounds by their ids, in any thread; A and B need not be in the library."""
+        known = {
+            one.id: one for one in (self._state.comparison.take_a, self._state.comparison.take_b) if one is not None
+        }
+        load_guest, library = self._load_offered, self._kept.library
+        guests = {one.id for one in self._offered_takes} if load_guest is not None else set()
+
+        def load(take: str) -> tuple[np.ndarray, int]:
+            if take in known:
+                return known[take].samples, known[take].sample_rate
+            if load_guest is not None and take in guests:
+                return load_guest(take)
+            return library.load_audio(take), library.summary(take).sample_rate
+
+        return load
+
+    def _go_on(
+        self, made: tuple[PreparedItem, ...] | BaseException, then: Callable[[tuple[PreparedItem, ...]], None]
+    ) -> None:
+        self._preparing = False
+        built(self.lab).show_setup()
+        self.refresh()
+        if isinstance(made, PlainError):
+            self._notices.say(str(made), "error")
+        elif isinstance(made, BaseException):
+            raise made
+        else:
+            self._actions.attempt(lambda: then(made))
+
+    def _start(self, plan: ListeningPlan, made: tuple[PreparedItem, ...]) -> None:
+        problem = self._why_not_now()
+        if problem:
+            raise PlainError(problem)
+        session = plan.session(made)
+        self._coming = lambda: self._set_volume(session)
+        built(self.lab).show_waiting(
+            "Background work is paused during a test and resumes after it; only the current take is finished first…",
+            can_cancel=True,
+        )
+        self._state.jobs.hold()
+
+    @Slot()
+    def _engine_held(self) -> None:
+        """Go on with the test that waited for it."""
+        coming, self._coming = self._coming, None
+        if coming is not None:
+            coming()
+
+    @Slot()
+    def _do_not_wait(self) -> None:
+        self._coming = None
+        self._state.jobs.release()
+        built(self.lab).show_setup()
+
+    def _set_volume(self, session: ListeningSession) -> None:
+        # Nothing else to look at, and room for the sliders.
+        self._workspaces.go_to("lab")
+        player = self._player.lend()
+        target = next((one.target for one in session.items if np.isfinite(one.target)), SILENT_LUFS)
+        built(self.lab).set_volume(target, player, lambda: built(self.lab).begin(session, player))
+        self.changed.emit()
+
+    @Slot(object)
+    def _keep(self, trial: TrialRecord) -> None:
+        try:
+            trials.append(trial, self._folder)
+        except PlainError as error:
+            # What is not written down does not count, so there is no sense in going on.
+            self._end()
+            self._notices.say(f"{error} The test ended and is not scored.", "error")
+            built(self.lab).show_setup()
+            return
+        page = built(self.lab).trial
+        if page is not None and page.session.finished:
+            self._end()
+            self._show_listeners()
+            built(self.lab).setup.choose_listener(trial.listener)
+            self._show_results(trial)
+            self.carried_through.emit()
+
+    @Slot()
+    def _abandon(self) -> None:
+        self._end()
+        self._notices.say("Listening test abandoned. Its trials are kept but not scored.", "info")
+        built(self.lab).show_setup()
+
+    def _end(self) -> None:
+        built(self.lab).end()
+        self._player.take_back()
+        self._state.jobs.release()
+        self.changed.emit()
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        if self._state.jobs.held:
+            self._notices.say(f"{job.kind.value}: starts after the listening test.", "info")
+
+    # --- Results -----------------------------------------------------------------------------------------------------
+    def _show_listeners(self) -> None:
+        with suppress(PlainError):
+            built(self.lab).setup.show_listeners(trials.read(self._folder).listeners)
+
+    def _show_results(self, last: TrialRecord | None = None) -> None:
+        """Show all results, the comparison that ``last`` belongs to first."""
+        try:
+            records = trials.read(self._folder)
+        except PlainError as error:
+            self._notices.say(str(error), "error")
+            return
+        found = sorted(
+            results.comparisons(records.trials), key=lambda own: max(one.created for one in own), reverse=True
+        )
+        if last is not None:
+            found.sort(key=lambda own: all(one.session != last.session for one in own))
+        built(self.lab).results.show_results([(own[0].method, results.result(own)) for own in found], records.problems)
+        built(self.lab).show_results()
+
+    # --- Files -------------------------------------------------------------------------------------------------------
+    @Slot()
+    def _ask_where_to_put_results(self) -> None:
+        file_dialogs.ask_for_folder(
+            self._window,
+            "Folder for the results",
+            lambda folder: self._actions.attempt(lambda: self.write_results(folder)),
+        )
+
+    def write_results(self, folder: Path) -> tuple[Path, ...]:
+        """Write all results in webMUSHRA's form into ``folder``. Raises :class:`PlainError` when it cannot be done."""
+        written = webmushra.write_tables(trials.read(self._folder).trials, folder)
+        self._notices.say(f"Wrote {', '.join(map(str, written))}", "info")
+        return written
+
+    @Slot()
+    def _ask_where_to_put_the_test(self) -> None:
+        file_dialogs.ask_for_folder(
+            self._window,
+            "Folder for the test, such as webMUSHRA's configs",
+            lambda folder: self._actions.attempt(lambda: self.write_test(folder)),
+        )
+
+    def write_test(self, folder: Path) -> None:
+        """Write the whole test for webMUSHRA into a separate folder in ``folder``, once its sounds are ready. Raises
+        :class:`PlainError` when there is none."""
+        plan, problem = self._planned(built(self.lab).setup.choice)
+        problem = problem or plan.why_not()
+        if problem:
+            raise PlainError(problem)
+        name = f"paretone-{plan.method}-{trials.new_name()}"
+
+        def write(made: tuple[PreparedItem, ...]) -> None:
+            written = webmushra.write_bundle(name, plan.method, made, plan.length, folder, plan.practice)
+            self._notices.say(
+                f"Wrote {len(written)} files into {folder / name}. Put that folder into webMUSHRA's configs; "
+                f"open webMUSHRA with ?config={name}/{name}.yaml.",
+                "info",
+            )
+
+        self._prepare(plan, webmushra.RATE, write)

@@ -1,0 +1,369 @@
+"""Common part of the pages of all listening tests: sounds by button and key, loops, void trials.
+
+A page shows nothing that identifies sounds: no waveform, no gain of what is hidden, no score.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
+
+from paretone.listening.trials import TrialConditions, TrialRecord
+from paretone_app.audio.player import Player
+from paretone_app.audio.switching import Mode
+from paretone_app.features.lab.timeline import TimeLine
+from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS
+from paretone_app.listening.session import ListeningSession
+from paretone_app.listening.stimuli import TOLERANCE_DECIBELS
+from paretone_app.listening.wording import signed
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.metrics import HEADING, text_font
+from paretone_app.widgets import build
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.screen_readers import GROUP, announce
+
+_POLL_MILLISECONDS = 33
+_END_SECONDS = 0.03
+"""A sound that stops this close to its end was heard to the end."""
+_MODES = {Mode.SYNC: "In sync", Mode.RESTART: "Restart"}
+
+
+class TrialPage(QWidget):
+    """One page for all trials of one session. Methods in, signals out."""
+
+    answered = Signal(object)
+    """A :class:`TrialRecord`, the moment it is given."""
+    abandon_wanted = Signal()
+    """The listener wants to stop before the end."""
+    problem_changed = Signal(str)
+    """Why nothing can be heard, as a sentence, or ``""``."""
+
+    name: str
+    """Name of the test, as in the title."""
+    screen_role = GROUP
+    grows = False
+    """Whether the sounds take all the room there is."""
+    loops = True
+    """Whether a part can be repeated and the place be chosen."""
+    restarts = False
+    """Whether every sound begins again when it is chosen, aligned or not."""
+    fades_out_and_in = False
+    """Whether a switch fades out before it fades in."""
+
+    def __init__(
+        self, session: ListeningSession, player: Player, colours: Colours, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.session = session
+        self.player = player
+        self._colours = colours
+        self._began = 0.0
+        self._underruns = 0
+        self._loop: tuple[float, float] | None = None
+        self._was_playing = False
+        self._problem = ""
+        self._sure_to_leave = False
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(self.name)
+        self.title, self.question = build.label(look="title"), build.words()
+        self.taught = build.words("warning", name="Practice result")
+        self.time_line = TimeLine(colours, self)
+        self.time_line.setVisible(self.loops)
+        self.time_line.sought.connect(self._seek)
+        self.time_line.region_drawn.connect(self._set_loop)
+        self.hint, self.facts = build.words("muted", name="What to do"), build.words("muted", name="Playback")
+        self.leave_button = build.button("A&bandon…", self._leave, name="Abandon the test")
+        self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        top = HBoxLayout()
+        top.addWidget(self.title)
+        top.addStretch(1)
+        top.addWidget(self.leave_button)
+        layout = VBoxLayout(self)
+        layout.addLayout(top)
+        layout.addStretch(0 if self.grows else 1)
+        layout.addWidget(self.taught)
+        layout.addWidget(self.question)
+        layout.addWidget(self._sounds(), 1 if self.grows else 0)
+        if self.loops:
+            layout.addWidget(self.time_line)
+        layout.addWidget(self._answers())
+        layout.addStretch(0 if self.grows else 2)
+        layout.addWidget(self.hint)
+        layout.addWidget(self.facts)
+        keys: list[tuple[str, Callable[[], object]]] = [("Space", self._press_space)]
+        if self.loops:
+            keys += [
+                ("L", self._toggle_loop),
+                ("[", lambda: self._set_loop_end(0)),
+                ("]", lambda: self._set_loop_end(1)),
+                ("Backspace", lambda: self._seek(self._loop[0] if self._loop else 0.0)),
+            ]
+        for key, slot in (*keys, *self._keys()):
+            shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(slot)
+        self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
+        self._poll.timeout.connect(self.follow)
+        self.player.clear_loop()
+        self.player.fade_out_and_in(self.fades_out_and_in)
+        self._next_trial()
+        self._poll.start()
+
+    # --- What each method adds ---------------------------------------------------------------------------------------
+    def _sounds(self) -> QWidget:
+        """The buttons by which sounds are heard."""
+        raise NotImplementedError
+
+    def _answers(self) -> QWidget:
+        """The buttons by which the trial is answered."""
+        raise NotImplementedError
+
+    def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        """Keys of this method."""
+        raise NotImplementedError
+
+    def _show(self) -> None:
+        """Show which sound is heard and what can be answered."""
+        raise NotImplementedError
+
+    def _keys_hint(self) -> str:
+        """The keys in words."""
+        raise NotImplementedError
+
+    # --- Hearing -----------------------------------------------------------------------------------------------------
+    def hear(self, button: int) -> None:
+        """Play the sound of ``button``, counted from 0."""
+        if button >= len(self.session.trial.order):
+            return
+        self._note_end()
+        self.session.hear(button)
+        self.player.choose(button)
+        if self.restarts:
+            self.player.seek(0.0)
+        # Always: what the last trial had paused may seem to play for another block. Playback continues.
+        self.player.play()
+        self._was_playing = True
+        self._show()
+        self._show_hint()
+
+    def _press_space(self) -> None:
+        # Users who tab to a button expect Space to press that button.
+        focus = QApplication.focusWidget()
+        if isinstance(focus, QAbstractButton) and self.isAncestorOf(focus):
+            focus.click()
+        elif self.player.playing:
+            self.player.pause()
+        else:
+            self.hear(self.session.sounding or 0)
+
+    def _seek(self, seconds: float) -> None:
+        if self.loops:
+            self.player.seek(seconds)
+
+    def _set_loop(self, start: float, end: float) -> None:
+        if not self.loops:
+            return
+        end = min(max(end, start + SHORTEST_LOOP_SECONDS), self._seconds)
+        start = max(0.0, min(start, end - SHORTEST_LOOP_SECONDS))
+        self._loop = start, end
+        self.player.set_loop(start, end)
+        self.time_line.show_loop(self._loop)
+
+    def _toggle_loop(self) -> None:
+        if self._loop is None:
+            self._set_loop(0.0, self._seconds)
+        else:
+            self._clear_loop()
+
+    def _clear_loop(self) -> None:
+        self._loop = None
+        self.player.clear_loop()
+        self.time_line.show_loop(None)
+
+    def _set_loop_end(self, which: int) -> None:
+        ends = list(self._loop or (0.0, self._seconds))
+        ends[which] = self.player.position
+        if ends[0] < ends[1]:
+            self._set_loop(*ends)
+
+    @property
+    def _seconds(self) -> float:
+        return max(len(one.samples) for one in self.session.item.stimuli) / self.session.item.rate
+
+    # --- Trials ------------------------------------------------------------------------------------------------------
+    def _next_trial(self) -> None:
+        item, order = self.session.item, self.session.trial.order
+        stimuli = [item.stimuli[place] for place in order]
+        self._clear_loop()
+        self.player.load(
+            [(one.samples, item.rate) for one in stimuli],
+            [10 ** (one.record.gain / 20) for one in stimuli],
+            aligned=item.aligned and not self.restarts,
+        )
+        self.time_line.show_sound(self._seconds)
+        self._began = time.monotonic()
+        self._underruns = self.player.underruns
+        self._was_playing = False
+        self._doubt()
+        if self.isVisible():
+            # Before a focused control is disabled, which would hand the keyboard to another panel.
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._show()
+        self._show_hint()
+        self._show_facts()
+        self.title.setText(self._progress())
+        self._show_taught()
+        if self.isVisible():
+            self._announce()
+
+    def _show_taught(self) -> None:
+        """Show the result of the last practice trial, and when practice ends."""
+        session = self.session
+        words = [session.taught] if session.taught else []
+        if session.practising:
+            words.append("This is practice; it is not recorded.")
+        elif session.practice and not session.records:
+            words.append("Practice is over: trials count from now on.")
+        self.taught.setText(" ".join(words))
+        self.taught.setVisible(bool(words))
+
+    def _progress(self) -> str:
+        session = self.session
+        if session.practising:
+            return f"{self.name} · practice {session.practised + 1} of {len(session.practice)}"
+        text = f"{self.name} · {session.valid + 1} of {session.planned}"
+        return text + (f" · {session.void} void, repeated" if session.void else "")
+
+    def _around(self) -> TrialConditions:
+        underruns = self.player.underruns - self._underruns
+        if self.player.problem or underruns < 0:
+            underruns = max(1, underruns)  # The device went away, or came back and counts from the start.
+        return TrialConditions(
+            round(1000 * (time.monotonic() - self._began)),
+            underruns,
+            self.player.device_name,
+            round(self.player.output_latency, 4),
+            self.player.comparison.mode.value,
+        )
+
+    def _answer(self, give: Callable[[TrialConditions], TrialRecord | None]) -> None:
+        """Give an answer, unless something is still to be heard; continue with the next trial."""
+        self._note_end()
+        if self.session.why_not_answer():
+            self._show_hint()
+            return
+        around = self._around()
+        self.player.pause()
+        record = give(around)
+        if not self.session.finished:
+            self._next_trial()
+        else:
+            self._poll.stop()
+        if record is not None:
+            self.answered.emit(record)
+
+    def follow(self) -> None:
+        """Follow the player. Called 30 times a second."""
+        if self.player.comparison.mode is Mode.SYNC:
+            # Sounds of different lengths could be identified by their positions.
+            self.time_line.show_position(self.player.position)
+        self._note_end()
+        if self.player.problem != self._problem:
+            self._problem = self.player.problem
+            self.problem_changed.emit(self._problem)
+
+    def _note_end(self) -> None:
+        """Take down that a sound has just reached its end."""
+        playing = self.player.playing
+        ended = self._was_playing and not playing and self.player.mixer.settled
+        button = self.session.sounding
+        if ended and button is not None:
+            self._was_playing = False
+            stimulus = self.session.item.stimuli[self.session.trial.order[button]]
+            if self.player.mixer.state.position / self.player.rate >= (
+                len(stimulus.samples) / self.session.item.rate - _END_SECONDS
+            ):
+                self.session.heard_to_the_end(button)
+            self._show()
+            self._show_hint()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._announce()
+
+    def _announce(self) -> None:
+        """Have screen readers say which trial this is, after what practice has just taught, which is all that may be
+        said."""
+        announce(self, " ".join(filter(None, (self.taught.text(), self.title.text()))))
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.time_line.set_colours(colours)
+        self._show()
+
+    def _show_hint(self) -> None:
+        todo = self.session.why_not_answer()
+        self.hint.setText(f"{todo} {self._keys_hint()}" if todo else self._keys_hint())
+        self.setAccessibleDescription(f"{self.question.text()} {self._keys_hint()}")
+
+    def _show_facts(self) -> None:
+        item = self.session.item
+        mode = self.player.comparison
+        level = f"All sounds play at {signed(item.target)} LUFS (±{TOLERANCE_DECIBELS} dB, ITU-R BS.1770)"
+        shown = f"{level}{self._known_gains()}. {_MODES.get(mode.mode, '')}: {self._mode_reason(mode.reason)}"
+        self.facts.setText(shown + ("" if item.exact else " Measured without gating: a sound is shorter than 0.4 s."))
+
+    def _known_gains(self) -> str:
+        """Gains of what is not hidden."""
+        return ""
+
+    def _mode_reason(self, reason: str) -> str:
+        return reason
+
+    # --- Leaving -----------------------------------------------------------------------------------------------------
+    def _leave(self) -> None:
+        if self._sure_to_leave:
+            self.abandon_wanted.emit()
+            return
+        self._sure_to_leave = True
+        self.leave_button.setText("Really a&bandon (not scored)")
+        QTimer.singleShot(4000, self, self._doubt)
+
+    def _doubt(self) -> None:
+        self._sure_to_leave = False
+        self.leave_button.setText("A&bandon…")
+
+    def shut_down(self) -> None:
+        """Fall silent; the page is not used any more."""
+        self._poll.stop()
+        self.player.pause()
+
+
+def sound_button(text: str, name: str, tip: str, lines: float = 3) -> QPushButton:
+    """A large button, ``lines`` high, that stays pressed while its sound is heard."""
+    button = build.button(text, tip=tip, name=name)
+    button.setCheckable(True)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    button.setFont(text_font(button.font(), HEADING, strong=True))
+    button.setMinimumHeight(round(lines * button.fontMetrics().height()))
+    return button
+
+
+def answer_button(text: str, name: str) -> QPushButton:
+    """A button that answers."""
+    button = build.button(text, name=name)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return button
+
+
+def row_of(*widgets: QWidget) -> QWidget:
+    """``widgets`` side by side, equally wide."""
+    held = QWidget()
+    build.fill(HBoxLayout(held), [(one, 1) for one in widgets])
+    return held

@@ -1,0 +1,22 @@
+"""Layers: importance of each layer, and the choice of kept ones."""
+
+from __future__ import annotations
+
+from paretone.models.base import LANGUAGE
+from paretone_app.features.feature import Feature
+from paretone_app.shell.places import Place, Region
+
+FEATURE = Feature(
+    "layers",
+    "paretone_app.features.layers.presenter:LayersPresenter",
+    (Place("layers", "Layers", Region.CENTRE, (LANGUAGE,)),),
+    technique="spade",
+    training="paretone_app.features.layers.training:TRAINING",
+    study="paretone_app.features.layers.study:KIND",
+    keys=(
+        ("select a layer; keep or remove it", "Left, Right; Space"),
+        ("keep one layer more, one less", "Up, Down"),
+        ("copy as text", "Ctrl+C"),
+    ),
+    about="SPADE removes layers of speech language models: Layers shows the importance of each.",
+)

@@ -1,0 +1,141 @@
+"""The presenter of Layers: importance of layers, the choice of kept ones, and hearing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import SettingError
+from paretone.models import catalogue
+from paretone.models.base import Utterance
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR
+from paretone.session.commands import Prepare
+from paretone.session.events import Event, Prepared, Progress
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import problem, spade
+from paretone.techniques.spade.requests import ImportanceRequest, LayersMeasured
+from paretone.techniques.spade.views import depth
+from paretone_app.features.layers.state import LayerChoice
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.studies.presenter import StudiesPresenter
+from paretone_app.features.training.presenter import TrainingPresenter
+from paretone_app.features.views.presenter import ViewsPresenter
+from paretone_app.state.jobs import Job, Kind, Outcome
+
+if TYPE_CHECKING:
+    from paretone_app.features.layers.panel import LayersPanel, MeasurePlan
+
+
+class LayersPresenter(Presenter):
+    """Owns Layers."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._features = services.features
+        self.choice = LayerChoice(services.state, self)
+        self.choice.problem.connect(services.notices.warn)
+        self.choice.measured.connect(self.refresh)
+        self.layers: LayersPanel | None = None
+        self._job = 0
+        self.later: dict[str, Callable[[], QWidget]] = {"layers": self._build_layers}
+        services.state.jobs.ended.connect(self._job_ended)
+
+    @Slot()
+    def refresh(self) -> None:
+        if self.layers is None:
+            return
+        choice, state = self.choice, self._state
+        self.layers.set_layers(choice.layers, choice.record, choice.retained, choice.depth, choice.by_hand)
+        stages = {stage: self._why_not_hear(stage) for stage in (spade.NONE, spade.PARTLY, spade.RECOVERED)}
+        self.layers.set_reasons(self.why_not(), state.jobs.why_wait, stages)
+
+    def why_not(self) -> str:
+        """Why no layers can be left out of the chosen model, as a sentence, or ``""``."""
+        state = self._state
+        if reason := state.selection.why_not_ready():
+            return reason
+        if not self.choice.layers:
+            return f"{state.selection.loaded.title} decodes no tokens; load a speech language model to remove layers."
+        return ""
+
+    def _why_not_hear(self, stage: str) -> str:
+        state = self._state
+        if self.why_not():
+            return self.why_not()
+        knobs = state.selection.knobs(spade.NAME).replace(recovery=stage)
+        setting = state.selection.baseline_setting.with_technique(UsedTechnique(spade.NAME, knobs))
+        return state.availability.why_not_synthesise() or problem(state.selection.loaded, setting) or ""
+
+    def _build_layers(self) -> QWidget:
+        from paretone_app.features.layers.panel import LayersPanel
+
+        self.layers = LayersPanel(self._theme.colours)
+        attempt, find = self._actions.attempt, self._features.find
+        self.layers.toggled.connect(lambda layer: attempt(lambda: self.choice.toggle(layer)))
+        self.layers.depth_wanted.connect(self.choice.set_depth)
+        self.layers.importance_wanted.connect(self.choice.choose_by_importance)
+        self.layers.hear_wanted.connect(lambda stage: attempt(lambda: self.hear(stage)))
+        self.layers.training_wanted.connect(self._train)
+        self.layers.measure_wanted.connect(lambda plan: attempt(lambda: self.measure(plan)))
+        self.layers.study_wanted.connect(self._study)
+        self.layers.saving_wanted.connect(lambda: find(ViewsPresenter).open(depth.VIEW.name))
+        self.layers.cancel_wanted.connect(self._actions.cancel.trigger)
+        self.refresh()
+        return self.layers
+
+    @Slot(int)
+    def _study(self, sentences: int) -> None:
+        """Propose a study of word errors, on a number of sentences."""
+        from paretone_app.features.layers.study import KIND
+
+        self._features.find(StudiesPresenter).new_of_kind(KIND.name, sentences)
+
+    @Slot()
+    def _train(self) -> None:
+        """Have Training propose a student of the kept layers."""
+        kept = self.choice.retained
+        training = self._features.find(TrainingPresenter)
+        training.propose(spade.NAME, layers=",".join(map(str, kept)), depth=len(kept))
+
+    def follow(self, event: Event) -> None:
+        """Show the measurement."""
+        if isinstance(event, Prepared) and isinstance(event.result, LayersMeasured):
+            self.choice.take_up(event.result.record)
+
+    @Slot(object)
+    def show_progress(self, event: Progress) -> None:
+        """Show progress of the measurement."""
+        if self.layers is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
+            self.layers.show_progress(event.done, event.total, event.seconds_left)
+
+    def measure(self, plan: MeasurePlan) -> None:
+        """Measure the importance of each layer. Raises :class:`PlainError` when it cannot be done."""
+        state = self._state
+        reason = self.why_not() or state.availability.why_not_synthesise()
+        if reason:
+            raise SettingError(reason)
+        measures = (DIVERGENCE, COSINE, *([WORD_ERROR] if plan.word_errors else []))
+        spoken = tuple(
+            Utterance(text, state.selection.speaker) for text in catalogue.harvard_sentences()[: plan.sentences]
+        )
+        setting = state.selection.baseline_setting
+        built(self.layers).begin()
+        request = ImportanceRequest(setting, spoken, measures)
+        job = state.jobs.start(Kind.LAYERS, lambda job: Prepare(job, spade.NAME, request))
+        self._job = job.number
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job.kind is Kind.LAYERS and self.layers is not None:
+            said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
+            self.layers.end(said.get(outcome, ""), failed=outcome is Outcome.FAILED)
+
+    def hear(self, stage: str) -> None:
+        """Speak with the kept layers, at this stage of recovery. Raises :class:`PlainError` when it cannot be done."""
+        state = self._state
+        state.selection.set_knob(spade.NAME, "recovery", stage)
+        state.selection.switch(spade.NAME, True)
+        state.synthesis.synthesise_accelerated()

@@ -1,0 +1,211 @@
+"""Listen: can I hear the difference? A and B switched in the middle of a word, seen side by side, equally loud."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QWidget
+
+from paretone.setting.take import Take
+from paretone_app.audio.deck import Deck
+from paretone_app.audio.switching import Mode
+from paretone_app.features.listen.coming import ComingTake
+from paretone_app.features.listen.plots import ComparisonPlots, Picture
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.metrics import GAP, NEAR
+from paretone_app.shell.theme import set_look
+from paretone_app.state.differences import label_of
+from paretone_app.state.playing import Origin, Playing
+from paretone_app.widgets import build
+from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.remarks import Caution, Facts
+from paretone_app.widgets.screen_readers import GROUP
+from paretone_app.widgets.side_buttons import SIDES
+
+_ZOOM = 1.5
+_DRAW_MILLISECONDS = 33
+
+
+class ListenPanel(QWidget):
+    """Plots of the two takes of a deck, and what is to be known about comparing them. It follows ``playing``.
+
+    Keys: + and - zoom, 0 shows all; those of the player are the same in every panel.
+    """
+
+    screen_role = GROUP
+
+    seek_wanted = Signal(float)
+    """The user wants to hear A and B from here on, in seconds."""
+    loop_wanted = Signal(float, float)
+    """The user drew a part of A and B to be repeated: start and end in seconds."""
+
+    def __init__(self, deck: Deck, playing: Playing, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._deck = deck
+        self._playing = playing
+        self._colours = colours
+        self._coming: ComingTake | None = None
+        """The take that is being made."""
+        self._drawn_gains = (1.0, 1.0)
+        """How loud A and B are drawn: as loud as they are heard."""
+        self._soon = QTimer(self, singleShot=True, interval=_DRAW_MILLISECONDS)
+        self._soon.timeout.connect(self._draw_coming)
+        self.setAccessibleName("Listen")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._make_widgets()
+        self._lay_out()
+        self._make_shortcuts()
+        deck.changed.connect(self._show_deck)
+        deck.analysed.connect(self._show_takes)
+        deck.lent_changed.connect(self.setDisabled)
+        playing.changed.connect(self._show_heard)
+        playing.moved.connect(self._show_position)
+        self.set_colours(colours)
+        self._show_deck()
+        self._show_takes()
+
+    # --- What comes in ----------------------------------------------------------------------------------------------
+    def set_warning(self, text: str) -> None:
+        """A sentence of caution about the comparison, or ``""``."""
+        self._caution.say(text)
+
+    def set_difference(self, text: str) -> None:
+        """Show the differences between A and B, as a sentence, or ``""``."""
+        self._difference.setText(text)
+        self._difference.setVisible(bool(text))
+
+    def begin_take(self, side: str, rate: int) -> None:
+        """A take for ``side`` is being made; :meth:`add_to_take` brings its sound at ``rate`` hertz."""
+        self._coming = ComingTake(side, rate)
+
+    def add_to_take(self, samples: np.ndarray) -> None:
+        """More samples (n,) of the take that is being made."""
+        if self._coming is not None:
+            self._coming.add(samples)
+            self._soon.start()
+
+    def end_take(self, finished: bool) -> None:
+        """The take is complete, and is drawn as a whole once it was analysed; or it was given up."""
+        if not finished:
+            self._coming = None
+            self._draw()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.plots.set_colours(colours)
+        self._caution.set_colours(colours)
+
+    # --- Building ---------------------------------------------------------------------------------------------------
+    def _make_widgets(self) -> None:
+        self._difference = build.words(name="What differs")
+        self._difference.hide()
+        set_look(self._difference, "muted")
+        self._caution, self._facts = Caution(), Facts()
+        self.plots = ComparisonPlots(self._colours)
+        self.plots.sought.connect(self.seek_wanted)
+        self.plots.region_drawn.connect(self.loop_wanted)
+        self.plots.seen_changed.connect(self._note_seen)
+        self.plots.read_out.connect(self._facts.show_read_out)
+        self.plots.difference_shown.connect(self._facts.show_difference)
+
+    def _lay_out(self) -> None:
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(GAP, NEAR, GAP, NEAR)
+        layout.setSpacing(NEAR)
+        layout.addWidget(self._difference)
+        layout.addWidget(self._caution)
+        layout.addWidget(self.plots, 1)
+        layout.addWidget(self._facts)
+
+    def _make_shortcuts(self) -> None:
+        for key, slot in (
+            ("+", lambda: self.plots.zoom(1 / _ZOOM, self._playing.position)),
+            ("-", lambda: self.plots.zoom(_ZOOM, self._playing.position)),
+            ("0", self.plots.show_all),
+        ):
+            shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(slot)
+
+    @Slot()
+    def _note_seen(self) -> None:
+        """What is in view is what a loop repeats first."""
+        self._deck.seen = self.plots.seen
+
+    # --- Showing ----------------------------------------------------------------------------------------------------
+    @Slot()
+    def _show_takes(self) -> None:
+        self._coming = None
+        self.plots.set_names(*(_name(take) for take in self._deck.analysis.takes))
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draw the takes as loud as they are heard."""
+        deck = self._deck
+        analysis, self._drawn_gains = deck.analysis, deck.gains
+        picture_a, picture_b = (
+            None if take is None else Picture(take.samples * np.float32(gain), take.sample_rate, mel + np.log(gain))
+            for take, mel, gain in zip(analysis.takes, analysis.mels, deck.gains, strict=True)
+        )
+        if self._coming is not None and self._coming.picture is not None:
+            shown = {"A": picture_a, "B": picture_b, self._coming.side: self._coming.picture}
+            self.plots.set_pictures(shown["A"], shown["B"], f"Take {self._coming.side} is being made.")
+            return
+        take_a, take_b = analysis.takes
+        reason = ""
+        if take_a is not None and take_b is not None:
+            if deck.comparison.mode is Mode.RESTART:
+                reason = "The takes have different timing: a difference would mean nothing."
+            elif take_a.sample_rate != take_b.sample_rate:
+                reason = "The takes have different sample rates: no difference to show."
+        self.plots.set_pictures(picture_a, picture_b, reason)
+        self.plots.set_loop(deck.loop)
+
+    @Slot()
+    def _draw_coming(self) -> None:
+        """Draw more of the take that is being made, at most 30 times a second."""
+        if self._coming is not None and self.isVisible():
+            self._draw()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._draw_coming()
+        self._show_heard()
+
+    @Slot(float)
+    def _show_position(self, seconds: float) -> None:
+        """Follow the player. Called 30 times a second while it plays."""
+        now = self._playing.now
+        if self.isVisible():
+            # Of a sound that is neither A nor B nor a part of them, there is nothing to see here.
+            there = bool(now.letter) or now.origin is not Origin.SOUND
+            self.plots.set_position(now.start + seconds if there else None)
+        self._facts.show_underruns(self._deck.player.underruns, self._deck.waits[0])
+
+    @Slot()
+    def _show_heard(self) -> None:
+        """Light the letter that is heard."""
+        now = self._playing.now
+        if now.origin is not Origin.TEST:
+            self.plots.set_heard(SIDES.index(now.letter) if now.letter else None)
+            self._show_position(self._playing.position)
+
+    @Slot()
+    def _show_deck(self) -> None:
+        """Show the loop, and what a switch does."""
+        deck = self._deck
+        if deck.lent:
+            return
+        self.plots.set_loop(None if deck.sound is not None else deck.loop)
+        active = deck.player.comparison
+        titles = {Mode.SYNC: "In sync", Mode.RESTART: "Restart", Mode.STREAM: "Streaming", Mode.ALONE: "Single"}
+        told = deck.complete or active.mode in (Mode.STREAM, Mode.ALONE)
+        self._facts.show_mode(titles[active.mode], active.reason if told else "")
+        if deck.gains != self._drawn_gains:
+            self._draw()
+
+
+def _name(take: Take | None) -> str:
+    return "" if take is None else label_of(take) or take.text

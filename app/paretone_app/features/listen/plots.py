@@ -1,0 +1,359 @@
+"""Waveforms and mel spectrograms of A, B and A - B under each other, on locked axes with one playhead.
+
+Mouse: click to go there, drag to loop a region, wheel to zoom in time, Shift-drag to move, double click to see all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+from paretone.audio.spectrogram import (
+    DECIBELS_PER_NEPER,
+    HOP,
+    RATE,
+    band_frequency,
+    frequency_band,
+)
+from paretone_app.features.listen.colour_scale import ColourScale
+from paretone_app.features.listen.time_plot import Ruler, TimePlot
+from paretone_app.features.listen.waveform import outline
+from paretone_app.numbers import fixed, signed
+from paretone_app.shell.colours import DARK, Colours
+from paretone_app.shell.metrics import NEAR, STRONG, TIGHT
+from paretone_app.widgets.invitation import EmptyState
+from paretone_app.widgets.layouts import GridLayout
+from paretone_app.widgets.sketching import waves
+
+RANGE_DECIBELS = 70.0
+"""Spectrograms show this much below the loudest band of A and B."""
+_WAVE, _MEL = 2, 5
+"""How waveforms and spectrograms share the height."""
+READABLE = 60
+"""Pixels of a spectrogram, at least."""
+DIFFERENCE_DECIBELS = 20.0
+"""The colour scale of A - B ends here, on either side."""
+_EMPTY = ("Take A will appear here.", "Take B will appear here.")
+_FREQUENCIES = (500, 1000, 2000, 4000, 8000)
+_FRAME_SECONDS = HOP / RATE
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The shown data of one take: its samples (gain applied) and its log-mel spectrogram."""
+
+    samples: np.ndarray
+    rate: int
+    mel: np.ndarray
+    """(frames, bands), natural logarithm."""
+
+    @property
+    def seconds(self) -> float:
+        """Length in seconds."""
+        return len(self.samples) / self.rate
+
+
+def difference(one: Picture, other: Picture, floor: float) -> Picture:
+    """One minus the other: of the samples, and of the log-mel spectrograms, over the time that they share.
+
+    Levels below ``floor`` (in nepers) count as ``floor``: two silences do not differ, however unlike their noise is.
+    Only meaningful for takes with the same timing and rate.
+    """
+    length = min(len(one.samples), len(other.samples))
+    frames = min(len(one.mel), len(other.mel))
+    mel = np.maximum(one.mel[:frames], floor) - np.maximum(other.mel[:frames], floor)
+    return Picture(one.samples[:length] - other.samples[:length], one.rate, mel)
+
+
+class ComparisonPlots(QWidget):
+    """Three rows, each a waveform over a spectrogram. Knows nothing of players; see the signals."""
+
+    sought = Signal(float)
+    """The user clicked at this time (seconds)."""
+    region_drawn = Signal(float, float)
+    """The user drew a region to be repeated, or moved one: start and end in seconds."""
+    seen_changed = Signal()
+    """Another part of the time is in view."""
+    read_out = Signal(str)
+    """Values under the mouse, as text; empty when it left."""
+
+    difference_shown = Signal(bool)
+    """Whether A − B has room."""
+
+    ROWS = ("A", "B", "A − B")
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._pictures: list[Picture | None] = [None, None, None]
+        self._heard: int | None = None
+        self._loudest = 0.0
+        self._duration = 1.0
+        # Plots that are shown within an event that resizes others crash pyqtgraph.
+        self._soon = QTimer(self, singleShot=True, interval=0)
+        self._soon.timeout.connect(self._make_room)
+        self._has_room = True
+        """Whether A − B is shown."""
+        self._titles: list[QLabel] = []
+        self._waves: list[TimePlot] = []
+        self._mels: list[TimePlot] = []
+        self._scales: list[ColourScale] = []
+        self.empty: list[EmptyState] = []
+        """What is shown instead of A and B while there are none."""
+        self._notes: list[pg.TextItem] = []
+        self._grid = grid = GridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(NEAR)
+        grid.setVerticalSpacing(TIGHT)
+        for row, name in enumerate(self.ROWS):
+            title = QLabel(name)
+            title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            wave, mel = TimePlot(f"Waveform of {_spoken(name)}"), TimePlot(f"Mel spectrogram of {_spoken(name)}")
+            scale = ColourScale(f"Colour scale of the spectrogram of {_spoken(name)}")
+            wave.setAccessibleDescription("Amplitude over time in seconds. Left and right arrows move the playhead.")
+            mel.setAccessibleDescription("Level in decibels over time in seconds and mel frequency in hertz.")
+            mel.view.setYRange(0, 100, padding=0)
+            wave.left.setTicks([[(0, "0")]])
+            note = pg.TextItem(anchor=(0.5, 0.5))
+            if row < len(_EMPTY):
+                empty = EmptyState(waves(1), _EMPTY[row], in_a_line=True)
+                grid.addWidget(empty, 2 * row, 1, 2, 1)
+                self.empty.append(empty)
+            mel.view.addItem(note, ignoreBounds=True)
+            grid.addWidget(title, 2 * row, 0, 2, 1, Qt.AlignmentFlag.AlignCenter)
+            grid.addWidget(wave, 2 * row, 1)
+            grid.addWidget(mel, 2 * row + 1, 1)
+            grid.addWidget(scale, 2 * row + 1, 2)
+            self._titles.append(title)
+            self._waves.append(wave)
+            self._mels.append(mel)
+            self._scales.append(scale)
+            self._notes.append(note)
+        grid.setColumnStretch(1, 1)
+        self._plots = [plot for pair in zip(self._waves, self._mels, strict=True) for plot in pair]
+        for plot in self._plots:
+            if plot is not self._plots[0]:
+                plot.view.setXLink(self._plots[0].view)
+            plot.view.clicked.connect(self._seek)
+            plot.view.dragged.connect(self._draw_region)
+            plot.view.all_wanted.connect(self.show_all)
+            plot.region.sigRegionChanged.connect(self._mirror_region)
+            plot.region.sigRegionChangeFinished.connect(self._move_region)
+            plot.scene().sigMouseMoved.connect(lambda position, plot=plot: self._read_out(plot, position))
+        self._ruler = Ruler(self._plots[0])
+        grid.addWidget(self._ruler, 2 * len(self.ROWS), 1)
+        self._plots[0].view.sigXRangeChanged.connect(self._draw_outlines)
+        self._plots[0].view.sigXRangeChanged.connect(self.seen_changed)
+        self._plots[0].view.sigResized.connect(self._draw_outlines)
+        self.set_colours(colours)
+
+    def set_pictures(self, take_a: Picture | None, take_b: Picture | None, why_no_difference: str = "") -> None:
+        """Show these. A - B is left out when one is missing, or with the reason when there is one."""
+        previous = self._duration
+        shown = [one for one in (take_a, take_b) if one is not None]
+        self._duration = max((one.seconds for one in shown), default=1.0)
+        self._loudest = max((float(one.mel.max()) for one in shown if one.mel.size), default=0.0)
+        floor = self._loudest - RANGE_DECIBELS / DECIBELS_PER_NEPER
+        compared = None
+        if take_a is not None and take_b is not None and not why_no_difference:
+            compared = difference(take_a, take_b, floor)
+        self._pictures = [take_a, take_b, compared]
+        # One scale for A, B and their difference: what looks smaller is smaller.
+        peak = max((float(np.abs(one.samples).max()) for one in shown if len(one.samples)), default=0.0) or 1.0
+        for plot in self._waves:
+            plot.view.setYRange(-peak, peak, padding=0.05)
+        for plot in self._plots:
+            plot.view.setLimits(xMin=0, xMax=self._duration, minXRange=min(0.02, self._duration))
+        for one, picture in zip(self.empty, self._pictures, strict=False):
+            one.setVisible(picture is None)
+            one.raise_()
+        texts = (*("" for _ in _EMPTY), why_no_difference)
+        for picture, mel, note, text in zip(self._pictures, self._mels, self._notes, texts, strict=True):
+            note.setText("" if picture is not None else text)
+            note.setPos(self._duration / 2, 50)
+            if picture is None or not picture.mel.size:
+                mel.image.clear()
+                continue
+            mel.image.setImage(np.ascontiguousarray(picture.mel) * DECIBELS_PER_NEPER, autoLevels=False)
+            # Frame i is centred on i hops.
+            mel.image.setRect(
+                QRectF(-_FRAME_SECONDS / 2, -0.5, len(picture.mel) * _FRAME_SECONDS, picture.mel.shape[1])
+            )
+        self._set_levels()
+        if self._duration != previous:
+            self.show_all()
+        self._draw_outlines()
+
+    def set_names(self, name_a: str, name_b: str) -> None:
+        """Titles of A and B for screen readers and tooltips."""
+        for row, name in enumerate((name_a, name_b)):
+            self._titles[row].setToolTip(name)
+            self._waves[row].setToolTip(name)
+
+    def set_heard(self, row: int | None) -> None:
+        """Mark the row that is being heard."""
+        self._heard = row
+        for index, title in enumerate(self._titles):
+            colour = self._row_colour(index)
+            heard = index == row
+            title.setStyleSheet(
+                f"font-weight: {STRONG}; padding: {TIGHT}px {NEAR}px; border-radius: 4px; color: "
+                f"{self._colours.base if heard else colour}; background: {colour if heard else 'transparent'};"
+            )
+
+    def set_position(self, seconds: float | None) -> None:
+        """Move the playhead; ``None``: nothing of this is heard."""
+        for plot in self._plots:
+            plot.playhead.setVisible(seconds is not None)
+            if seconds is not None:
+                plot.playhead.setValue(seconds)
+
+    def set_loop(self, loop: tuple[float, float] | None) -> None:
+        """Show the region that is repeated, or none."""
+        for plot in self._plots:
+            plot.region.blockSignals(True)
+            if loop is not None:
+                plot.region.setRegion(loop)
+            plot.region.setVisible(loop is not None)
+            plot.region.blockSignals(False)
+
+    def show_all(self) -> None:
+        """Zoom out to the whole take."""
+        self._plots[0].view.setXRange(0, self._duration, padding=0)
+
+    def zoom(self, factor: float, around: float) -> None:
+        """Show ``factor`` times as much time as now, keeping ``around`` (seconds) where it is."""
+        start, end = self.seen
+        self._plots[0].view.setXRange(around - (around - start) * factor, around + (end - around) * factor, padding=0)
+
+    @property
+    def seen(self) -> tuple[float, float]:
+        """Start and end of what is in view, in seconds."""
+        start, end = self._plots[0].view.viewRange()[0]
+        return start, end
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme, which pyqtgraph does not do automatically."""
+        self._colours = colours
+        dark = colours == DARK
+        # Perceptually uniform, with silence in the colour of the ground: from black, or from white over red to blue.
+        level = pg.colormap.get("magma" if dark else "CET-L17")
+        # Diverging around the ground's own colour: black in the middle on dark, white on light.
+        signed = pg.colormap.get("CET-D4" if dark else "CET-D1A")
+        for index, (wave, mel, scale) in enumerate(zip(self._waves, self._mels, self._scales, strict=True)):
+            for plot in (wave, mel):
+                plot.set_colours(colours, faint=plot is mel)
+            wave.curve.setPen(pg.mkPen(self._row_colour(index), width=1))
+            chosen = signed if index == 2 else level
+            mel.image.setColorMap(chosen)
+            scale.set_map(chosen, colours)
+        self._ruler.set_colours(colours)
+        for note in self._notes:
+            note.setColor(QColor(colours.muted))
+        self._set_levels()
+        self.set_heard(self._heard)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._soon.start()
+        # As many frequencies as have room, the middle one always.
+        line = 1.3 * self.fontMetrics().height()
+        for mel in self._mels:
+            room = mel.height() / line
+            shown = _FREQUENCIES if room > 6 else _FREQUENCIES[::2] if room > 3 else _FREQUENCIES[2:3]
+            mel.left.setTicks([[(frequency_band(one), _hertz(one)) for one in shown]])
+
+    def _make_room(self) -> None:
+        """Leave out what is secondary where spectrograms would become too low to read: the waveform of A − B, then all
+        of it."""
+        room = self.height() - self._ruler.height() - 2 * len(self.ROWS) * TIGHT
+        wave, mel = self._waves[0].minimumHeight(), READABLE
+        difference = room >= 2 * wave + 3 * mel
+        outline_of_it = room >= 3 * (wave + mel)
+        for one in (self._titles[2], self._mels[2], self._scales[2]):
+            one.setVisible(difference)
+        self._waves[2].setVisible(difference and outline_of_it)
+        for row, (wave_there, mel_there) in enumerate(((True, True), (True, True), (outline_of_it, difference))):
+            # A row that is hidden keeps its share of the height otherwise.
+            self._grid.setRowStretch(2 * row, _WAVE * wave_there)
+            self._grid.setRowStretch(2 * row + 1, _MEL * mel_there)
+        if difference is not self._has_room:
+            self._has_room = difference
+            self.difference_shown.emit(difference)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self.read_out.emit("")
+        super().leaveEvent(event)
+
+    def _row_colour(self, row: int) -> str:
+        return (self._colours.baseline, self._colours.accelerated, self._colours.muted)[row]
+
+    def _set_levels(self) -> None:
+        loudest = self._loudest * DECIBELS_PER_NEPER
+        for index, (mel, scale) in enumerate(zip(self._mels, self._scales, strict=True)):
+            if index == 2:
+                mel.image.setLevels((-DIFFERENCE_DECIBELS, DIFFERENCE_DECIBELS))
+                scale.set_ends(f"{DIFFERENCE_DECIBELS:+.0f}", "dB", f"−{DIFFERENCE_DECIBELS:.0f}")
+            else:
+                mel.image.setLevels((loudest - RANGE_DECIBELS, loudest))
+                scale.set_ends("0", "dB", f"−{RANGE_DECIBELS:.0f}")
+
+    def _draw_outlines(self) -> None:
+        start, end = self.seen
+        columns = max(100, self._plots[0].width())
+        for picture, plot in zip(self._pictures, self._waves, strict=True):
+            if picture is None:
+                plot.curve.clear()
+            else:
+                plot.curve.setData(*outline(picture.samples, picture.rate, start, end, columns))
+
+    def _seek(self, seconds: float) -> None:
+        self.sought.emit(min(max(0.0, seconds), self._duration))
+
+    def _draw_region(self, start: float, end: float, finished: bool) -> None:
+        loop = max(0.0, min(start, end)), min(self._duration, max(start, end))
+        self.set_loop(loop)
+        if finished and loop[1] > loop[0]:
+            self.region_drawn.emit(*loop)
+
+    def _mirror_region(self, region: pg.LinearRegionItem) -> None:
+        self.set_loop(region.getRegion())
+
+    def _move_region(self, region: pg.LinearRegionItem) -> None:
+        start, end = region.getRegion()
+        self.region_drawn.emit(max(0.0, start), min(self._duration, end))
+
+    def _read_out(self, plot: TimePlot, position: QPointF) -> None:
+        if not plot.whole.sceneBoundingRect().contains(position):
+            return
+        place = plot.view.mapSceneToView(position)
+        seconds, frame = place.x(), round(place.x() / _FRAME_SECONDS)
+        if not 0 <= seconds <= self._duration:
+            self.read_out.emit("")
+            return
+        parts = [f"{fixed(seconds, 3)} s"]
+        if plot in self._mels:
+            band = min(99, max(0, round(place.y())))
+            parts.append(f"{band_frequency(band):.0f} Hz")
+            for name, picture in zip(self.ROWS, self._pictures, strict=True):
+                if picture is not None and 0 <= frame < len(picture.mel):
+                    relative = 0.0 if name == self.ROWS[2] else self._loudest
+                    parts.append(f"{name} {fixed((picture.mel[frame, band] - relative) * DECIBELS_PER_NEPER, 1)} dB")
+        else:
+            for name, picture in zip(self.ROWS, self._pictures, strict=True):
+                sample = round(seconds * picture.rate) if picture is not None else 0
+                if picture is not None and sample < len(picture.samples):
+                    parts.append(f"{name} {signed(picture.samples[sample], 4)}")
+        self.read_out.emit("   ".join(parts))
+
+
+def _spoken(row: str) -> str:
+    return "the difference A minus B" if row == ComparisonPlots.ROWS[2] else f"take {row}"
+
+
+def _hertz(frequency: int) -> str:
+    return f"{frequency // 1000} kHz" if frequency >= 1000 else f"{frequency} Hz"

@@ -1,0 +1,125 @@
+"""The listen presenter: A and B are seen while they are heard, and takes while they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.session.events import AudioReady, Event
+from paretone_app.features.player.presenter import PlayerPresenter
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.tour.model import Part
+from paretone_app.state.coming import STREAM_SIDES
+from paretone_app.state.differences import difference_words
+from paretone_app.state.jobs import Job, Outcome
+
+if TYPE_CHECKING:
+    from paretone_app.features.listen.panel import ListenPanel
+
+
+class ListenPresenter(Presenter):
+    """Owns Listen."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._player = services.features.find(PlayerPresenter)
+        self._drawn = 0
+        """The job whose take is drawn while it is made."""
+        self._failures: dict[str, str] = {}
+        """Why the last take of a side failed, by side."""
+        self._compared: tuple[str, str] | None = None
+        """Ids of the takes A and B that were listened to last."""
+        self.listen: ListenPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"listen": self._build_listen}
+        self._actions.compare.triggered.connect(lambda: self._workspaces.bring_forward("listen"))
+        self._player.compared.connect(self._note_compared)
+        self._state.comparison.changed.connect(self._show_comparison)
+        self._state.jobs.ended.connect(self._job_ended)
+
+    def step_done(self, action: str) -> bool:
+        """The baseline that is selected was compared with the take of the techniques that are."""
+        made = self._state.synthesis
+        return self._compared == self._sides and made.baseline_is_current and made.accelerated_is_current
+
+    def step_changed(self, action: str) -> bool:
+        """Other takes were compared."""
+        return self._compared is not None
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        return ("accelerated", "compare")
+
+    @property
+    def _sides(self) -> tuple[str, str] | None:
+        """Ids of A and B."""
+        take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b
+        return None if take_a is None or take_b is None else (take_a.id, take_b.id)
+
+    # --- Comparing --------------------------------------------------------------------------------------------------
+    def _build_listen(self) -> QWidget:
+        from paretone_app.features.listen.panel import ListenPanel
+
+        deck = self._player.deck
+        self.listen = ListenPanel(deck, self._state.playing, self._theme.colours)
+        self.listen.seek_wanted.connect(deck.seek_in_takes)
+        self.listen.loop_wanted.connect(deck.loop_in_takes)
+        for one, action, text in zip(
+            self.listen.plots.empty,
+            (self._actions.baseline, self._actions.accelerated),
+            ("Make take A", "Make take B"),
+            strict=True,
+        ):
+            one.offer(action, text)
+        self._show_comparison()
+        return self.listen
+
+    @Slot()
+    def _show_comparison(self) -> None:
+        if self.listen is None:
+            return
+        compared = self._state.comparison
+        self._show_warning()
+        shown = ["{}: {} → {}".format(*difference_words(one)) for one in compared.differences()]
+        self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
+
+    def _show_warning(self) -> None:
+        """Say what is to be known about the comparison. Where a take failed, an older one is heard."""
+        takes = {"A": self._state.comparison.take_a, "B": self._state.comparison.take_b}
+        said = [
+            f"The last take {side} failed: {sentence}"
+            + (f" {side} still plays the previous take." if takes[side] is not None else "")
+            for side, sentence in sorted(self._failures.items())
+        ]
+        built(self.listen).set_warning(" ".join([*said, self._state.comparison.warning()]).strip())
+
+    @Slot()
+    def _note_compared(self) -> None:
+        self._compared = self._sides
+        self.changed.emit()
+
+    # --- While a take is made ---------------------------------------------------------------------------------------
+    def follow(self, event: Event) -> None:
+        """Draw a piece of a synthesis that still runs."""
+        if not isinstance(event, AudioReady) or self.listen is None:
+            return
+        if self._drawn != event.job:
+            self._drawn = event.job
+            job = self._state.jobs.find(event.job)
+            side = STREAM_SIDES.get(job.kind) if job is not None else None
+            if side is not None:
+                self.listen.begin_take(side, event.sample_rate)
+        self.listen.add_to_take(event.samples)
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        side = STREAM_SIDES.get(job.kind)
+        if side is None:
+            return
+        self._failures.pop(side, None)
+        if outcome is Outcome.FAILED:
+            self._failures[side] = sentence
+        if self.listen is not None:
+            self.listen.end_take(outcome is Outcome.FINISHED)
+            self._show_warning()

@@ -1,0 +1,413 @@
+"""Meters: how fast is it right now? Live real-time factor, first audio, rate, parts, device and memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
+from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QWidget,
+)
+
+from paretone.figures.scales import Scale
+from paretone.figures.scatter import Dimension
+from paretone.measure.metrics import metric
+from paretone.measure.processor_time import busy_words, load_words
+from paretone.measure.timing import spread
+from paretone.session.events import Telemetry
+from paretone.setting.take import Measurements, Take
+from paretone_app.numbers import counted, fixed, grouped, percent
+from paretone_app.plotting.curves import CurveChart, Series
+from paretone_app.plotting.frame import pen
+from paretone_app.plotting.layers import Shape
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.entries import TERM, Term
+from paretone_app.shell.metrics import BROAD
+from paretone_app.state.differences import STREAMING_MEANING, label_of, model_title, streaming_text
+from paretone_app.widgets import build
+from paretone_app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.screen_readers import CHART, GROUP
+
+RTF_MEANING = (
+    "Real-time factor: wall-clock seconds of synthesis per second of new audio, without prompt, loading and "
+    "warm-up. Below 1 is faster than real time."
+)
+ESTIMATE_MEANING = (
+    f"{RTF_MEANING} During synthesis this is an estimate from the steps done and the steps left; the "
+    "measured value replaces it at the end."
+)
+GAP_MEANING = (
+    "Longest wait between two pieces of audio; 0 if there is one piece. Audible only if playback of the piece "
+    "before has ended by then: see Playback waits"
+)
+PAUSE_MEANING = (
+    "Total time for which playback, started with the first piece, waits for later ones; 0 if every piece arrives "
+    "in time. If waits were heard, their number and their time."
+)
+Waits = tuple[int, float]
+"""How often playback waited, and for how many seconds in all."""
+_RATES = {
+    False: ("Steps/s", "Solver steps per second, over the last steps"),
+    True: ("Tokens/s", "Speech tokens per second of the language model"),
+}
+_STEPS = {
+    False: ("Step", "Solver step of the current chunk"),
+    True: ("Token", "Speech tokens of the current chunk, of the expected number"),
+}
+"""Meters of models with tokens (True) and without (False)."""
+_METERS = (
+    ("first", "First audio", "TTFA: seconds from the request to the first audio that can be played"),
+    ("gap", "Largest gap", GAP_MEANING),
+    ("pause", "Playback waits", PAUSE_MEANING),
+    ("streaming", "Streamed", STREAMING_MEANING),
+    ("rate", *_RATES[False]),
+    ("step", *_STEPS[False]),
+    ("chunk", "Chunk", "Long text is spoken in chunks; each plays as soon as it is done"),
+    ("others", "Other processes", f"{metric('other_share').definition} Known after a take"),
+    ("memory", "Memory", "Memory in use on the engine's device (the peak after a take)"),
+    ("device", "Device", "Where the model runs"),
+)
+TERMS = (
+    Term("RTF", RTF_MEANING),
+    *(Term(title, f"{meaning.rstrip('.')}.") for _, title, meaning in _METERS if title != "Step"),
+    *(Term(title, f"{meaning}.") for title, meaning in (_RATES[True], _STEPS[True])),
+)
+
+
+class PartsBar(QWidget):
+    """Seconds of one take by part: text, backbone, decoder and the rest, on a scale shared by A and B."""
+
+    screen_role = CHART
+
+    def __init__(self, title: str, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._title = title
+        self._colours = colours
+        self._parts: tuple[tuple[str, float], ...] = ()
+        self._scale = 0.0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().height() * 8, int(self.fontMetrics().height() * 1.1))
+
+    minimumSizeHint = sizeHint
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.update()
+
+    def show_measurements(self, measurements: Measurements | None, scale: float) -> None:
+        """Show where the seconds went; ``scale`` is how many seconds fill the bar."""
+        self._scale = scale
+        if measurements is None:
+            self._parts = ()
+        else:
+            known = measurements.text_seconds + measurements.backbone_seconds + measurements.decoder_seconds
+            self._parts = (
+                ("text", measurements.text_seconds),
+                ("backbone", measurements.backbone_seconds),
+                ("decoder", measurements.decoder_seconds),
+                ("other", max(0.0, measurements.seconds - known)),
+            )
+        text = ", ".join(f"{name} {fixed(seconds, 2)} s" for name, seconds in self._parts) or "nothing measured yet"
+        self.setToolTip(f"{self._title}: {text}")
+        self.setAccessibleName(f"{self._title}: {text}")
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            area = QRectF(self.rect())
+            painter.setBrush(QColor(self._colours.raised))
+            painter.drawRoundedRect(area, 3, 3)
+            fills = (self._colours.good, self._colours.accent, self._colours.warning, self._colours.disabled)
+            left = area.left()
+            for (_, seconds), fill in zip(self._parts, fills, strict=False):
+                width = area.width() * seconds / self._scale if self._scale else 0.0
+                painter.setBrush(QColor(fill))
+                painter.drawRect(QRectF(left, area.top(), width, area.height()))
+                left += width
+
+
+class _Figure(QFrame):
+    """One big number with its name."""
+
+    screen_role = GROUP
+
+    def __init__(self, name: str, meaning: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._name = build.label(name, "muted")
+        self._name.setProperty(TERM, name)
+        self._value = build.label("–", "title", wrapped=True)
+        self.setToolTip(meaning)
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._name)
+        layout.addWidget(self._value)
+        self._tell()
+
+    def show_value(self, text: str) -> None:
+        if self._value.text() != text:
+            self._value.setText(text)
+            self._tell()
+
+    def set_name(self, name: str, meaning: str) -> None:
+        if self._name.text() != name:
+            self._name.setText(name)
+            self._name.setProperty(TERM, name)
+            self.setToolTip(meaning)
+            self._tell()
+
+    def _tell(self) -> None:
+        """Name the figure to screen readers with its value."""
+        self.setAccessibleName(f"{self._name.text()}: {self._value.text()}")
+
+
+class MetersPanel(QScrollArea):
+    """Live figures while a synthesis runs, and A compared with B when none does."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._times: list[float] = []
+        self._factors: list[float] = []
+        self._job = 0
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        content = QWidget()
+        layout = VBoxLayout(content)
+
+        self._factor = build.label("–", "figure", tip=RTF_MEANING)
+        unit = build.label("RTF", "title", tip=RTF_MEANING)
+        head = HBoxLayout()
+        head.addWidget(self._factor)
+        head.addWidget(unit, 1, Qt.AlignmentFlag.AlignBottom)
+        layout.addLayout(head)
+        self._factor_note = build.label("Nothing measured yet", "muted", tip=RTF_MEANING, wrapped=True)
+        layout.addWidget(self._factor_note)
+
+        seconds = Dimension("seconds since the request", "Second")
+        self._plot = CurveChart("Live real-time factor", seconds, Dimension("RTF"), colours)
+        self._plot.setMinimumSize(self.fontMetrics().height() * 8, self.fontMetrics().height() * 8)
+        # What the plot would like says nothing: the figures below it come first, and it takes what they leave.
+        self._plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        self._plot.setMaximumHeight(self.fontMetrics().height() * 26)
+        layout.addWidget(self._plot, 1)
+
+        figures = GridLayout()
+        figures.setHorizontalSpacing(BROAD)
+        self._figures = {name: _Figure(title, meaning) for name, title, meaning in _METERS}
+        for index, figure in enumerate(self._figures.values()):
+            figures.addWidget(figure, index // 2, index % 2)
+        layout.addLayout(figures)
+
+        self._parts: dict[str, PartsBar] = {}
+        self._summaries: dict[str, QLabel] = {}
+        for name in ("A", "B"):
+            summary = build.label(f"{name}: no take yet", "muted", wrapped=True)
+            bar = PartsBar(f"Seconds of take {name}", colours)
+            layout.addWidget(summary)
+            layout.addWidget(bar)
+            self._parts[name], self._summaries[name] = bar, summary
+        self._legend = build.words(rich=True)
+        layout.addWidget(self._legend)
+        self._speed_up = build.words("title")
+        layout.addWidget(self._speed_up)
+        self._below = layout.count()
+        layout.addStretch()
+        self._layout = layout
+        self._content = content
+        self.setWidget(content)
+        self.set_colours(colours)
+
+    def offer(self, action: QAction) -> None:
+        """Offer ``action`` below the figures of A and B."""
+        # The letter of its menu entry is one of the menu bar's.
+        button = build.button(action.text().replace("&", ""), action.trigger, action.toolTip())
+
+        def follow() -> None:
+            build.allow(button, "" if action.isEnabled() else action.toolTip(), action.toolTip())
+
+        action.changed.connect(follow)
+        follow()
+        self._layout.insertWidget(self._below, button, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Give the content the height of its wrapped lines, which its least height leaves out."""
+        if watched is self._content and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
+            layout = self._content.layout()
+            if layout is not None:
+                self._content.setMinimumHeight(layout.totalMinimumHeightForWidth(self._content.width()))
+        return super().eventFilter(watched, event)
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for the figures: there is no sideways scrolling."""
+        bar = self.verticalScrollBar().sizeHint().width()
+        width = max(self._content.minimumSizeHint().width(), self.fontMetrics().height() * 12)
+        return QSize(width + bar, self.fontMetrics().height() * 10)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self._plot.set_colours(colours)
+        self._draw()
+        for bar in self._parts.values():
+            bar.set_colours(colours)
+        names = (
+            ("text", colours.good),
+            ("backbone", colours.accent),
+            ("decoder", colours.warning),
+            ("other", colours.disabled),
+        )
+        self._legend.setText(
+            " ".join(f'<small><span style="color:{colour}">■</span>&nbsp;{name}</small>' for name, colour in names)
+        )
+
+    def show_device(self, device: str) -> None:
+        """Show where the model runs."""
+        self._figures["device"].show_value(device or "–")
+
+    def show_telemetry(self, event: Telemetry, heard: Waits = (0, 0.0)) -> None:
+        """Show the live figures of a running synthesis; ``heard``: waits of its playback."""
+        if event.job != self._job:
+            self._job = event.job
+            self._times.clear()
+            self._factors.clear()
+            for name in ("first", "gap", "pause", "streaming", "others"):
+                self._figures[name].show_value("–")
+        self._name_rates(event.tokens is not None)
+        rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
+        self._figures["rate"].show_value(fixed(rate, 1))
+        self._figures["chunk"].show_value(f"{event.chunk + 1} of {event.chunks}")
+        # How many tokens a text needs is known at its end only.
+        about = "" if event.tokens is None else "about "
+        self._figures["step"].show_value(f"{event.step + 1} of {about}{max(event.steps, event.step + 1)}")
+        self._figures["gap"].show_value(f"{fixed(event.largest_gap_seconds, 2)} s")
+        self._figures["pause"].show_value(_waits(event.pause_seconds, heard))
+        self._figures["memory"].show_value(_memory(event.memory_bytes))
+        if event.first_audio_seconds is not None:
+            self._figures["first"].show_value(f"{fixed(event.first_audio_seconds, 2)} s")
+        if event.real_time_factor is not None:
+            self._show_factor(event.real_time_factor, "running estimate", ESTIMATE_MEANING)
+            self._times.append(event.elapsed_seconds)
+            self._factors.append(event.real_time_factor)
+            self._draw()
+
+    def _name_rates(self, tokens: bool) -> None:
+        """Models that decode token by token have tokens where others have solver steps."""
+        self._figures["rate"].set_name(*_RATES[tokens])
+        self._figures["step"].set_name(*_STEPS[tokens])
+
+    def _show_factor(self, factor: float | None, note: str, meaning: str) -> None:
+        self._factor.setText("–" if factor is None else fixed(factor, 2))
+        self._factor_note.setText(note)
+        for label in (self._factor, self._factor_note):
+            label.setToolTip(meaning)
+
+    def _draw(self) -> None:
+        """Both axes begin at 0 and always show real time."""
+        across = Scale(0.0, 1.05 * max(self._times, default=0.0) or 1.0)
+        up = Scale(0.0, 1.1 * max([1.0, *self._factors]))
+        curve = Series("RTF", np.array(self._times), np.array(self._factors), self._colours.accent, mark="circle")
+        real_time = Shape(across.ends, (1.0, 1.0), pen(self._colours.muted, 1.0, Qt.PenStyle.DashLine))
+        summary = f"RTF {fixed(self._factors[-1], 2)}" if self._factors else "Nothing measured yet"
+        self._plot.show_series([curve], across, up, real_time, summary)
+
+    def forget(self, job: int, outcome: str) -> None:
+        """The synthesis ``job`` made no take, with this ``outcome``: its estimates go."""
+        if job != self._job:
+            return
+        self._job = 0
+        self._times.clear()
+        self._factors.clear()
+        note = "The last synthesis failed" if outcome == "failed" else f"The last synthesis was {outcome}"
+        self._show_factor(None, note, RTF_MEANING)
+        for name, figure in self._figures.items():
+            if name != "device":
+                figure.show_value("–")
+        self._draw()
+
+    def show_take(self, take: Take, heard: Waits = (0, 0.0)) -> None:
+        """Show the final figures of a finished take; ``heard``: waits of its playback."""
+        measured = take.measurements
+        self.show_factor(take)
+        self._figures["first"].show_value(f"{fixed(measured.first_audio_seconds, 2)} s")
+        self._figures["gap"].show_value(f"{fixed(measured.largest_gap_seconds, 2)} s")
+        self._figures["pause"].show_value(_waits(measured.pause_seconds, heard))
+        self._figures["streaming"].show_value(streaming_text(measured))
+        self._name_rates(bool(measured.tokens))
+        if measured.tokens and measured.backbone_seconds:
+            self._figures["rate"].show_value(fixed(measured.tokens / measured.backbone_seconds, 1))
+            self._figures["step"].show_value(f"{grouped(measured.tokens)} of {grouped(measured.tokens)}")
+        self._figures["memory"].show_value(_memory(measured.peak_memory_bytes))
+        self.show_device(measured.device)
+        self._times.append(measured.seconds)
+        self._factors.append(measured.real_time_factor)
+        self._draw()
+
+    def show_factor(self, take: Take) -> None:
+        """Show the real-time factor of a take, and what other processes did to it."""
+        measured, cpu = take.measurements, take.measurements.cpu_time_factor
+        how = f"median of {len(take.repeats)}" if len(take.repeats) > 1 else "measured"
+        what = f"{how}: {model_title(take.setting.model)}, {label_of(take) or 'last take'}"
+        in_cpu_time = "" if cpu is None else f"; in CPU time {fixed(cpu, 2)}"
+        self._show_factor(measured.real_time_factor, f"{what}{in_cpu_time}", RTF_MEANING)
+        self._figures["others"].show_value(_load(measured))
+
+    def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "", basis: str = "") -> None:
+        """Show where the seconds of A and B went, and the ``headline``: how many times faster B is, or why that cannot
+        be said; ``basis``: what it compares."""
+        takes = {"A": take_a, "B": take_b}
+        scale = max((take.measurements.seconds for take in takes.values() if take is not None), default=0.0)
+        for name, take in takes.items():
+            self._parts[name].show_measurements(take.measurements if take else None, scale)
+            if take is None:
+                self._summaries[name].setText(f"{name}: no take yet")
+            else:
+                measured = take.measurements
+                rate = measured.tokens / measured.backbone_seconds if measured.backbone_seconds else 0.0
+                tokens = f" · {rate:.0f} tokens/s" if rate else ""
+                busy = f" · {busy_words(load_words(measured))}" if measured.busy else ""
+                apart = take.metrics.timbre_distance
+                timbre = "" if apart is None else f" · timbre {fixed(apart, 2)} dB from its baseline"
+                self._summaries[name].setText(
+                    f"{name}: {label_of(take) or 'take'}\n"
+                    f"RTF {_factor(take)} · {fixed(measured.seconds, 2)} s{tokens}{busy}\n"
+                    f"TTFA {fixed(measured.first_audio_seconds, 2)} s{timbre}"
+                )
+        self._speed_up.setText(headline)
+        self._speed_up.setToolTip(basis)
+
+
+def _factor(take: Take) -> str:
+    """RTF, with its interval if the take was timed again, and in CPU time."""
+    measured, interval = take.measurements, spread(take, "real_time_factor")
+    text = fixed(measured.real_time_factor, 2)
+    if interval is not None:
+        text += f" ({fixed(interval.low, 2)} to {fixed(interval.high, 2)}, {len(take.repeats)} repeats)"
+    return text if measured.cpu_time_factor is None else f"{text}, in CPU time {fixed(measured.cpu_time_factor, 2)}"
+
+
+def _load(measured: Measurements) -> str:
+    share = measured.other_share
+    return "–" if share is None else f"{percent(share)}{' (busy)' if measured.busy else ''}"
+
+
+def _waits(predicted: float | None, heard: Waits) -> str:
+    """The waits that were heard; without any, the seconds that playback would have waited by the engine's clock."""
+    times, seconds = heard
+    if times:
+        return f"{fixed(seconds, 2)} s ({counted(times, 'wait', 'waits')})"
+    return "–" if predicted is None else f"{fixed(predicted, 2)} s"
+
+
+def _memory(size: int) -> str:
+    return f"{fixed(size / 2**30, 2)} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

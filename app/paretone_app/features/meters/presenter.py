@@ -1,0 +1,84 @@
+"""The meters presenter: how fast syntheses are, while they run and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.session.events import Telemetry
+from paretone.setting.take import Take
+from paretone_app.features.player.presenter import PlayerPresenter
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.numbers import localised
+from paretone_app.state.jobs import Job, Outcome
+from paretone_app.widgets import build
+
+if TYPE_CHECKING:
+    from paretone_app.features.meters.panel import MetersPanel
+
+
+class MetersPresenter(Presenter):
+    """Owns Meters."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self.meters: MetersPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"meters": self._build_meters}
+        services.state.synthesis.take_added.connect(self._show_take)
+        services.state.synthesis.remeasured.connect(self._show_medians)
+        services.state.synthesis.timing_ended.connect(self._tell_of_timing)
+        services.state.comparison.changed.connect(self._show_comparison)
+        services.state.jobs.ended.connect(self._job_ended)
+        self._features = services.features
+        self._actions.bind(self._actions["repeat"], self._state.synthesis.time_again)
+
+    def show_telemetry(self, event: Telemetry) -> None:
+        """Show the live figures of a running job; those of one that has ended are passed over."""
+        if self.meters is not None and self._state.jobs.find(event.job) is not None:
+            self.meters.show_telemetry(event, self._features.find(PlayerPresenter).deck.waits)
+
+    def refresh(self) -> None:
+        made, repeat = self._state.synthesis, self._actions["repeat"]
+        reason = made.why_not_time_again() or self._state.jobs.why_wait
+        build.allow(repeat, reason, "\n".join(filter(None, (repeat.statusTip(), localised(made.left_out())))))
+        if self.meters is not None:
+            self.meters.show_device(self._state.loading.device_title)
+
+    def _build_meters(self) -> QWidget:
+        from paretone_app.features.meters.panel import MetersPanel
+
+        self.meters = MetersPanel(self._theme.colours)
+        self.meters.offer(self._actions["repeat"])
+        self.refresh()
+        self._show_comparison()
+        return self.meters
+
+    @Slot(object)
+    def _show_take(self, take: Take) -> None:
+        if self.meters is not None and not take.unfinished:
+            self.meters.show_take(take, self._features.find(PlayerPresenter).deck.waits)
+
+    @Slot(object)
+    def _show_medians(self, take: Take) -> None:
+        if self.meters is not None:
+            self.meters.show_factor(take)
+
+    @Slot(str)
+    def _tell_of_timing(self, remarks: str) -> None:
+        if remarks:
+            self._notices.warn(remarks)
+
+    @Slot(object, object)
+    def _job_ended(self, job: Job, outcome: Outcome) -> None:
+        """Discard estimates of failed takes."""
+        if self.meters is not None and outcome is not Outcome.FINISHED:
+            self.meters.forget(job.number, outcome.value)
+
+    @Slot()
+    def _show_comparison(self) -> None:
+        if self.meters is not None:
+            compared = self._state.comparison
+            self.meters.show_comparison(compared.take_a, compared.take_b, compared.headline(), compared.basis())

@@ -1,0 +1,192 @@
+"""The player's presenter: A and B, streams and sounds of other features are heard through it, and it is lent to
+listening tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal, Slot
+
+from paretone.session.commands import Synthesise
+from paretone.session.events import AudioReady, Event
+from paretone_app.audio.player import Player
+from paretone_app.audio.sound import Sound
+from paretone_app.features.player.control import PlayerControl
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.shell.notices import Level
+from paretone_app.state.coming import STREAM_SIDES
+from paretone_app.state.differences import keeps_timing
+from paretone_app.state.jobs import Job, Outcome
+from paretone_app.state.playing import Origin, setting_title
+from paretone_app.widgets import build
+
+_CHOOSE = {
+    "": "",
+    "A": "Choose take A first: press Baseline, or Set A in Takes.",
+    "B": "Choose take B first: press Accelerated, or Set B in Takes.",
+    "A and B": "Make take A first: press Baseline.",
+}
+"""Why two takes cannot be compared, by those that are missing."""
+
+
+class PlayerPresenter(Presenter):
+    """Owns the player and its bar."""
+
+    compared = Signal()
+    """A and B are listened to."""
+    problem_changed = Signal(str)
+    """Why nothing can be heard, or ``""``."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        state = services.state
+        self._streaming = 0
+        self._left = 0
+        """The job whose take is not heard while it is made: another sound was wanted."""
+        self._sounding = False
+        self.control = PlayerControl(services.window, state.playing, services.theme.colours, self)
+        self.playback, self.deck = self.control.playback, self.control.deck
+        self.playback.problem_changed.connect(self._tell_audio_problem)
+        self.playing = state.playing
+        self.playing.changed.connect(self._note_listening)
+        services.workspaces.put("player", self.control.bar)
+        self._actions.bind(self._actions.compare, self._compare)
+        self._actions.bind(self._actions.play, self.deck.toggle_play)
+        state.comparison.changed.connect(self._show_takes_to_hear)
+        state.jobs.began.connect(self._job_began)
+        state.jobs.ended.connect(self._job_ended)
+        self._show_takes_to_hear()
+
+    # --- As every presenter ------------------------------------------------------------------------------------------
+    @property
+    def player(self) -> Player:
+        """What makes the sound."""
+        return self.playback.player
+
+    def engine_starts(self) -> None:
+        """Look for an audio device."""
+        self.playback.connect_device()
+
+    def refresh(self) -> None:
+        sides = self._state.comparison.take_a, self._state.comparison.take_b
+        actions, lent = self._actions, self.deck.lent
+        some = any(take is not None for take in sides)
+        missing = [side for side, take in zip("AB", sides, strict=True) if take is None]
+        reason = self.why_not_hear() if lent else _CHOOSE[" and ".join(missing)]
+        build.allow(actions.compare, reason, actions.compare.statusTip())
+        actions.play.setEnabled((some or self.deck.sound is not None) and not lent)
+
+    def shut_down(self) -> None:
+        """Close the player."""
+        self.playback.shut_down()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    @Slot()
+    def _show_takes_to_hear(self) -> None:
+        compared = self._state.comparison
+        takes = [one for one in (compared.take_a, compared.take_b) if one is not None]
+        self.deck.set_take("A", compared.take_a)
+        self.deck.set_take("B", compared.take_b)
+        self.deck.set_aligned(all(keeps_timing(one.setting) for one in takes))
+
+    @Slot()
+    def _note_listening(self) -> None:
+        now, sides = self.playing.now, (self._state.comparison.take_a, self._state.comparison.take_b)
+        if now.sounding != self._sounding:
+            self._sounding = now.sounding
+            if now.sounding and all(take is not None for take in sides) and now.origin is Origin.COMPARED:
+                self.compared.emit()
+
+    @Slot(str)
+    def _tell_audio_problem(self, sentence: str) -> None:
+        if sentence:
+            self._notices.note(sentence, Level.WARNING)
+        self.problem_changed.emit(sentence)
+
+    # --- Playing -----------------------------------------------------------------------------------------------------
+    def _compare(self) -> None:
+        """Play what is compared; while it plays, switch to the other take."""
+        deck = self.deck
+        if deck.sound is not None or self.player.playing:
+            deck.switch()
+        else:
+            deck.toggle_play()
+        self.compared.emit()
+
+    @Slot(str, float)
+    def hear(self, side: str, seconds: float) -> None:
+        """Play side ``"A"`` or ``"B"`` from ``seconds`` on; of a take that is being made, what there is of it."""
+        now = self.playing.now
+        if now.origin is Origin.STREAM and now.letter == side:
+            self.deck.seek(seconds)
+            self.player.play()
+        else:
+            self.deck.hear_from(side, seconds)
+
+    def hear_sound(self, sound: Sound) -> None:
+        """Play a sound that is neither A nor B, from its beginning."""
+        self.hear_row((sound,))
+
+    def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
+        """The same of sounds that can be switched; see :meth:`paretone_app.audio.deck.Deck.hear_row`."""
+        self._left = self._streaming
+        self._end_stream()
+        self.deck.hear_row(sounds, at, aligned, repeat)
+        self.refresh()
+
+    def sounds(self, key: str) -> bool:
+        """Whether the sound that ``key`` names plays, rather than A, B or another one."""
+        return self.deck.sound is not None and self.deck.sound.key == key and self.player.busy
+
+    def why_not_hear(self) -> str:
+        """Why nothing can be heard now, as a sentence, or ``""``."""
+        return "A listening test is using the player." if self.deck.lent else self.player.problem
+
+    # --- Listening tests ---------------------------------------------------------------------------------------------
+    def lend(self) -> Player:
+        """The player, which is a listening test's until :meth:`take_back`."""
+        player = self.deck.lend()
+        self.refresh()
+        return player
+
+    def take_back(self) -> None:
+        """The listening test is over."""
+        self.deck.take_back()
+        self.refresh()
+
+    # --- While a take is made ----------------------------------------------------------------------------------------
+    def follow(self, event: Event) -> None:
+        """Play a piece of a synthesis that still runs."""
+        if not isinstance(event, AudioReady) or event.job == self._left:
+            return
+        if self._streaming != event.job:
+            self._end_stream()
+            self._streaming = event.job
+            self._begin_stream(event)
+        self.deck.append(event.samples)
+        self.playback.follow()
+
+    def _begin_stream(self, event: AudioReady) -> None:
+        job = self._state.jobs.find(event.job)
+        command = job.command if job is not None else None
+        side = STREAM_SIDES.get(job.kind, "") if job is not None else ""
+        what = f"Take {side}, streaming" if side else "Streaming"
+        title, text = what, ""
+        if isinstance(command, Synthesise):
+            title, text = setting_title(command.setting, what), command.text
+        self.playback.begin_stream(event.sample_rate, title, text, side)
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        if job.kind in STREAM_SIDES:
+            self.deck.expect_stream()
+
+    @Slot(object, object)
+    def _job_ended(self, job: Job, _outcome: Outcome) -> None:
+        if job.number == self._streaming:
+            self._end_stream()
+
+    def _end_stream(self) -> None:
+        if self._streaming:
+            self.deck.end_stream()
+        self._streaming = 0

@@ -1,0 +1,116 @@
+"""The roofline presenter: measuring what components take, writing it to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import SettingError
+from paretone.session.commands import MeasureRoofline
+from paretone.session.events import EngineStatus, Event, Progress, RooflineMeasured
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.shell import file_dialogs
+from paretone_app.state.jobs import Job, Kind, Outcome
+
+if TYPE_CHECKING:
+    from paretone_app.features.roofline.panel import RooflinePanel
+
+_TRACE = "Chrome trace (*.json)"
+
+
+class RooflinePresenter(Presenter):
+    """Owns Roofline."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._job = 0
+        self._side = "A"
+        self._trace: Path | None = None
+        self.roofline: RooflinePanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"roofline": self._build_roofline}
+        services.state.jobs.ended.connect(self._job_ended)
+
+    def refresh(self) -> None:
+        if self.roofline is None:
+            return
+        state = self._state
+        waiting = state.jobs.why_wait
+        self.roofline.set_model(state.selection.model_id if state.selection.ready else "")
+        self.roofline.set_reasons(self._why_not("A") or waiting, self._why_not("B") or waiting)
+
+    def _why_not(self, side: str) -> str:
+        state = self._state
+        return state.availability.why_not_synthesise() if side == "A" else state.availability.why_not_accelerate()
+
+    def follow(self, event: Event) -> None:
+        """Show what was measured, and what the measurement is at."""
+        if self.roofline is None or event.job != self._job:
+            return
+        if isinstance(event, RooflineMeasured):
+            self.roofline.show_report(self._side, event.report)
+        elif isinstance(event, EngineStatus):
+            self.roofline.say(event.text)
+
+    @Slot(object)
+    def show_progress(self, event: Progress) -> None:
+        """Show how far the measurement is."""
+        if self.roofline is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
+            self.roofline.show_progress(event.done, event.total, event.seconds_left)
+
+    def _build_roofline(self) -> QWidget:
+        from paretone_app.features.roofline.panel import RooflinePanel
+
+        self.roofline = RooflinePanel(self._theme.colours)
+        attempt = self._actions.attempt
+        self.roofline.measure_wanted.connect(lambda side, again: attempt(lambda: self.measure(side, again)))
+        self.roofline.cancel_wanted.connect(self._actions.cancel.trigger)
+        self.roofline.export_wanted.connect(self._ask_for_sheet)
+        self.roofline.trace_wanted.connect(self._ask_where_to_trace)
+        self.refresh()
+        return self.roofline
+
+    def measure(self, side: str, again: bool = False, trace: Path | None = None) -> None:
+        """Measure A, the model without techniques, or B, with those used. Raises :class:`PlainError` when it cannot
+        be done."""
+        state = self._state
+        reason = self._why_not(side)
+        if reason:
+            raise SettingError(reason)
+        setting = state.selection.baseline_setting if side == "A" else state.selection.setting
+        artefacts = state.artefacts.of(setting)
+        utterance = state.selection.utterance
+        self._side, self._trace = side, trace
+        built(self.roofline).begin(side)
+        path = "" if trace is None else str(trace)
+        job = state.jobs.start(
+            Kind.ROOFLINE, lambda job: MeasureRoofline(job, utterance, setting, artefacts, again, trace=path)
+        )
+        self._job = job.number
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job.kind is not Kind.ROOFLINE or self.roofline is None:
+            return
+        said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
+        wrote = f"Wrote {self._trace}." if self._trace is not None else ""
+        self.roofline.end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
+
+    @Slot(str)
+    def _ask_for_sheet(self, ending: str) -> None:
+        name = f"roofline-{self._state.selection.model_id}.{ending}"
+        self._ask_where_to_write("Write the roofline", file_dialogs.PLOTS[ending], name, self.write)
+
+    def write(self, path: Path) -> None:
+        """Write what was measured as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be
+        written."""
+        built(self.roofline).write(path)
+        self._notices.note(f"Wrote {path}")
+
+    @Slot(str)
+    def _ask_where_to_trace(self, side: str) -> None:
+        name = f"trace-{self._state.selection.model_id}.json"
+        self._ask_where_to_write("Write a Chrome trace", _TRACE, name, lambda path: self.measure(side, trace=path))

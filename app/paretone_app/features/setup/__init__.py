@@ -1,0 +1,12 @@
+"""Setup: model, voice, text, options and techniques."""
+
+from __future__ import annotations
+
+from paretone_app.features.feature import Feature
+from paretone_app.shell.places import EXPLORE, INSPECT, LISTEN, TRAIN, Place, Region
+
+FEATURE = Feature(
+    "setup",
+    "paretone_app.features.setup.presenter:SetupPresenter",
+    (Place("setup", "Setup", Region.LEFT, workspaces=(LISTEN, INSPECT, EXPLORE, TRAIN)),),
+)

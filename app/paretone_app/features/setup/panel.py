@@ -1,0 +1,232 @@
+"""Setup: what am I comparing? Model, voice, text, sampler options, techniques and what they will cost."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QCheckBox,
+    QGroupBox,
+    QLabel,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from paretone.errors import PlainError
+from paretone.models import catalogue
+from paretone_app.features.setup.cost_line import cost_line
+from paretone_app.features.setup.model_choice import ModelChoice, NarrowBox
+from paretone_app.features.setup.step_grid import StepGrid
+from paretone_app.features.setup.techniques import TechniqueList
+from paretone_app.features.setup.voice_choice import VoiceChoice
+from paretone_app.numbers import localised
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.metrics import GAP, NEAR, TIGHT
+from paretone_app.shell.tab_order import insert_after
+from paretone_app.shell.theme import set_look
+from paretone_app.state.app_state import AppState
+from paretone_app.state.selection import SEED_LIMIT
+from paretone_app.widgets import build
+from paretone_app.widgets.boxes import SpinBox
+from paretone_app.widgets.knob_controls import KnobControls
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.scrolled import Scrolled
+
+
+class SetupPanel(QWidget):
+    """Everything that is chosen before a synthesis. Shows :class:`AppState` and changes it, nothing more."""
+
+    problem = Signal(str)
+    """A sentence about a choice that cannot be made."""
+    load_wanted = Signal(str, str)
+    """The user wants the model with this id loaded, from this folder if that is not empty."""
+    vocoder_wanted = Signal(str, str)
+    """The user wants the model with this id loaded with the vocoder in this folder."""
+    download_wanted = Signal(str)
+    """The user wants to fetch the model with this id."""
+    training_wanted = Signal(str, object)
+    """The user wants something trained for this technique, with these knobs."""
+
+    def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        content = QWidget()
+        self._column = VBoxLayout(content)
+        self._column.setSpacing(TIGHT)
+        self._column.setContentsMargins(NEAR, 0, NEAR, NEAR)
+        self._add_model_group()
+        self._add_voice_group()
+        self._add_text_group()
+        self.techniques = TechniqueList(state, colours)
+        self.techniques.problem.connect(self.problem)
+        self.techniques.training_wanted.connect(self.training_wanted)
+        self._column.addWidget(self.techniques)
+        self._add_sampler_group(colours)
+        self._column.addStretch(1)
+        self._scroll = Scrolled(content)
+        self._cost = build.words(name="Estimated cost")
+        self._cost.setContentsMargins(GAP, NEAR, GAP, NEAR)
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._scroll, 1)
+        layout.addWidget(self._cost)
+        for one in (self.techniques, self.sampler):
+            one.rebuilt.connect(self._order_tabs)
+        self._pending_text = QTimer(self, singleShot=True, interval=150)
+        self._pending_text.timeout.connect(self._take_over_text)
+        state.selection.model_changed.connect(self._show_model)
+        state.selection.changed.connect(self._show_selection)
+        state.cost.changed.connect(self._show_cost)
+        state.gains.changed.connect(self.techniques.show_reasons)
+        self._show_model()
+
+    # --- Building ---------------------------------------------------------------------------------------------------
+    def _group(self, title: str) -> QVBoxLayout:
+        group = QGroupBox(title)
+        layout = VBoxLayout(group)
+        layout.setContentsMargins(GAP, NEAR, GAP, GAP)
+        layout.setSpacing(NEAR)
+        self._column.addWidget(group)
+        return layout
+
+    def _add_model_group(self) -> None:
+        self.model_choice = ModelChoice(self._state.selection)
+        self.model_choice.load_wanted.connect(self.load_wanted)
+        self.model_choice.vocoder_wanted.connect(self.vocoder_wanted)
+        self.model_choice.download_wanted.connect(self.download_wanted)
+        self._group("Model").addWidget(self.model_choice)
+
+    def _add_voice_group(self) -> None:
+        self.voice_choice = VoiceChoice(self._state)
+        self.voice_choice.problem.connect(self.problem)
+        self._group("Voice").addWidget(self.voice_choice)
+
+    def _add_text_group(self) -> None:
+        layout = self._group("Text")
+        self.text = build.named(QPlainTextEdit(tabChangesFocus=True), "Text to speak")
+        self.text.setPlaceholderText("Type any English sentence")
+        self.text.setFixedHeight(int(self.fontMetrics().lineSpacing() * 4.2))
+        self.text.textChanged.connect(lambda: self._pending_text.start())
+        self.sentences = build.named(NarrowBox(), "Sentences to choose from")
+        self.sentences.addItem("Choose a sentence…")
+        for sentence in catalogue.sentences():
+            self.sentences.addItem(sentence, sentence)
+        self.sentences.activated.connect(self._choose_sentence)
+        layout.addWidget(self.text)
+        layout.addWidget(self.sentences)
+
+    def _add_sampler_group(self, colours: Colours) -> None:
+        layout = self._group("Sampler")
+        self.sampler = KnobControls("Sampler")
+        self.sampler.changed.connect(self._set_option)
+        layout.addWidget(self.sampler)
+        self._grid = StepGrid(colours)
+        layout.addWidget(self._grid)
+        self._notes = build.words("warning")
+        self._notes.hide()
+        layout.addWidget(self._notes)
+        self.seed = SpinBox(maximum=SEED_LIMIT)
+        self.seed.setAccessibleName("Seed of the noise")
+        self.seed.setToolTip("Baseline and accelerated takes use the same seed, so they start from the same noise.")
+        self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.seed.valueChanged.connect(self._state.editing.set_seed)
+        self.seed_lock = QCheckBox("&Lock")
+        self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
+        self.seed_lock.toggled.connect(self._state.editing.set_seed_locked)
+        label = QLabel("See&d")
+        label.setBuddy(self.seed)
+        row = HBoxLayout()
+        row.addWidget(label)
+        row.addWidget(self.seed, 1)
+        row.addWidget(self.seed_lock)
+        layout.addLayout(row)
+
+    def minimumSizeHint(self) -> QSize:
+        """Wide enough for the widest group, so that nothing is cut off and nothing scrolls sideways."""
+        bar = self._scroll.verticalScrollBar().sizeHint().width()
+        return QSize(self._scroll.content.minimumSizeHint().width() + bar, self.fontMetrics().height() * 12)
+
+    @Slot()
+    def _order_tabs(self) -> None:
+        """Tab follows reading order, though controls are made when they are first wanted."""
+        added = (*self.techniques.reachable, *self.sampler.reachable, self.seed, self.seed_lock)
+        insert_after(self.sentences, added)
+
+    def shut_down(self) -> None:
+        """End what is done in the background."""
+        self.voice_choice.shut_down()
+
+    # --- Showing ----------------------------------------------------------------------------------------------------
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._grid.set_colours(colours)
+        self.techniques.set_colours(colours)
+
+    @Slot()
+    def _show_model(self) -> None:
+        self.voice_choice.show_model()
+        self.model_choice.show_models()
+        self.techniques.show_techniques()
+        self._show_selection()
+
+    @Slot()
+    def _show_selection(self) -> None:
+        state = self._state
+        self.model_choice.show_choice()
+        self.voice_choice.show_choice()
+        if self.text.toPlainText() != state.selection.text and not self._pending_text.isActive():
+            with QSignalBlocker(self.text):
+                self.text.setPlainText(state.selection.text)
+        with QSignalBlocker(self.seed), QSignalBlocker(self.seed_lock):
+            self.seed.setValue(state.selection.seed)
+            self.seed_lock.setChecked(state.selection.seed_locked)
+        self.sampler.set_knobs(state.selection.sampler_knobs, state.selection.options, state.selection.sampler_defaults)
+        for name in state.selection.options:
+            self.sampler.set_reason(name, state.availability.why_no_effect(name))
+        self._grid.show_options(state.selection.options)
+        self.techniques.show_selection()
+        self._show_cost()
+
+    @Slot()
+    def _show_cost(self) -> None:
+        state = self._state
+        self.techniques.show_reasons()
+        reason = state.availability.why_no_effect("guidance")
+        said = dict.fromkeys(filter(None, (reason, *state.availability.notes)))
+        self._notes.setText(localised(" ".join(said)))
+        self._notes.setVisible(bool(self._notes.text()))
+        set_look(self._notes, "warning" if state.availability.notes else "muted")
+        self._cost.setText(cost_line(state))
+
+    # --- Changing ---------------------------------------------------------------------------------------------------
+    @Slot()
+    def _choose_sentence(self) -> None:
+        if self.sentences.currentData() is not None:
+            self._take_over_text()
+            self._state.editing.set_text(self.sentences.currentData())
+
+    @Slot()
+    def _take_over_text(self) -> None:
+        self._pending_text.stop()
+        self._state.editing.set_text(self.text.toPlainText(), typed=True)
+
+    def explain_knob(self, technique: str, knob: str, tip: str) -> None:
+        """Have the status bar say ``tip`` about a knob of a technique."""
+        group = self.techniques.groups.get(technique)
+        if group is not None:
+            group.controls.editor(knob).setStatusTip(tip)
+
+    def commit(self) -> None:
+        """Take over what is still being typed; called before a job starts."""
+        self._take_over_text()
+        for spin in self.findChildren(QAbstractSpinBox):
+            spin.interpretText()
+
+    def _set_option(self, name: str, value: object) -> None:
+        try:
+            self._state.editing.set_option(name, value)
+        except PlainError as error:
+            self.problem.emit(str(error))
+            self._show_selection()

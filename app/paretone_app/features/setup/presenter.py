@@ -1,0 +1,243 @@
+"""The model presenter: which model on which device, voice, text and knobs; loading, downloading, and what to do when
+that cannot be done without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QInputDialog, QMessageBox
+from shiboken6 import isValid
+
+from paretone.errors import PlainError
+from paretone.models import catalogue
+from paretone.session.commands import DownloadModel, LoadModel
+from paretone.session.events import Event, JobFailed
+from paretone.techniques import problems
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.setup.model_choice import CHECKPOINT_FOLDER
+from paretone_app.features.setup.panel import SetupPanel
+from paretone_app.features.training.presenter import TrainingPresenter
+from paretone_app.numbers import fixed
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.background import Background
+from paretone_app.shell.notices import Level
+from paretone_app.state.jobs import Job, Kind, Outcome
+
+if TYPE_CHECKING:
+    from paretone.models.files.downloads import Extent
+
+
+CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
+
+
+class SetupPresenter(Presenter):
+    """Owns Setup."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._features = services.features
+        self._candidates: tuple[str, ...] = ()
+        """The architectures that the checkpoint that failed to load may have."""
+        self._files: tuple[str, ...] = ()
+        """The files of weights in the folder that failed to load, the newest first."""
+        self._next: Callable[[], None] | None = None
+        """Loads what is to be loaded once the running jobs have ended."""
+        self.setup = SetupPanel(services.state, services.theme.colours)
+        self.setup.problem.connect(services.notices.warn)
+        self.setup.load_wanted.connect(self.load)
+        self.setup.vocoder_wanted.connect(self.load_vocoder)
+        self.setup.download_wanted.connect(self._ask_to_download)
+        self.setup.training_wanted.connect(self._train)
+        services.workspaces.put("setup", self.setup)
+        actions = services.actions
+        actions.about_to_run.connect(self.setup.commit)
+        actions.bind(actions.reload, self._reload)
+        actions.model_wanted.connect(self.choose_model)
+        actions.device_wanted.connect(self.choose_device)
+        services.state.jobs.ended.connect(self._job_ended)
+
+    def engine_starts(self) -> None:
+        """Say which plug-in was left out, and why (of several the first), and why the last model is not chosen."""
+        found = problems()
+        others = f" {len(found) - 1} more: Help › Check installation… lists them." if len(found) > 1 else ""
+        if found:
+            self._notices.warn(f"{found[0]}{others}")
+        if (left := self._state.selection.not_recalled) is not None:
+            sentence = f"{left.why}; {self._state.selection.entry.title} is loaded instead."
+            if left.is_there:
+                self._notices.ask(sentence, (LOAD_AGAIN,), lambda _: self.load(left.model))
+            else:
+                self._offer_folder(sentence, left.model)
+
+    def choose_model(self, model: str) -> None:
+        """Load ``model``, or show in Setup what it lacks."""
+        chosen = self._state.selection
+        chosen.consider_model(model)
+        if chosen.is_installed(model) and (chosen.candidate or not chosen.ready):
+            self.load(model)
+
+    def choose_device(self, device: str) -> None:
+        """Load the present model on ``device``."""
+        self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
+
+    @Slot(str, str)
+    def load(self, model: str, folder: str = "") -> None:
+        """Load ``model`` from ``folder``, or from where it was loaded last; the user is asked first if that ends
+        something."""
+        place = (folder, "") if folder else self._state.selection.place(model)
+        title = catalogue.entry(model).title
+        self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
+
+    @Slot(str, str)
+    def load_vocoder(self, model: str, vocoder: str) -> None:
+        """Load ``model`` from where it was loaded last, with the vocoder in a folder; asks as :meth:`load` does."""
+        place, title = self._state.selection.place(model), catalogue.entry(model).title
+        self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
+
+    def _offer_folder(self, sentence: str, model: str) -> None:
+        """Say what is wrong with the folder of ``model``, and let the user choose another."""
+        self._notices.ask(
+            sentence,
+            (CHOOSE_FOLDER,),
+            lambda _: file_dialogs.ask_for_folder(
+                self._window, CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder))
+            ),
+        )
+
+    def _ask_first(self, title: str, load: Callable[[], None]) -> None:
+        """Do ``load``, which cancels what runs: the user is asked about that."""
+        running = [job for job in self._state.jobs.running if job.kind is not Kind.LOAD]
+        if not running:
+            load()
+            return
+        cancel, wait = "Cancel it and load", "Load when it has ended"
+
+        def answer(choice: str) -> None:
+            self._next = load if choice == wait else None
+            if choice == cancel or not self._state.jobs.busy:
+                load()
+
+        question = f"{running[0].kind.value} is not finished. Loading {title} now would cancel it."
+        self._notices.ask(question, (cancel, wait), answer)
+
+    def shut_down(self) -> None:
+        self.setup.shut_down()
+
+    def follow(self, event: Event) -> None:
+        """Note the architectures to choose from where nothing says which one a checkpoint has."""
+        if isinstance(event, JobFailed):
+            self._candidates, self._files = event.candidates, event.files
+
+    @Slot(str, object)
+    def _train(self, technique: str, knobs: Mapping[str, object]) -> None:
+        self._features.find(TrainingPresenter).propose(technique, **knobs)
+
+    def refresh(self) -> None:
+        self._actions.reload.setEnabled(not self._state.jobs.busy)
+
+    def _reload(self) -> None:
+        self._state.loading.reload()
+
+    def _load_variant(self, command: LoadModel, variant: str) -> None:
+        title = catalogue.entry(command.model).title
+        load = self._state.loading.load_model
+        self._ask_first(title, lambda: load(command.model, command.folder, variant, command.device, command.vocoder))
+
+    def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
+        """Let the user choose one of several files of weights in a folder."""
+        names = {Path(file).name: file for file in files}
+        dialog = QInputDialog(self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle("Choose a checkpoint")
+        dialog.setLabelText("Checkpoints, the newest first:")
+        dialog.setComboBoxItems(list(names))
+        dialog.setOption(QInputDialog.InputDialogOption.UseListViewForComboBoxItems)
+        dialog.setOkButtonText("Load")
+        title, load = catalogue.entry(command.model).title, self._state.loading.load_model
+        dialog.textValueSelected.connect(
+            lambda name: self._ask_first(
+                title, lambda: load(command.model, names[name], command.variant, command.device, command.vocoder)
+            )
+        )
+        dialog.open()
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        command = job.command
+        if job.kind is Kind.LOAD and isinstance(command, LoadModel) and outcome is Outcome.FAILED:
+            self._tell_failure(command, sentence)
+        if job.kind is Kind.DOWNLOAD and isinstance(command, DownloadModel) and outcome is Outcome.FINISHED:
+            title = catalogue.entry(command.model).title
+            self._ask_first(title, lambda: self._state.loading.load_model(command.model))
+        if self._next is not None and not self._state.jobs.busy:
+            load, self._next = self._next, None
+            load()
+
+    def _tell_failure(self, command: LoadModel, sentence: str) -> None:
+        """Say why a model was not loaded. The window is usable in any case: with the model that was loaded before, or,
+        after the start, with one that comes with Paretone."""
+        chosen, usual = self._state.selection, catalogue.MODELS[0]
+        kept, load = chosen.info, self._state.loading.load_model
+        if files := self._files:
+            self._notices.ask(sentence, ("Choose a file…",), lambda _: self._choose_file(command, files))
+        elif self._candidates:
+            self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
+        elif kept is not None:
+            self._notices.say(f"{sentence} {kept.title} stays loaded.", "error")
+        elif chosen.loading:
+            self._notices.note(sentence, Level.WARNING)
+        if kept is not None or chosen.loading:
+            return
+        if command.device not in ("auto", "", *self._state.machine.devices):
+            self._notices.say(f"{sentence} {chosen.entry.title} runs on the best device there is.", "warning")
+            load(command.model, command.folder, command.variant, "auto", command.vocoder)
+        elif (command.model, command.folder) != (usual.id, ""):
+            if not (self._candidates or self._files):
+                self._offer_folder(f"{sentence} {usual.title} is loaded instead.", command.model)
+            load(usual.id)
+        else:
+            self._notices.say(sentence, "error")
+
+    @Slot(str)
+    def _ask_to_download(self, model: str) -> None:
+        entry = catalogue.entry(model)
+        box = QMessageBox(self._window)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setWindowTitle(f"Download {entry.title}")
+        box.setText(f"The weights of {entry.title} are published under <b>{entry.licence}</b>.")
+        question = f"Do you accept this licence and download them to {entry.folder}?"
+        box.setInformativeText(f"{question} Asking the server for the size…")
+        box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.Cancel)
+        box.button(QMessageBox.StandardButton.Yes).setText("Accept and download")
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        box.accepted.connect(lambda: self._state.loading.download_model(model, str(entry.folder)))
+        box.open()
+
+        def tell(found: Extent | BaseException) -> None:
+            if isValid(box):
+                box.setInformativeText(f"{question} {size_text(found)}")
+
+        sizes = Background("sizes", box)
+        box.finished.connect(lambda: sizes.shut_down(wait=False))
+        sizes.run(lambda: _extent(model, entry.folder), tell)
+
+
+def _extent(model: str, folder: Path) -> Extent:
+    from paretone.models.files.downloads import extent
+
+    return extent(model, folder, lambda: None)
+
+
+def size_text(found: Extent | BaseException) -> str:
+    """The size of a download, or why it is not known, as a sentence."""
+    if isinstance(found, PlainError):
+        return f"The size is not known: {found}"
+    if isinstance(found, BaseException):
+        raise found
+    here = (
+        "" if found.missing == found.total else f"; {fixed((found.total - found.missing) / 1e9, 2)} GB of them are here"
+    )
+    return f"They are {fixed(found.total / 1e9, 2)} GB{here}."

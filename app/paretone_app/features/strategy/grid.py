@@ -1,0 +1,257 @@
+"""The coloured strategy table and its legend: blue, orange and grey, marked by letters or hatches as well."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRect, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from paretone.figures.glyphs import CELLS_DARK, CELLS_LIGHT
+from paretone.sampling.actions import SkipAction
+from paretone_app.plotting.cell_grid import CellGrid
+from paretone_app.shell.colours import DARK, Colours
+from paretone_app.shell.metrics import text_font
+from paretone_app.widgets.screen_readers import PICTURE
+
+NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.BS: "branch skip"}
+FIRST_STEP_REASON = "Step 1 always computes: the cache is still empty."
+UNTRIED = -1
+"""A cell that a running calibration has not decided yet."""
+
+_LETTERS = {SkipAction.NONE: "", SkipAction.TS: "T", SkipAction.BS: "B"}
+_HATCHES = {
+    SkipAction.NONE: Qt.BrushStyle.NoBrush,
+    SkipAction.TS: Qt.BrushStyle.BDiagPattern,
+    SkipAction.BS: Qt.BrushStyle.HorPattern,
+}
+
+
+def action_colours(colours: Colours) -> dict[SkipAction, tuple[str, str]]:
+    """Fill and lettering of each action."""
+    dark = colours == DARK
+    lettering = ("#e8ebf1", "#06121f", "#2a1a00") if dark else ("#18202c", "#ffffff", "#2a1a00")
+    pairs = zip(CELLS_DARK if dark else CELLS_LIGHT, lettering, strict=True)
+    return dict(zip((SkipAction.NONE, SkipAction.TS, SkipAction.BS), pairs, strict=True))
+
+
+class StrategyGrid(CellGrid):
+    """The coloured table. Shows a table, its differences from a reference table, or a running calibration."""
+
+    action_wanted = Signal(object)
+    """The user pressed T, B or C: the action for the whole range."""
+
+    own_keys = (*CellGrid.own_keys, Qt.Key.Key_T, Qt.Key.Key_B, Qt.Key.Key_C)
+
+    _reason = ""
+    """A class attribute, because it is read while the grid is made."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(colours, parent)
+        self._actions = np.zeros((0, 0), np.int8)
+        self._reference: np.ndarray | None = None
+        self._reference_name = ""
+        self._lit: tuple[int, int] | None = None
+        self.setAccessibleName("Strategy table: layers down, steps to the right")
+
+    def set_reason(self, reason: str) -> None:
+        """Why there are no tables at all, as a sentence, or ``""``."""
+        if reason != self._reason:
+            self._reason = reason
+            self.refresh()
+
+    def show_actions(self, actions: np.ndarray) -> None:
+        """Show (layers, steps) values of :class:`SkipAction` or :data:`UNTRIED`."""
+        self._actions = actions
+        self.set_shape(*actions.shape)
+
+    def show_reference(self, actions: np.ndarray | None, name: str = "") -> None:
+        """Mark cells that differ from a reference table of the same shape, called ``name``; none without one."""
+        self._reference, self._reference_name = actions, name
+        self.refresh()
+
+    def light(self, cell: tuple[int, int] | None) -> None:
+        """Light the cell that is being tried."""
+        self._lit = cell
+        self.update()
+
+    @property
+    def lit(self) -> tuple[int, int] | None:
+        """The cell that is being tried, in a running calibration."""
+        return self._lit
+
+    def value(self, layer: int, step: int) -> int:
+        """The action shown in a cell, or :data:`UNTRIED`."""
+        return int(self._actions[layer, step])
+
+    def differing(self) -> int:
+        """Number of cells that differ from the reference table."""
+        return 0 if self._reference is None else int(np.count_nonzero(self._reference != self._actions))
+
+    def describe(self, layer: int, step: int) -> str:
+        value = self.value(layer, step)
+        what = "not tried yet" if value == UNTRIED else NAMES[SkipAction(value)]
+        text = f"{self.place_text(layer, step)}: {what}"
+        if self._reference is not None and self._reference[layer, step] != value:
+            text += f"; {self._reference_name.lower()}: {NAMES[SkipAction(int(self._reference[layer, step]))]}"
+        return f"{text}. {FIRST_STEP_REASON}" if step == 0 else f"{text}."
+
+    def cell_text(self, layer: int, step: int) -> str:
+        value = self.value(layer, step)
+        return "?" if value == UNTRIED else SkipAction(value).name
+
+    def empty_text(self) -> str:
+        return self._reason or "No strategy table yet. Calibrate, or import a table."
+
+    def paint_cells(self, painter: QPainter) -> None:
+        fills = action_colours(self.colours)
+        letters = self.letter_font()
+        if letters is not None:
+            painter.setFont(letters)
+        gap = 1 if self.cell_rectangle(0, 0).width() > 4 else 0
+        for layer in range(self.layers):
+            for step in range(self.steps):
+                cell = self.cell_rectangle(layer, step).adjusted(0, 0, -gap, -gap)
+                self._paint_cell(painter, cell, layer, step, fills, letters is not None)
+        if self._lit is not None and self.has(self._lit):
+            lit = self.cell_rectangle(*self._lit)
+            painter.setPen(QPen(QColor(self.colours.danger), 3))
+            painter.drawRect(lit.adjusted(-2, -2, 1, 1))
+        painter.setFont(self.font())
+
+    def _paint_cell(
+        self,
+        painter: QPainter,
+        cell: QRect,
+        layer: int,
+        step: int,
+        fills: dict[SkipAction, tuple[str, str]],
+        letters: bool,
+    ) -> None:
+        value = self.value(layer, step)
+        if value == UNTRIED:
+            painter.fillRect(cell, QColor(self.colours.base))
+            painter.fillRect(cell, QBrush(QColor(self.colours.border), Qt.BrushStyle.Dense7Pattern))
+            return
+        action = SkipAction(value)
+        if self._reference is None:
+            paint_action(painter, cell, action, fills, letters)
+        elif self._reference[layer, step] == value:
+            painter.setOpacity(0.28)
+            paint_action(painter, cell, action, fills, letters=False)
+            painter.setOpacity(1.0)
+        else:
+            _paint_difference(painter, cell, action, SkipAction(int(self._reference[layer, step])), fills, self.colours)
+        if step == 0:
+            painter.fillRect(cell, QBrush(QColor(self.colours.border), Qt.BrushStyle.BDiagPattern))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        chosen = {Qt.Key.Key_C: SkipAction.NONE, Qt.Key.Key_T: SkipAction.TS, Qt.Key.Key_B: SkipAction.BS}
+        plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
+        if plain and self.layers and Qt.Key(event.key()) in chosen:
+            self.action_wanted.emit(chosen[Qt.Key(event.key())])
+        else:
+            super().keyPressEvent(event)
+
+
+def paint_action(
+    painter: QPainter, cell: QRect, action: SkipAction, fills: dict[SkipAction, tuple[str, str]], letters: bool
+) -> None:
+    """One cell or legend swatch: filled, and lettered or hatched so that it can be read without colour."""
+    fill, ink = (QColor(one) for one in fills[action])
+    painter.fillRect(cell, fill)
+    if letters and _LETTERS[action]:
+        painter.setPen(ink)
+        painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, _LETTERS[action])
+    elif _LETTERS[action]:
+        ink.setAlphaF(0.55)
+        painter.fillRect(cell, QBrush(ink, _HATCHES[action]))
+
+
+def _paint_difference(
+    painter: QPainter, cell: QRect, action: SkipAction, other: SkipAction, fills: dict, colours: Colours
+) -> None:
+    """The shown table's action in the upper left half, the reference table's in the lower right."""
+    left, top, right, bottom = cell.left(), cell.top(), cell.right() + 1, cell.bottom() + 1
+    painter.setPen(Qt.PenStyle.NoPen)
+    for corner, one in (((left, top), action), ((right, bottom), other)):
+        triangle = QPolygonF([QPointF(*corner), QPointF(right, top), QPointF(left, bottom)])
+        ink = QColor(fills[one][1])
+        ink.setAlphaF(0.55)
+        for brush in (QBrush(QColor(fills[one][0])), QBrush(ink, _HATCHES[one])):
+            painter.setBrush(brush)
+            painter.drawPolygon(triangle)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(QPen(QColor(colours.text), 1))
+    painter.drawRect(cell.adjusted(0, 0, -1, -1))
+
+
+class Legend(QWidget):
+    """Legend of colours, letters and hatches."""
+
+    screen_role = PICTURE
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._live = False
+        self._difference = False
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Legend")
+        self.setAccessibleDescription("T is a temporal skip, B a branch skip, no letter is computed.")
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().height() * 24, int(self.fontMetrics().height() * 1.4))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().height() * 12, int(self.fontMetrics().height() * 1.4))
+
+    def show_kinds(self, live: bool, difference: bool) -> None:
+        """Explain untried cells during a calibration, and split cells in the difference view."""
+        self._live, self._difference = live, difference
+        self.update()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            metrics, fills = self.fontMetrics(), action_colours(self._colours)
+            size = metrics.height()
+            bold = text_font(self.font(), strong=True)
+            bold.setPixelSize(max(7, int(size * 0.72)))
+            left, top = 0, (self.height() - size) // 2
+
+            def entry(text: str) -> QRect:
+                nonlocal left
+                swatch = QRect(left, top, size, size)
+                box = QRect(left + size + size // 3, 0, metrics.horizontalAdvance(text) + 2, self.height())
+                painter.setFont(self.font())
+                painter.setPen(QColor(self._colours.muted))
+                painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+                left = box.right() + size
+                painter.setFont(bold)
+                return swatch
+
+            for action, text in NAMES.items():
+                paint_action(painter, entry(text), action, fills, letters=True)
+            if self._live:
+                swatch = entry("not tried yet")
+                painter.fillRect(swatch, QBrush(QColor(self._colours.border), Qt.BrushStyle.Dense7Pattern))
+                swatch = entry("being tried")
+                painter.setPen(QPen(QColor(self._colours.danger), 3))
+                painter.drawRect(swatch.adjusted(2, 2, -2, -2))
+            elif self._difference:
+                _paint_difference(
+                    painter, entry("this ◤ ◢ other"), SkipAction.TS, SkipAction.NONE, fills, self._colours
+                )

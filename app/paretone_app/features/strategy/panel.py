@@ -1,0 +1,398 @@
+"""Strategy: what is skipped where? The table of layers and steps, edited by hand, filled in live, compared.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import (
+    QAction,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QUndoStack,
+)
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QLabel,
+    QSizePolicy,
+    QStackedWidget,
+    QTableView,
+    QToolButton,
+    QWidget,
+)
+
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.operations import OperationCounts
+from paretone.techniques.ditreducio.record import CALIBRATION, END, PRE_CALIBRATION, Trial
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone_app.features.strategy.figures import Figures, TableModel
+from paretone_app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
+from paretone_app.numbers import fixed, general, localised, percent
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.icons import icon
+from paretone_app.shell.theme import set_look
+from paretone_app.state.undo import Edit, redo_action, undo_action
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+CHECK = "check"
+"""The calibration's first pass, before any trial."""
+ONE_BRANCH_REASON = "Without guidance there is only one branch, so none can be skipped."
+_NEXT = {SkipAction.NONE: SkipAction.TS, SkipAction.TS: SkipAction.BS, SkipAction.BS: SkipAction.NONE}
+_PRESSES = (QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride)
+_PASSES = {
+    CHECK: ("Pass 1 of 3, check", "how diagonal is every layer's attention?"),
+    PRE_CALIBRATION: ("Pass 2 of 3, pre-calibration", "the most diagonal cells try temporal skipping"),
+    CALIBRATION: ("Pass 3 of 3, calibration", "all other cells try temporal, then branch skipping"),
+    END: ("End of the trajectory", "skips are chosen by what they do to the last state"),
+}
+
+
+class StrategyPanel(QWidget):
+    """Strategy table: view, edit with undo, compare with a reference table, follow a running calibration."""
+
+    table_edited = Signal(object)
+    """The user changed the table, or took a change back: the new :class:`StrategyTable`."""
+    import_wanted = Signal()
+    """The user wants to read a table from an official JSON file."""
+    export_wanted = Signal()
+    """The user wants to write the table as an official JSON file."""
+
+    def __init__(self, colours: Colours, undo_stack: QUndoStack | None = None, parent: QWidget | None = None) -> None:
+        """``undo_stack``: where edits go instead of a stack of the panel's own. Its owner then also owns the shortcuts,
+        and clears it when it shows a table that no edit led to."""
+        super().__init__(parent)
+        self._colours = colours
+        self._table: StrategyTable | None = None
+        self._reference: StrategyTable | None = None
+        self._reference_name = ""
+        self._operations: OperationCounts | None = None
+        self._live: np.ndarray | None = None
+        self._threshold: float | None = None
+        self._trials = 0
+        self._owns_stack = undo_stack is None
+        self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
+        self.undo_action = undo_action(self.undo_stack, "Undo", self)
+        self.redo_action = redo_action(self.undo_stack, "Redo", self)
+        if self._owns_stack:
+            self.undo_action.setShortcut(QKeySequence.StandardKey.Undo)
+            self.redo_action.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
+            for action in (self.undo_action, self.redo_action):
+                action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+                self.addAction(action)
+        self.import_action = QAction("Import official JSON…", self)
+        self.import_action.setToolTip("Open a table of the official code")
+        self.import_action.triggered.connect(self.import_wanted)
+        self.export_action = QAction("Export official JSON…", self)
+        self.export_action.setToolTip("Save the table for the official code")
+        self.export_action.triggered.connect(self.export_wanted)
+        self._build()
+        self.set_colours(colours)
+        self._show()
+
+    def _build(self) -> None:
+        self._headline = build.label(look="muted", selectable=True)
+        self._headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._buttons = [
+            self._button(action)
+            for action in (self.undo_action, self.redo_action, self.import_action, self.export_action)
+        ]
+        self.difference_box = build.named(QCheckBox("Difference"), tip="Mark cells that differ from the compared table")
+        self.difference_box.toggled.connect(self._show)
+        self.text_box = QCheckBox("As text")
+        self.text_box.setToolTip("The cells as a text table, for screen readers and for copying")
+        self.text_box.toggled.connect(self._switch_view)
+
+        self.grid = StrategyGrid(self._colours)
+        self.grid.cell_activated.connect(self._cycle)
+        self.grid.action_wanted.connect(self.set_selected)
+        self.grid.cursor_moved.connect(self._show_cell)
+        self.text_view = build.named(QTableView(), "Strategy table as text")
+        self.text_view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.text_view.installEventFilter(self)
+        self._model = TableModel(self.grid)
+        self.text_view.setModel(self._model)
+        self._views = QStackedWidget()
+        self._views.addWidget(self.grid)
+        self._views.addWidget(self.text_view)
+
+        self.legend = Legend(self._colours)
+        self._cell = QLabel()
+        self._cell.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._figures = Figures()
+
+        top = HBoxLayout()
+        top.addWidget(self._headline, 1)
+        for box in (self.difference_box, self.text_box):
+            top.addWidget(box)
+        for button in self._buttons:
+            top.addWidget(button)
+        layout = VBoxLayout(self)
+        layout.addLayout(top)
+        self.pages = Invited(self._views, text=self.grid.empty_text(), sketch=sketching.cells(8, 16))
+        layout.addWidget(self.pages, 1)
+        layout.addWidget(self.legend)
+        layout.addWidget(self._cell)
+        layout.addWidget(self._figures)
+        self.setFocusProxy(self.grid)
+
+    def _button(self, action: QAction) -> QToolButton:
+        button = build.named(QToolButton(), action.text().rstrip("…"))
+        button.setDefaultAction(action)
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        return button
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    @property
+    def table(self) -> StrategyTable | None:
+        """The table shown."""
+        return self._table
+
+    def set_table(self, table: StrategyTable | None) -> None:
+        """Show a table that came from elsewhere. Edits of the one before can then no longer be taken back, unless the
+        undo stack is shared."""
+        if table == self._table:
+            return
+        if self._owns_stack:
+            self.undo_stack.clear()
+        self._table = table
+        self._show()
+
+    def set_reference(self, table: StrategyTable | None, name: str = "Calibrated table") -> None:
+        """The table to compare with, if any, and its name. Only counts are compared with one of another shape."""
+        self._reference, self._reference_name = table, name
+        self._show()
+
+    def set_reason(self, reason: str, yet: str = "") -> None:
+        """Why the model has no strategy tables, as a sentence, or ``""``."""
+        self.grid.set_reason(reason or (f"No strategy table yet: {yet}, or import a table." if yet else ""))
+        self.pages.invite(self.grid.empty_text())
+
+    def set_operations(self, operations: OperationCounts | None) -> None:
+        """Operations of a backbone evaluation, to predict the ops ratio."""
+        self._operations = operations
+        self._show_figures()
+
+    def set_times(self, times: tuple[float, ...]) -> None:
+        """The flow time of each step, to be shown on the axis."""
+        self.grid.set_times(times)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.grid.set_colours(colours)
+        self.legend.set_colours(colours)
+        for action, name in (
+            (self.undo_action, "undo"),
+            (self.redo_action, "redo"),
+            (self.import_action, "import"),
+            (self.export_action, "export"),
+        ):
+            action.setIcon(icon(name))
+
+    def begin_calibration(self, layers: int, steps: int, threshold: float | None = None, for_end: bool = False) -> None:
+        """Show an untried table that :meth:`add_trials` fills in. It cannot be edited until the calibration ended. At
+        ``threshold`` δ, layer l of L may err by l/L of δ. A calibration ``for_end`` has no passes."""
+        self._threshold = threshold
+        self._live = np.full((layers, steps), UNTRIED, np.int8)
+        self._live[:, 0] = SkipAction.NONE
+        self._trials = 0
+        self._say_phase(END if for_end else CHECK, "begins")
+        self._show()
+
+    def add_similarities(self, similarities: np.ndarray) -> None:
+        """Progress of the check phase: (layers, steps), NaN where not yet measured."""
+        if self._live is None:
+            return
+        measured = int(np.count_nonzero(~np.isnan(similarities)))
+        self._say_phase(CHECK, f"{measured} of {similarities.size} cells measured")
+
+    def add_trials(self, trials: Sequence[Trial]) -> None:
+        """Show trials of the running calibration, in their order."""
+        if self._live is None or not trials:
+            return
+        for trial in trials:
+            if trial.accepted:
+                self._live[trial.layer, trial.step] = trial.action
+            elif self._live[trial.layer, trial.step] == UNTRIED:
+                self._live[trial.layer, trial.step] = SkipAction.NONE
+        self._trials += len(trials)
+        last = trials[-1]
+        verdict = "accepted" if last.accepted else "rejected"
+        self._say_phase(last.phase, f"{self._trials} trials")
+        self.grid.light((last.layer, last.step))
+        self.grid.refresh()
+        self._cell.setText(
+            f"Layer {last.layer + 1}, step {last.step + 1}: {NAMES[last.action]} {verdict}, "
+            f"error {general(last.error, 3)}" + self._limit(last)
+        )
+        self._show_figures()
+
+    def _limit(self, trial: Trial) -> str:
+        """The limit of the trial's layer, after its error."""
+        if self._threshold is None or self._live is None:
+            return ""
+        layers = len(self._live)
+        limit = (trial.layer + 1) / layers * self._threshold
+        side = "below" if trial.accepted else "not below"
+        part = f"{trial.layer + 1}/{layers} of δ = {general(self._threshold)}"
+        return f", {side} the layer's limit {general(limit, 3)} ({part})"
+
+    def end_calibration(self) -> None:
+        """Show the table again, whichever :meth:`set_table` set last."""
+        self._live = None
+        self.grid.light(None)
+        self._show()
+
+    # --- Editing -----------------------------------------------------------------------------------------------------
+    @property
+    def editable(self) -> StrategyTable | None:
+        """The table whose cells can be changed now, if there is one."""
+        return self._table if self._live is None else None
+
+    def set_selected(self, action: SkipAction) -> None:
+        """Set the cells of the selected range to ``action``, as one edit that can be undone."""
+        before = self.editable
+        if before is None:
+            return
+        if action is SkipAction.BS and not self._has_branches(before):
+            self._cell.setText(ONE_BRANCH_REASON)
+            return
+        selected = self.grid.selected()
+        cells = [(layer, step) for layer, step in selected if step and before.actions[layer][step] is not action]
+        if not cells:
+            if all(step == 0 for _, step in selected):
+                self._cell.setText(FIRST_STEP_REASON)
+            return
+        table = before
+        for layer, step in cells:
+            table = table.changed(layer, step, action)
+        where = f"layer {cells[0][0] + 1}, step {cells[0][1] + 1}" if len(cells) == 1 else f"{len(cells)} cells"
+        self.undo_stack.push(Edit(f"set {where} to {NAMES[action]}", before, table, self._take_edit))
+
+    def _cycle(self, layer: int, step: int) -> None:
+        table = self.editable
+        if table is None:
+            return
+        wanted = _NEXT[table.actions[layer][step]]
+        if wanted is SkipAction.BS and not self._has_branches(table):
+            wanted = SkipAction.NONE
+        self.set_selected(wanted)
+
+    def _has_branches(self, table: StrategyTable) -> bool:
+        if self._operations is not None:
+            return self._operations.branches > 1
+        return table.compatibility.sampling.get("guidance") != 0
+
+    def _take_edit(self, table: StrategyTable) -> None:
+        self._table = table
+        self._show()
+        self.table_edited.emit(table)
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _show(self) -> None:
+        table, live = self._table, self._live
+        comparable = live is None and _alike(table, self._reference)
+        self.difference_box.setEnabled(comparable)
+        self.difference_box.setVisible(live is None)
+        difference = comparable and self.difference_box.isChecked()
+        # The reference table is removed first: it must never meet a table of another shape.
+        self.grid.show_reference(None)
+        # Without a table in use, the one that was chosen elsewhere can at least be looked at.
+        seen = table if table is not None else self._reference
+        self.grid.show_actions(_values(seen) if live is None else live)
+        self.pages.show_content(seen is not None or live is not None)
+        if difference:
+            self.grid.show_reference(_values(self._reference), self._reference_name)
+        self.legend.show_kinds(live is not None, difference)
+        self.export_action.setEnabled(self.editable is not None)
+        self.import_action.setEnabled(live is None)
+        if live is None:
+            whose = "" if table is not None else f"{self._reference_name}, not in use: "
+            self._headline.setText(
+                "" if seen is None else f"{whose}{seen.layers} layers × {seen.steps} steps, {localised(seen.origin)}"
+            )
+            self._headline.setToolTip(self._headline.text())
+            set_look(self._headline, "muted")
+            self._show_cell(*self.grid.cursor_cell)
+        self._show_figures()
+        if self.text_box.isChecked():
+            self._model.reload()
+
+    def _show_cell(self, layer: int, step: int) -> None:
+        if self._live is None:
+            self._cell.setText(self.grid.describe(layer, step) if self.grid.layers else "")
+            self._cell.setToolTip(self._cell.text())
+
+    def _show_figures(self) -> None:
+        if self._live is not None:
+            counts = Counter(self._live.ravel().tolist())
+            skipped = (counts[SkipAction.TS] + counts[SkipAction.BS]) / self._live.size
+            figures = [str(counts[action]) for action in SkipAction]
+            self._figures.show_row(0, ["So far", *figures, percent(skipped, 1), "–", "–"])
+            self._figures.show_row(1, None)
+            return
+        self._figures.show_row(0, self._counted("This table", self._table))
+        name = self._reference_name
+        if self._reference is not None and self._table is not None and self.grid.steps:
+            name = f"{name}: {_difference(self._table, self._reference)}"
+        self._figures.show_row(1, None if self._reference is None else self._counted(name, self._reference))
+
+    def _counted(self, name: str, table: StrategyTable | None) -> list[str]:
+        if table is None:
+            return [name, *["–"] * 6]
+        figures = [name, *(str(table.count(action)) for action in SkipAction), percent(table.skipped_share, 1)]
+        operations = self._operations
+        if operations is None or operations.layers != table.layers:
+            return [*figures, "–", "–"]
+        ratio = table.ops_ratio(operations)
+        return [*figures, percent(ratio, 1), f"{fixed(1 / ratio, 2)}×" if ratio else "–"]
+
+    def _say_phase(self, phase: str, progress: str) -> None:
+        name, meaning = _PASSES.get(phase, (phase, ""))
+        self._headline.setText(f"{name}: {progress}; {meaning}")
+        self._headline.setToolTip(self._headline.text())
+        set_look(self._headline, "title")
+
+    def _switch_view(self, as_text: bool) -> None:
+        if as_text:
+            self._model.reload()
+        self._views.setCurrentWidget(self.text_view if as_text else self.grid)
+        self.setFocusProxy(self._views.currentWidget())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.text_view and isinstance(event, QKeyEvent) and event.type() in _PRESSES:
+            copies = event.matches(QKeySequence.StandardKey.Copy)
+            if copies and event.type() is QEvent.Type.KeyPress:
+                QGuiApplication.clipboard().setText(self.grid.as_text())
+            if copies:
+                event.accept()
+                return True
+        return super().eventFilter(watched, event)
+
+
+def _alike(one: StrategyTable | None, other: StrategyTable | None) -> bool:
+    """Whether both are there and have as many layers and steps."""
+    return one is not None and other is not None and (one.layers, one.steps) == (other.layers, other.steps)
+
+
+def _difference(table: StrategyTable, reference: StrategyTable) -> str:
+    """How a table differs from ``reference``, in words."""
+    if not _alike(table, reference):
+        return f"{reference.layers} layers × {reference.steps} steps"
+    differ = np.count_nonzero(_values(table) != _values(reference))
+    if differ == 0:
+        return "identical"
+    return "1 cell differs" if differ == 1 else f"{differ} cells differ"
+
+
+def _values(table: StrategyTable | None) -> np.ndarray:
+    return np.zeros((0, 0), np.int8) if table is None else np.array(table.actions, np.int8)

@@ -1,0 +1,217 @@
+"""The strategy presenter: which cells are skipped: the table as calibrated, edited, imported and exported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone import files
+from paretone.errors import PlainError
+from paretone.reading import read_text
+from paretone.sampling.actions import SkipAction
+from paretone.session.events import Event, Prepared
+from paretone.techniques.ditreducio import END, NAME
+from paretone.techniques.ditreducio.record import Trial
+from paretone.techniques.ditreducio.requests import Calibrated, Similarities
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.strategy.calibration_store import CalibrationStore
+from paretone_app.features.strategy.state import StrategyState, running_reports
+from paretone_app.features.tour.model import Part
+from paretone_app.numbers import fixed, general, percent
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.notices import Level
+from paretone_app.state.jobs import Job, Kind
+
+if TYPE_CHECKING:
+    from paretone_app.features.strategy.panel import StrategyPanel
+
+
+class StrategyPresenter(Presenter):
+    """Owns Strategy."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self.state = StrategyState(services.state, CalibrationStore(services.folder / "calibrations"), self)
+        self.state.trouble.connect(services.notices.warn)
+        self.strategy: StrategyPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"strategy": self._build_strategy}
+        actions, state = services.actions, services.state
+        actions.bind(actions["calibrate"], self.state.calibrate)
+        actions.bind(actions["import_table"], self._ask_for_table)
+        actions.bind(actions["export_table"], self._ask_where_to_put_table)
+        actions.bind(actions["skip_nothing"], self.state.skip_nothing)
+        for signal in (self.state.changed, state.cost.changed, state.selection.model_changed):
+            signal.connect(self._show_table)
+        state.jobs.began.connect(self._job_began)
+        state.jobs.ended.connect(self._job_ended)
+
+    def engine_starts(self) -> None:
+        """Say which calibrations could not be read."""
+        for problem in self.state.calibrations.problems:
+            self._notices.note(problem, Level.WARNING)
+
+    def step_done(self, action: str) -> bool | None:
+        """There is a table that serves what is selected."""
+        if self.state.why_no_table():
+            return None
+        selection = self._state.selection
+        if selection.setting.techniques and not selection.is_used(NAME):
+            return None  # The techniques in use need no table.
+        return self.state.artefact is not None and not self.state.problem()
+
+    def step_changed(self, action: str) -> bool:
+        """There is a table, for something else."""
+        return self.state.artefact is not None
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        grid = built(self.strategy).grid
+        before = grid.cursor_cell
+
+        def go_to_a_skip() -> None:
+            table = self._table
+            skips = (
+                (layer, step)
+                for step in range(table.steps)
+                for layer in range(table.layers)
+                if table.actions[layer][step] is not SkipAction.NONE and (layer, step) != before
+            )
+            grid.move_cursor(*next(skips, (table.layers - 1, table.steps - 1)))
+
+        return (
+            Part(
+                "point at cells, or move with the arrow keys: the line below the table says what happens there.",
+                lambda: grid,
+                lambda: grid.cursor_cell != before,
+                go_to_a_skip,
+                lambda: (
+                    "" if self.state.table is not None else f"There is no table yet: {self.state.how_to_calibrate()}."
+                ),
+                "Show me one",
+            ),
+        )
+
+    def refresh(self) -> None:
+        state, actions = self._state, self._actions
+        reason = self.state.why_not_prepare()
+        calibrate = actions["calibrate"]
+        calibrate.setEnabled(not reason and not state.jobs.busy)
+        calibrate.setToolTip(reason or state.jobs.why_wait or calibrate.statusTip())
+        actions["import_table"].setEnabled(state.selection.ready)
+        actions["export_table"].setEnabled(self.state.table is not None)
+        actions["skip_nothing"].setEnabled(self.state.compatibility() is not None)
+
+    # --- The table --------------------------------------------------------------------------------------------------
+    def _build_strategy(self) -> QWidget:
+        from paretone_app.features.strategy.panel import StrategyPanel
+
+        self.strategy = StrategyPanel(self._theme.colours, self._state.undo_stack)
+        self.strategy.table_edited.connect(self.state.adopt_table)
+        self.strategy.import_wanted.connect(self._actions["import_table"].trigger)
+        self.strategy.export_wanted.connect(self._actions["export_table"].trigger)
+        self.strategy.pages.offer(self._actions["calibrate"])
+        self.strategy.pages.offer(self._actions["import_table"])
+        self._show_table()
+        return self.strategy
+
+    @Slot()
+    def _show_table(self) -> None:
+        """Show the strategy table and what follows from it."""
+        if self.strategy is None:
+            return
+        state, strategy = self._state, self.state
+        # The table of another model is kept, but it says nothing about one that has none.
+        reason = strategy.why_no_table()
+        has_one = not reason
+        self.strategy.set_reason(reason, strategy.how_to_calibrate())
+        self.strategy.set_operations(state.cost.operations)
+        self.strategy.set_times(state.selection.step_times)
+        self.strategy.set_table(strategy.table if has_one else None)
+        if strategy.compared is not None:
+            self.strategy.set_reference(strategy.compared, "Chosen point")
+        elif has_one and strategy.is_edited:
+            self.strategy.set_reference(strategy.reference, "Table at δ")
+        else:
+            self.strategy.set_reference(strategy.reference if has_one else None)
+
+    def follow(self, event: Event) -> None:
+        """Take up a finished calibration, and log what it found."""
+        self.state.follow(event)
+        if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
+            record = event.result.record
+            budget = f"for {general(record.knobs['operations'])} % of the operations" if record.is_for_end else ""
+            self._notices.note(
+                f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials in "
+                f"{fixed(event.result.seconds, 1)} s; {percent(record.table.skipped_share)} skip "
+                f"{budget or f'at threshold {general(record.threshold)}'}"
+            )
+
+    # --- Calibration ------------------------------------------------------------------------------------------------
+    def show_reports(self, events: Sequence[Event]) -> None:
+        """Show the trials of a running calibration; those of one that has ended are passed over."""
+        if self.strategy is None:
+            return
+        reports = running_reports(events, self._state.jobs)
+        similarities = [one for one in reports if isinstance(one, Similarities)]
+        if similarities:
+            self.strategy.add_similarities(similarities[-1].values)
+        trials = tuple(one for one in reports if isinstance(one, Trial))
+        if trials:
+            self.strategy.add_trials(trials)
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        state = self._state
+        if job.kind is Kind.CALIBRATE and state.selection.info is not None and self.strategy is not None:
+            self._workspaces.bring_forward("strategy")
+            steps, knobs = int(state.selection.options_in_force["steps"]), state.selection.knobs(NAME)
+            for_end = knobs["objective"] == END
+            threshold = None if for_end else float(knobs["threshold"])
+            self.strategy.begin_calibration(state.selection.info.layers, steps, threshold, for_end)
+
+    @Slot(object)
+    def _job_ended(self, job: Job) -> None:
+        if job.kind is Kind.CALIBRATE:
+            if self.strategy is not None:
+                self.strategy.end_calibration()
+            self._show_table()
+
+    # --- Tables from and for elsewhere ------------------------------------------------------------------------------
+    def _ask_for_table(self) -> None:
+        file_dialogs.ask_for_file(
+            self._window,
+            "Official strategy table",
+            file_dialogs.JSON,
+            lambda path: self._actions.attempt(lambda: self.import_table(path)),
+        )
+
+    def import_table(self, path: Path) -> None:
+        """Use the official strategy table in ``path``. Raises :class:`PlainError` when it cannot be used."""
+        try:
+            text = read_text(path)
+        except OSError as error:
+            raise PlainError(f"{path} cannot be read: {error.strerror or error}.") from error
+        except UnicodeDecodeError as error:
+            raise PlainError(f"{path} is not a strategy table: {error}.") from error
+        self.state.import_table(text, path.name)
+
+    @property
+    def _table(self) -> StrategyTable:
+        """The table to export. Raises :class:`PlainError` if there is none."""
+        if self.state.table is None:
+            raise PlainError(f"No strategy table to export yet: {self.state.how_to_calibrate()}.")
+        return self.state.table
+
+    def _ask_where_to_put_table(self) -> None:
+        name = f"{self._table.steps}_{self.state.threshold:g}.json"
+        self._ask_where_to_write("Official strategy table", file_dialogs.JSON, name, self.export_table)
+
+    def export_table(self, path: Path) -> None:
+        """Write the strategy table in the official form. Raises :class:`PlainError` when it cannot be written."""
+        files.write(path, json.dumps(self._table.to_official()).encode())
+        self._notices.note(f"Wrote {path}")

@@ -1,0 +1,318 @@
+"""The strategy table in use: calibrated or imported, derived new for every threshold, edited, undone.
+
+One object holds the table, its calibration and δ; every change is announced by one ``changed``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from paretone.errors import PlainError, SettingError
+from paretone.models.base import Utterance
+from paretone.session.commands import Prepare
+from paretone.session.events import Event, PreparationReport, Prepared
+from paretone.setting.artefact import Artefact
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import conflict, resolve
+from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD
+from paretone.techniques.ditreducio.record import CalibrationRecord, Derivation
+from paretone.techniques.ditreducio.requests import Calibrated, CalibrationRequest, TransferRequest
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone_app.features.strategy.calibration_store import CalibrationStore
+from paretone_app.numbers import localised, percent
+from paretone_app.state.app_state import AppState
+from paretone_app.state.availability import require
+from paretone_app.state.jobs import Jobs, Kind
+from paretone_app.state.undo import ALONE, Edit
+
+NAME = TECHNIQUE.name
+_SWITCH_ON = f"switch {TECHNIQUE.title} on in Setup"
+_THRESHOLD_EDIT = 1
+
+
+class StrategyState(QObject):
+    """The source of strategy tables; see :class:`paretone_app.state.artefacts.ArtefactSource`."""
+
+    changed = Signal()
+    """The table, its calibration, δ, or the table to compare with changed."""
+    trouble = Signal(str)
+    """A sentence about a calibration that could not be kept."""
+
+    def __init__(self, state: AppState, calibrations: CalibrationStore, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._selection = state.selection
+        self.calibrations = calibrations
+        self.record: CalibrationRecord | None = None
+        self.table: StrategyTable | None = None
+        self.compared: StrategyTable | None = None
+        """Table of a point chosen elsewhere, to compare with."""
+        self._derived: tuple[str, float, Derivation] | None = None
+        state.artefacts.add(NAME, self)
+        state.selection.conditions_changed.connect(self._find)
+
+    # --- As a source of artefacts -------------------------------------------------------------------------------------
+    @property
+    def artefact(self) -> StrategyTable | None:
+        return self.table
+
+    @property
+    def origin(self) -> tuple[str, str] | None:
+        table = self.table
+        if table is None:
+            return None
+        origin = localised(table.origin)
+        return "Strategy table", f"{table.layers} × {table.steps}, {percent(table.skipped_share)} skip; {origin}"
+
+    @property
+    def records(self) -> tuple[CalibrationRecord, ...]:
+        return () if self.record is None else (self.record,)
+
+    def problem(self) -> str:
+        """Why the strategy table cannot be used as things are selected, as a sentence, or ``""``."""
+        if not self._selection.is_used(NAME):
+            return ""
+        if self.table is None:
+            return f"{TECHNIQUE.title} needs a strategy table: calibrate first."
+        wanted = self.compatibility()
+        mismatch = self.table.compatibility.mismatch(wanted) if wanted is not None else None
+        return f"The strategy table does not fit: {mismatch}. Calibrate again." if mismatch else ""
+
+    def find(self, entry: UsedTechnique) -> StrategyTable | None:
+        """The table in use, one of a calibration, or one that a calibration gives at the entry's threshold."""
+        threshold = entry.knobs.get("threshold")
+        tables = [self.table]
+        for record in self.calibrations.records:
+            tables.append(record.table)
+            if threshold is not None:
+                tables.append(record.derive(float(threshold)).table)
+        return next((one for one in tables if one is not None and one.fingerprint == entry.artefact), None)
+
+    def fits(self, artefact: Artefact) -> bool:
+        return isinstance(artefact, StrategyTable) and artefact.compatibility == self.compatibility()
+
+    def adopt(self, artefact: Artefact, why: str) -> None:
+        if isinstance(artefact, StrategyTable) and artefact != self.table:
+            self.replace_table(artefact, why)
+
+    def put_back(self, artefact: Artefact) -> None:
+        if isinstance(artefact, StrategyTable) and self.fits(artefact) and artefact != self.table:
+            self._show_table(artefact, self.threshold)
+
+    def compare_with(self, artefact: Artefact | None) -> None:
+        """Show the table of a point that was chosen elsewhere next to the one in use; ``None`` for the usual one."""
+        if artefact is not self.compared:
+            self.compared = artefact if isinstance(artefact, StrategyTable) else None
+            self.changed.emit()
+
+    def set_knob(self, knob: str, value: object) -> bool:
+        """A changed threshold is applied to the calibration at hand, live."""
+        if knob != THRESHOLD.name:
+            return False
+        self.set_threshold(THRESHOLD.check(value))
+        return True
+
+    # --- What can be done ---------------------------------------------------------------------------------------------
+    def why_no_table(self) -> str:
+        """Why there are no strategy tables of the chosen model, as a sentence, or ``""``."""
+        if any(one.name == NAME for one in self._selection.techniques):
+            return ""
+        title = self._selection.entry.title
+        return f"{title} has no strategy table: {TECHNIQUE.title} is for flow models, such as F5 mini."
+
+    def how_to_calibrate(self) -> str:
+        """What to do for a strategy table, as the end of a sentence."""
+        return "calibrate first (Ctrl+K)" if self._selection.is_used(NAME) else f"{_SWITCH_ON}, then calibrate (Ctrl+K)"
+
+    def why_not_prepare(self) -> str:
+        """Why nothing can be calibrated now, as a sentence, or ``""``."""
+        if self.why_no_table():
+            return self.why_no_table()
+        if not self._selection.is_used(NAME):
+            return f"{_SWITCH_ON[0].upper()}{_SWITCH_ON[1:]} first: only it needs a calibration."
+        return self._state.availability.why_not_synthesise() or conflict(self._selection.setting) or ""
+
+    def why_not_transfer(self) -> str:
+        """Why it cannot be measured how well the strategy table transfers, as a sentence, or ``""``."""
+        if self.why_no_table():
+            return self.why_no_table()
+        if not self._selection.is_used(NAME):
+            return f"{_SWITCH_ON[0].upper()}{_SWITCH_ON[1:]} first: its strategy table is measured."
+        return self._state.availability.why_not_accelerate()
+
+    def compatibility(self) -> Compatibility | None:
+        """Compatibility of a strategy table for the present selection; ``None`` without a loaded model that can have
+        one."""
+        if not self._selection.ready or self._selection.loaded.family not in TECHNIQUE.families:
+            return None
+        try:
+            return resolve(self._selection.loaded, self._selection.setting, prepared=False).compatibility
+        except SettingError:
+            return None
+
+    @property
+    def calibrated_on(self) -> tuple[Utterance, ...]:
+        """Utterances that the strategy table was calibrated on, as far as they are known and their voices are there."""
+        record, table = self.record, self.table
+        if record is None or table is None or table.compatibility != record.table.compatibility:
+            return ()
+        if table.origin.startswith("imported"):
+            return ()
+        voices = {one.id: one for one in self._selection.voices}
+        return tuple(Utterance(one.text, voices[one.voice]) for one in record.sentences if one.voice in voices)
+
+    # --- Jobs ---------------------------------------------------------------------------------------------------------
+    def calibrate(self) -> None:
+        """Calibrate on the selected sentence. Raises when it cannot be done."""
+        require(self.why_not_prepare())
+        self.calibrate_on((self._selection.utterance,))
+
+    def calibrate_on(self, utterances: tuple[Utterance, ...], combine: str = COMBINATIONS[0]) -> None:
+        """Calibrate on all ``utterances`` together. Raises when it cannot be done."""
+        require(self.why_not_prepare())
+        setting = self._selection.setting.with_technique(UsedTechnique(NAME, self._selection.knobs(NAME)))
+        request = CalibrationRequest(utterances, setting, combine)
+        self._state.jobs.start(Kind.CALIBRATE, lambda job: Prepare(job, NAME, request))
+
+    def measure_transfer(self, unseen: tuple[Utterance, ...]) -> None:
+        """Measure how well the strategy table serves ``unseen`` utterances. Raises when it cannot be done."""
+        require(self.why_not_transfer())
+        if self.table is None:
+            raise SettingError(f"{TECHNIQUE.title} needs a strategy table: calibrate first.")
+        request = TransferRequest(self.table, self.calibrated_on, unseen, self._selection.setting)
+        self._state.jobs.start(Kind.TRANSFER, lambda job: Prepare(job, NAME, request))
+
+    def follow(self, event: Event) -> None:
+        """Take up a finished calibration."""
+        if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
+            calibrated = event.result
+            self._state.cost.set_operations(calibrated.operations)
+            try:
+                self.calibrations.add(calibrated.record)
+            except PlainError as error:
+                self.trouble.emit(str(error))
+            self._take_up(calibrated.record)
+
+    # --- Threshold ----------------------------------------------------------------------------------------------------
+    @property
+    def threshold(self) -> float:
+        """The selected threshold δ."""
+        return float(self._selection.knobs(NAME)[THRESHOLD.name])
+
+    def derive(self, threshold: float) -> Derivation | None:
+        """Table of the calibration at hand at ``threshold``; ``None`` without one. The last one is cached."""
+        return self._derivation(self.record, threshold) if self.record is not None else None
+
+    def _derivation(self, record: CalibrationRecord, threshold: float) -> Derivation:
+        if self._derived is None or self._derived[:2] != (record.fingerprint, threshold):
+            self._derived = record.fingerprint, threshold, record.derive(threshold)
+        return self._derived[2]
+
+    @property
+    def reference(self) -> StrategyTable | None:
+        """Table to compare with: of an edited table, the one that the threshold gives; else the calibrated one."""
+        if self.record is None:
+            return None
+        derivation = self.derive(self.threshold)
+        return derivation.table if derivation is not None and self.is_edited else self.record.table
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the table differs from the one that the threshold gives, as after editing cells by hand."""
+        derivation = self.derive(self.threshold)
+        return (
+            self.table is not None and derivation is not None and derivation.table.fingerprint != self.table.fingerprint
+        )
+
+    def set_threshold(self, threshold: float) -> None:
+        """Move δ; with a calibration at hand the table follows at once."""
+        threshold = float(THRESHOLD.check(threshold))
+        if threshold == self.threshold:
+            return
+        derivation = self.derive(threshold)
+        if derivation is None:
+            self._show_table(self.table, threshold)
+        else:
+            self._edit("move threshold", derivation.table, threshold, _THRESHOLD_EDIT)
+
+    # --- Table --------------------------------------------------------------------------------------------------------
+    def adopt_table(self, table: StrategyTable) -> None:
+        """Use a table that was edited, or whose edit was taken back, by someone who shares the undo stack."""
+        self._show_table(table, self.threshold)
+
+    def replace_table(self, table: StrategyTable, why: str) -> None:
+        """Use another table, an imported one for example; can be undone."""
+        self._edit(why, table, self.threshold)
+
+    def skip_nothing(self) -> None:
+        """Use a table that computes everything. Nothing happens without a model that has tables."""
+        compatibility, info = self.compatibility(), self._selection.info
+        if compatibility is not None and info is not None:
+            self.replace_table(StrategyTable.computing(compatibility, info.layers, self._branch_skip), "skip nothing")
+
+    def import_table(self, text: str, where: str) -> None:
+        """Use an official strategy table, given its text. Raises :class:`PlainError` if it does not fit."""
+        compatibility, info = self.compatibility(), self._selection.info
+        if compatibility is None or info is None:
+            raise SettingError("Load a model first: a strategy table belongs to a model.")
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise SettingError(f"{where} is not JSON ({error}); choose an official strategy table.") from error
+        table = StrategyTable.from_official(data, compatibility, self._branch_skip, where)
+        if table.layers != info.layers:
+            raise SettingError(f"{where} has {table.layers} layers, but {info.title} has {info.layers}.")
+        self.replace_table(table, f"import {where}")
+
+    @property
+    def _branch_skip(self) -> str:
+        return str(self._selection.knobs(NAME)["branch_skip"])
+
+    def _edit(self, text: str, table: StrategyTable, threshold: float, merging: int = ALONE) -> None:
+        before, after = (self.table, self.threshold), (table, threshold)
+        self._state.undo_stack.push(Edit(text, before, after, lambda shown: self._show_table(*shown), merging))
+
+    def _show_table(self, table: StrategyTable | None, threshold: float) -> None:
+        derivation = self.derive(threshold)
+        if table is not None and table.by_hand and derivation is not None:
+            # Edited until it is the one that the threshold gives, it is that one.
+            table = derivation.table if derivation.table.fingerprint == table.fingerprint else table
+        self.table = table
+        self._selection.put_knobs(NAME, **{THRESHOLD.name: threshold})
+        self.changed.emit()
+
+    def _take_up(self, record: CalibrationRecord) -> None:
+        self.record = record
+        self._state.editing.forget()
+        self.table = self._derivation(record, self.threshold).table
+        self.changed.emit()
+
+    @Slot()
+    def _find(self) -> None:
+        """Take up the newest calibration that fits, unless the table at hand does."""
+        wanted = self.compatibility()
+        if wanted is None:
+            self.changed.emit()
+            return
+        record = self.calibrations.newest(wanted, self._selection.knobs(NAME))
+        fits = self.table is not None and self.table.compatibility == wanted
+        if record is not None and (not fits or record is not self.record):
+            self._take_up(record)
+        elif not fits:
+            if self.table is not None and self.table.compatibility.model != wanted.model:
+                # It comes back with its model.
+                self.table = self.record = None
+            self.changed.emit()
+
+
+def running_reports(events: Sequence[Event], jobs: Jobs) -> list[object]:
+    """Reports of running preparations of the technique; those of ended ones are ignored."""
+    return [
+        one.report
+        for one in events
+        if isinstance(one, PreparationReport) and one.technique == NAME and jobs.find(one.job) is not None
+    ]

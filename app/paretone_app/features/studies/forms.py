@@ -1,0 +1,343 @@
+"""Fields that make a study, and the resulting definition. No widgets.
+
+Values are typed: ``4, 8, 12``; ``4..12`` is every whole number, ``0.1..0.5 by 0.1`` every tenth; a search draws from
+``0.1..0.5``, with ``log`` after it evenly over orders of magnitude.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from paretone.errors import SettingError, StudyError
+from paretone.measure.metrics import METRICS, NEITHER, Metric, metric
+from paretone.models import catalogue
+from paretone.models.base import Voice
+from paretone.models.own_voices import is_own
+from paretone.setting.knobs import Choice, Knob, Number, Switch
+from paretone.setting.setting import Setting
+from paretone.studies.space import OFF, ON, USED
+from paretone.techniques import technique
+from paretone_app.features.studies.kinds import OfferedKind
+from paretone_app.numbers import grouped
+
+MOST_VALUES = 10_000
+"""Limit for the values of one range."""
+KINDS = {
+    "at_most": "at most",
+    "at_least": "at least",
+    "above_baseline": "above the baseline, at most by",
+    "below_baseline": "below the baseline, at most by",
+}
+"""Kinds of bounds on a metric: as in a study's file, and in words."""
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_DOTS = r"\s*(?:\.\.|…)\s*"
+_RANGE = re.compile(rf"({_NUMBER}){_DOTS}({_NUMBER})(?:\s*by\s*({_NUMBER}))?(\s*log)?")
+_YES, _NO = ("yes", "true", "on"), ("no", "false")
+
+
+@dataclass(frozen=True)
+class Varied:
+    """One line of the form: an option or knob and its values as they were typed."""
+
+    technique: str
+    """Its name, or ``""`` for an option of the model."""
+    knob: str
+    """``""`` for the mere presence of the technique."""
+    text: str = ""
+    without: bool = False
+    """Whether the technique is left out as well."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One constraint of a search."""
+
+    metric: str
+    kind: str
+    """One of :data:`KINDS`."""
+    bound: float
+
+
+@dataclass(frozen=True)
+class Goals:
+    """Goals and constraints of a search."""
+
+    objectives: tuple[str, ...]
+    bounds: tuple[Bound, ...]
+    trials: int
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class StudyForm:
+    """Everything that is filled in."""
+
+    title: str
+    model: str
+    sentences: str
+    """``harvard``, ``unseen``, ``demo``, or the path of a file with one sentence a line."""
+    count: int
+    """The number of sentences to take from the start; 0 for all."""
+    voices: tuple[Voice, ...]
+    seeds: str
+    rounds: int
+    judges: tuple[str, ...]
+    options: Mapping[str, object]
+    """The model's options that differ from its own defaults."""
+    varied: tuple[Varied, ...]
+    selected: Setting | None = None
+    """A further setting to compare."""
+    goals: Goals | None = None
+    """``None`` to try every combination."""
+    offered: OfferedKind | None = None
+    """The kind of study, if a feature declares it; nothing is varied then."""
+    folder: str = ""
+    """Where the model's checkpoint is; ``""`` for its usual folder."""
+    variant: str = ""
+    """Its architecture, where the checkpoint does not say it."""
+    device: str = ""
+    """``""`` for the best one."""
+    vocoder: str = ""
+    """Folder of its vocoder; ``""`` for the usual one."""
+
+
+def definition(form: StudyForm) -> dict[str, object]:
+    """The study that ``form`` describes. Raises :class:`StudyError` that says which field is wrong."""
+    if not form.title.strip():
+        raise StudyError("The study needs a title.")
+    if not form.voices:
+        raise StudyError("Tick at least one voice.")
+    if not form.sentences:
+        raise StudyError("Choose a text file with one sentence per line.")
+    made: dict[str, object] = {"title": form.title.strip(), "model": form.model}
+    place = {"folder": form.folder, "variant": form.variant, "vocoder": form.vocoder, "device": form.device}
+    made |= {name: value for name, value in place.items() if value}
+    made["sentences"] = form.sentences
+    if form.count:
+        made["count"] = form.count
+    made["voices"] = [_voice(one) for one in form.voices]
+    made["seeds"] = seeds_of(form.seeds)
+    if form.rounds > 1:
+        made["rounds"] = form.rounds
+    judges = [*form.judges, *(needed_judges(form.goals) if form.goals else ())]
+    if form.offered is not None:
+        judges += form.offered.kind.judges
+    if judges:
+        made["judges"] = list(dict.fromkeys(judges))
+    if form.options:
+        made["options"] = dict(form.options)
+    if form.offered is not None:
+        return made | dict(form.offered.fields or {})
+    axes = _axes(form)
+    if form.goals is not None:
+        made["search"] = _search(form.goals, axes)
+    elif axes:
+        made["grid"] = axes
+    if form.selected is not None:
+        made["setting"] = [_listed(form.selected, form.options)]
+    if not axes and form.goals is not None:
+        raise StudyError("The search varies nothing: add an option or a technique.")
+    if not axes and form.selected is None:
+        raise StudyError("The study compares nothing: add an option or a technique.")
+    return made
+
+
+def seeds_of(text: str) -> list[int] | str:
+    """Seeds as they were typed; ``paper`` for the five of a published evaluation."""
+    if text.strip().casefold() == "paper":
+        return "paper"
+    try:
+        found = [seed for part in _parts(text) for seed in _whole_numbers(part)]
+    except (ValueError, InvalidOperation):
+        found = []
+    if not found or min(found) < 0:
+        raise StudyError(f"Seeds must be whole numbers from 0 (0, 1, 2 or 0..4) or “paper”, not “{text.strip()}”.")
+    return found
+
+
+def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str, object]:
+    """The values of ``knob`` that were typed; a table of low and high for the range of a search. Raises
+    :class:`StudyError`."""
+    parts = _parts(text)
+    if not parts:
+        raise StudyError(f"{knob.title} needs values: {example(knob)}.")
+    found: list[object] = []
+    for part in parts:
+        match = _RANGE.fullmatch(part)
+        if match is None or not isinstance(knob, Number):
+            found.append(_value(knob, part))
+        elif searching:
+            if len(parts) > 1:
+                raise StudyError(f"{knob.title}: a search takes either one range or single values, not both.")
+            return _drawn(knob, match)
+        else:
+            found += _expanded(knob, match)
+    if len(set(found)) < len(found):
+        raise StudyError(f"{knob.title} has a value twice.")
+    return found
+
+
+def example(knob: Knob) -> str:
+    """Example input for ``knob``."""
+    if isinstance(knob, Switch):
+        return "yes, no"
+    if isinstance(knob, Choice):
+        return ", ".join(knob.titles or knob.values)
+    if isinstance(knob, Number):
+        return f"{knob.default:g}, … or a range such as {knob.default:g}..{_further(knob):g}"
+    return "words"
+
+
+def needed_judges(goals: Goals) -> tuple[str, ...]:
+    """The judges whose figures a search needs."""
+    names = (*goals.objectives, *(one.metric for one in goals.bounds))
+    return tuple(dict.fromkeys(judge for name in names if (judge := metric(name).judge)))
+
+
+def objectives() -> tuple[Metric, ...]:
+    """The metrics that a search can go for."""
+    return tuple(one for one in METRICS if one.better != NEITHER)
+
+
+def file_name(title: str) -> str:
+    """A file's name for a study called ``title``."""
+    return (re.sub(r"[^\w]+", "-", title.casefold()).strip("-_")[:60] or "study") + ".toml"
+
+
+# --- Parts ------------------------------------------------------------------------------------------------------------
+def _voice(voice: Voice) -> object:
+    if is_own(voice.id):
+        return {"audio": voice.audio, "transcript": voice.transcript}
+    return voice.id
+
+
+def _axes(form: StudyForm) -> dict[str, object]:
+    """The grid, or the space of a search."""
+    made: dict[str, object] = {}
+    tables: dict[str, dict[str, object]] = {}
+    seen = set()
+    options = {line.knob for line in form.varied if not line.technique}
+    for line in form.varied:
+        knob = _knob(form.model, line)
+        name = knob.title if knob else technique(line.technique).title
+        if (line.technique, line.knob) in seen:
+            raise StudyError(f"{name} is varied twice; put all its values in one line.")
+        seen.add((line.technique, line.knob))
+        values = values_of(knob, line.text, form.goals is not None) if knob else [ON]
+        if not line.technique:
+            made[line.knob] = values
+            continue
+        found: dict[str, object] = {line.knob or USED: values}
+        if line.without and isinstance(values, list):
+            found = {line.knob or USED: [OFF, *values]}
+        elif line.without:
+            found[USED] = [OFF, ON]
+        if line.technique in options:
+            # An option has the technique's name: its knobs are written by their full names.
+            made |= {f"{line.technique}.{name}": one for name, one in found.items()}
+        else:
+            made[line.technique] = tables.setdefault(line.technique, {})
+            tables[line.technique].update(found)
+    return made
+
+
+def _knob(model: str, line: Varied) -> Knob | None:
+    if not line.knob:
+        return None
+    knobs = technique(line.technique).knobs if line.technique else catalogue.entry(model).options
+    return next(knob for knob in knobs if knob.name == line.knob)
+
+
+def _search(goals: Goals, space: Mapping[str, object]) -> dict[str, object]:
+    if not goals.objectives:
+        raise StudyError("The search has no goal: choose what to optimise.")
+    if len(set(goals.objectives)) < len(goals.objectives):
+        raise StudyError("Both goals are the same; choose another second goal, or none.")
+    made: dict[str, object] = {"trials": goals.trials, "objectives": list(goals.objectives)}
+    if goals.seed:
+        made["seed"] = goals.seed
+    made["space"] = dict(space)
+    if goals.bounds:
+        made["constraint"] = [{"metric": one.metric, one.kind: one.bound} for one in goals.bounds]
+    return made
+
+
+def _listed(setting: Setting, of_all: Mapping[str, object]) -> dict[str, object]:
+    """``setting`` as a study lists it, with the options that differ from the study's, ``of_all`` settings."""
+    usual = {**catalogue.entry(setting.model).options_with(), **of_all}
+    options = {name: value for name, value in setting.options.items() if usual[name] != value}
+    techniques = {one.technique: dict(one.knobs) for one in setting.techniques}
+    made: dict[str, object] = {"name": "as in Setup"}
+    return made | ({"options": options} if options else {}) | {"techniques": techniques}
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
+
+
+def _value(knob: Knob, text: str) -> object:
+    if isinstance(knob, Switch):
+        if text.casefold() not in (*_YES, *_NO):
+            raise StudyError(f"{knob.title} must be yes or no, not “{text}”.")
+        return text.casefold() in _YES
+    if isinstance(knob, Choice):
+        titles = dict(zip((one.casefold() for one in knob.titles), knob.values, strict=False))
+        return _checked(knob, titles.get(text.casefold(), text))
+    if not isinstance(knob, Number):
+        return _checked(knob, text)
+    try:
+        number = float(text)
+    except ValueError:
+        raise StudyError(f"{knob.title} must be numbers, such as {example(knob)}; not “{text}”.") from None
+    return _checked(knob, number)
+
+
+def _checked(knob: Knob, value: object) -> object:
+    try:
+        return knob.check(value)
+    except SettingError as error:
+        raise StudyError(str(error)) from error
+
+
+def _drawn(knob: Number, match: re.Match) -> dict[str, object]:
+    low, high = (_checked(knob, float(match[index])) for index in (1, 2))
+    made: dict[str, object] = {"low": low, "high": high}
+    if match[3]:
+        made["step"] = int(float(match[3])) if knob.whole else float(match[3])
+    if match[4]:
+        made["log"] = True
+    return made
+
+
+def _expanded(knob: Number, match: re.Match) -> list[object]:
+    """Every value of a range: in whole numbers one by one, else by what was typed."""
+    if match[4]:
+        raise StudyError(f"{knob.title}: “log” is for searches only; type the values to try.")
+    if not match[3] and not knob.whole:
+        raise StudyError(f"{knob.title}: give the step, as in {match[1]}..{match[2]} by {knob.step:g}.")
+    # In decimals, so that a tenth is one.
+    low, high, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
+    if step <= 0 or high < low:
+        raise StudyError(f"{knob.title}: a range must increase, with a step above 0; “{match[0]}” does not.")
+    count = int((high - low) / step) + 1
+    if count > MOST_VALUES:
+        raise StudyError(f"{knob.title}: {grouped(count)} values are too many; choose a larger step.")
+    return [_checked(knob, float(low + number * step)) for number in range(count)]
+
+
+def _whole_numbers(part: str) -> list[int]:
+    first, *ends = map(int, re.split(_DOTS, part))
+    if not ends:
+        return [first]
+    (last,) = ends
+    if not 0 <= last - first <= MOST_VALUES:
+        raise ValueError(part)
+    return list(range(first, last + 1))
+
+
+def _further(knob: Number) -> float:
+    """A value beyond the default, for an example."""
+    return min(knob.maximum, knob.default + 4 * knob.step)

@@ -1,0 +1,435 @@
+"""The dialog that makes a study: what is compared, on what, judged by whom; every combination, or a search.
+
+It knows neither the engine nor who checks what is filled in: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from paretone.errors import PlainError
+from paretone.extras import why_no_search
+from paretone.measure.evaluation.judges import JUDGES
+from paretone.models import catalogue
+from paretone.models.base import Voice
+from paretone.techniques import applying_to
+from paretone_app.features.studies.axes import AxesEditor
+from paretone_app.features.studies.forms import StudyForm, Varied, definition, file_name
+from paretone_app.features.studies.goals import GoalsEditor
+from paretone_app.features.studies.judge_boxes import USUAL_JUDGES, JudgeBoxes
+from paretone_app.features.studies.kinds import OfferedKind
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.metrics import BROAD, NEAR
+from paretone_app.shell.theme import set_look
+from paretone_app.state.differences import changed_options
+from paretone_app.state.installing import Installing
+from paretone_app.state.selection import Selection
+from paretone_app.widgets import build
+from paretone_app.widgets.boxes import ComboBox, SpinBox
+from paretone_app.widgets.combo import entry
+from paretone_app.widgets.install_offer import InstallOffer
+from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.tick_list import TickList
+
+EVERY, SEARCH = "every", "search"
+"""Choices of settings: every combination, or a search; features of techniques add others."""
+_LISTS = (("Harvard sentences", "harvard"), ("Everyday sentences", "unseen"), ("Demonstration sentences", "demo"))
+_OWN = "own"
+_TEXT = "Text (*.txt)"
+TOML = "Study (*.toml)"
+_PAUSE_MILLISECONDS = 250
+"""Pause after the last key before takes are counted."""
+
+
+class StudyMaker(QDialog):
+    """Opened with ``open()``; never blocks the window. Filled in with what is selected in Setup."""
+
+    check_wanted = Signal(object)
+    """This definition is to be checked and counted; :meth:`show_verdict` takes the answer."""
+    save_wanted = Signal(object, object, bool)
+    """The user wants this definition written to this path, and the study run at once or not."""
+
+    def __init__(
+        self,
+        selection: Selection,
+        folder: Path,
+        kinds: Sequence[OfferedKind] = (),
+        parent: QWidget | None = None,
+    ) -> None:
+        """``selection`` is Setup's; ``folder`` is where files are proposed; ``kinds`` are further kinds of studies,
+        with what they take for the model in Setup."""
+        super().__init__(parent)
+        self._selection, self._setting, self._folder = selection, selection.setting, folder
+        self._own = tuple(selection.own_voices)
+        self._offered: tuple[Voice, ...] = ()
+        """The voices in the list."""
+        self._ticked = {selection.voice} if selection.voice is not None else set()
+        """The voices that are wanted, those that the chosen model does not have included."""
+        self._kinds = {one.kind.name: one for one in kinds}
+        self.definition: dict[str, object] | None = None
+        """The definition of what is filled in; ``None`` until that is checked."""
+        self._proposed = ""
+        self._replaced: Path | None = None
+        """The file that the user agreed to replace."""
+        self.setWindowTitle("New study")
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MILLISECONDS)
+        self._pause.timeout.connect(self.check)
+        self._build()
+        self._show_model()
+        self._title_changed()
+        self._fill_in()
+        self.title.setFocus()
+        self.title.selectAll()
+
+    # --- Building ----------------------------------------------------------------------------------------------------
+    def _build(self) -> None:
+        em = self.fontMetrics().height()
+        columns = HBoxLayout()
+        columns.addLayout(self._build_material(), 2)
+        columns.addSpacing(BROAD)
+        columns.addLayout(self._build_comparison(), 3)
+        self.path = build.named(QLineEdit(), "File of the study")
+        browse = build.button("…", self._ask_where, name="Choose the file of the study")
+        label = QLabel("&File")
+        label.setBuddy(self.path)
+        self.verdict = build.words(name="Size of the study")
+        self.verdict.setMinimumHeight(int(2.6 * em))
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.save_button = buttons.addButton("&Save", QDialogButtonBox.ButtonRole.ActionRole)
+        self.start_button = buttons.addButton("Save a&nd start", QDialogButtonBox.ButtonRole.ActionRole)
+        self.start_button.setProperty("look", "primary")
+        self.save_button.clicked.connect(lambda: self._save(start=False))
+        self.start_button.clicked.connect(lambda: self._save(start=True))
+        buttons.rejected.connect(self.reject)
+        layout = VBoxLayout(self)
+        layout.addLayout(columns, 1)
+        layout.addWidget(build.row(label, (self.path, 1), browse))
+        layout.addWidget(self.verdict)
+        layout.addWidget(buttons)
+        for button in self.findChildren(QPushButton):
+            # A user who presses Enter after typing values does not mean to start hours of work.
+            button.setAutoDefault(False)
+        self.resize(70 * em, 38 * em)
+        self.path.textChanged.connect(self._changed)
+
+    def _build_material(self) -> QFormLayout:
+        em = self.fontMetrics().height()
+        self.title = QLineEdit("My study")
+        self.title.textChanged.connect(self._title_changed)
+        self.model = ComboBox()
+        for one in catalogue.MODELS:
+            self.model.addItem(one.title, one.id)
+            item = entry(self.model, self.model.count() - 1)
+            installed, place = self._selection.is_installed(one.id), self._selection.place(one.id)[0]
+            item.setEnabled(installed)
+            item.setToolTip(place or one.summary if installed else f"{one.title} is not installed.")
+        self.model.setCurrentIndex(self.model.findData(self._setting.model))
+        self.model.currentIndexChanged.connect(self._show_model)
+        self.checkpoint = build.words("muted", name="Checkpoint")
+        self.sentences = build.combo("Sentences", (*_LISTS, ("Text file, one per line", _OWN)))
+        self.sentences.currentIndexChanged.connect(self._show_sentences)
+        self.text_file = build.named(QLineEdit(placeholderText="sentences.txt"), "Text file")
+        self.browse_text = build.button("…", self._ask_for_text, name="Choose the text file")
+        self.count = SpinBox(minimum=0, maximum=100_000, value=5, prefix="First ")
+        self.count.setSpecialValueText("all of them")
+        self.count.setAccessibleName("How many sentences")
+        own = HBoxLayout()
+        own.addWidget(self.text_file, 1)
+        own.addWidget(self.browse_text)
+        self.voices = TickList("Voices")
+        self.voices.setMaximumHeight(5 * em)
+        self.seeds = build.named(QLineEdit("0"), tip="Example: 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
+        self.rounds = SpinBox(minimum=1, maximum=100, value=1)
+        self.rounds.setToolTip("Speed measurements per take, interleaved with the others")
+        judges = self._judge_boxes = JudgeBoxes()
+        judges.changed.connect(self._changed)
+        self.judges = judges.boxes
+        self.install_search = InstallOffer()
+        form = FormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self._own_row = own
+        self._form = form
+        for title, field, buddy in (
+            ("&Title", self.title, self.title),
+            ("&Model", self.model, self.model),
+            ("", self.checkpoint, None),
+            ("S&entences", self.sentences, self.sentences),
+            ("", own, None),
+            ("", self.count, None),
+            ("&Voices", self.voices, self.voices),
+            ("See&ds", self.seeds, self.seeds),
+            ("&Rounds", self.rounds, self.rounds),
+            ("&Judges", judges, self.judges[JUDGES[0].name]),
+        ):
+            if buddy is None:
+                form.addRow(title, field)
+                continue
+            label = QLabel(title)
+            label.setBuddy(buddy)
+            form.addRow(label, field)
+        for edit in (self.text_file, self.seeds):
+            edit.textChanged.connect(self._changed)
+        for spin in (self.count, self.rounds):
+            spin.valueChanged.connect(self._changed)
+        self.voices.itemChanged.connect(self._note_voices)
+        return form
+
+    def _build_comparison(self) -> QVBoxLayout:
+        further = ((one.kind.title, name) for name, one in self._kinds.items())
+        kinds = ("Try every combination", EVERY), ("Search for the best", SEARCH), *further
+        self.kind = build.combo("Choice of settings", kinds)
+        self.kind.currentIndexChanged.connect(self._show_kind)
+        self.no_search = build.label("", "muted", wrapped=True)
+        self.goals = GoalsEditor()
+        self.goals.changed.connect(self._changed)
+        self.axes = AxesEditor(self._setting.model)
+        self.axes.changed.connect(self._changed)
+        inside = QWidget()
+        column = VBoxLayout(inside)
+        column.setContentsMargins(0, 0, NEAR, 0)
+        column.addWidget(self.axes)
+        column.addStretch(1)
+        self.about_kind = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
+        area = QScrollArea(widgetResizable=True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inside)
+        area.setMinimumWidth(42 * self.fontMetrics().height())
+        hint = QLabel(
+            "Type values as 4, 8, 12 or as a range such as 4..12 or 0.1..0.5 by 0.1. A search samples a range: "
+            "0.05..0.5, or 0.05..0.5 log for a logarithmic scale. The baseline is always included.",
+            wordWrap=True,
+        )
+        hint.setProperty("look", "muted")
+        self.selected = QCheckBox("Include the setting of Set&up")
+        self.selected.toggled.connect(self._changed)
+        self.options = QCheckBox("Sampler &options as in Setup")
+        self.options.toggled.connect(self._changed)
+        column = VBoxLayout()
+        column.addWidget(self.kind)
+        column.addWidget(self.no_search)
+        column.addWidget(self.install_search)
+        column.addWidget(self.goals)
+        varied = QLabel("Parameters")
+        self._varying = varied, area, hint, self.selected
+        column.addWidget(varied)
+        column.addWidget(area, 1)
+        column.addWidget(hint)
+        column.addWidget(self.about_kind, 1)
+        column.addWidget(self.selected)
+        column.addWidget(self.options)
+        return column
+
+    def follow(self, installing: Installing) -> None:
+        """Offer to install what judges and searches lack."""
+        self._judge_boxes.follow(installing)
+        self.install_search.follow(installing)
+        installing.changed.connect(self.show_missing)
+        self.show_missing()
+
+    @Slot()
+    def show_missing(self) -> None:
+        """Enable judges and searches that are there now; say why there are no others."""
+        self._judge_boxes.show_missing()
+        no_search = why_no_search()
+        entry(self.kind, 1).setEnabled(not no_search)
+        tip = no_search or "Each setting is proposed from the results so far"
+        self.kind.setItemData(1, tip, Qt.ItemDataRole.ToolTipRole)
+        self.no_search.setText(no_search)
+        self.no_search.setVisible(bool(no_search))
+        self.install_search.offer(no_search)
+
+    def _fill_in(self) -> None:
+        """Begin with something that can be started as it is."""
+        self.show_missing()
+        there = {name for name, box in self.judges.items() if box.isEnabled()}
+        for name in USUAL_JUDGES:
+            self.judges[name].setChecked(name in there)
+        self.goals.add_usual(there)
+        names = [one.name for one in applying_to(self._entry.family, self._entry.options, self._entry.mel_steps)]
+        steps = Varied("steps", "steps", "5, 7, 10")
+        self.axes.add(steps if "steps" in names else Varied(names[0], "") if names else None)
+        self._show_kind()
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def choose_kind(self, name: str, sentences: int) -> None:
+        """Fill in a study of one of the further kinds, on a number of sentences, with no more judges than it needs."""
+        kind = self._kinds[name].kind
+        self.kind.setCurrentIndex(self.kind.findData(name))
+        for judge, box in self.judges.items():
+            box.setChecked(judge in kind.judges and box.isEnabled())
+        self.count.setValue(sentences)
+        self.title.setText(kind.proposal.format(model=self._entry.title))
+        self.title.selectAll()
+
+    def check(self) -> None:
+        """Have what is filled in checked now."""
+        self._pause.stop()
+        try:
+            self.definition = definition(self.form)
+        except PlainError as error:
+            self.definition = None
+            self.show_verdict(str(error), ok=False)
+            return
+        self.check_wanted.emit(self.definition)
+
+    def show_verdict(self, text: str, ok: bool) -> None:
+        """The size of the study, or why it cannot be."""
+        self.verdict.setText(text)
+        set_look(self.verdict, "" if ok else "warning")
+        for button in (self.save_button, self.start_button):
+            button.setEnabled(ok)
+            button.setToolTip("" if ok else text)
+
+    @property
+    def form(self) -> StudyForm:
+        """The entered values."""
+        chosen = self.sentences.currentData()
+        model = self.model.currentData()
+        same_model = model == self._setting.model
+        place, variant = self._selection.place(model)
+        device = self._selection.device_wanted
+        return StudyForm(
+            title=self.title.text(),
+            model=model,
+            folder=str(Path(place).absolute()) if place else "",
+            variant=variant,
+            device="" if device == "auto" else device,
+            vocoder=self._selection.vocoder(model),
+            sentences=self.text_file.text().strip() if chosen == _OWN else chosen,
+            count=self.count.value(),
+            voices=self.voices.ticked,
+            seeds=self.seeds.text(),
+            rounds=self.rounds.value(),
+            judges=tuple(name for name, box in self.judges.items() if box.isChecked()),
+            options=self._changed_options if same_model and self.options.isChecked() else {},
+            varied=self.axes.varied,
+            selected=self._setting if same_model and self.selected.isChecked() else None,
+            goals=self.goals.filled_in if self.kind.currentData() == SEARCH else None,
+            offered=self._kinds.get(self.kind.currentData()),
+        )
+
+    # --- Inside ------------------------------------------------------------------------------------------------------
+    @property
+    def _entry(self) -> catalogue.CatalogueEntry:
+        return catalogue.entry(self.model.currentData())
+
+    @property
+    def _changed_options(self) -> dict[str, object]:
+        usual = catalogue.entry(self._setting.model).options_with()
+        return {name: value for name, value in self._setting.options.items() if usual[name] != value}
+
+    def _changed(self) -> None:
+        # What is being checked is not what is filled in any more.
+        self.definition = None
+        self.save_button.setEnabled(False)
+        self.start_button.setEnabled(False)
+        self._pause.start()
+
+    def _title_changed(self) -> None:
+        proposal = str(self._folder / file_name(self.title.text()))
+        if self.path.text() in ("", self._proposed):
+            self.path.setText(proposal)
+        self._proposed = proposal
+        self._changed()
+
+    def _show_model(self) -> None:
+        model = self.model.currentData()
+        place = self._selection.place(model)[0]
+        self.checkpoint.setText(f"The checkpoint in {place}")
+        self._form.setRowVisible(self.checkpoint, bool(place))
+        self._offer_voices(model, place)
+        self.axes.offer(model)
+        same = model == self._setting.model
+        self.selected.setEnabled(same and bool(self._setting.techniques))
+        self.selected.setToolTip("" if same else "Setup has another model.")
+        self._show_possible_kinds(same)
+        changed = ", ".join(changed_options(catalogue.entry(self._setting.model), self._setting.options))
+        self.options.setEnabled(same and bool(changed))
+        self.options.setChecked(same and bool(changed))
+        self.options.setToolTip(changed or "All options have their defaults.")
+        self._show_sentences()
+
+    def _offer_voices(self, model: str, place: str) -> None:
+        """Offer the voices that Setup has for ``model``. Those that were ticked stay so where they are possible, and
+        come back with the next model with which they are."""
+        problems = {one: catalogue.voice_problem(Path(one.audio), model, place, one.transcript) for one in self._own}
+        impossible = {one: problem for one, problem in problems.items() if problem}
+        self._offered = (*catalogue.voices(model, place), *self._own)
+        possible = [one for one in self._offered if one not in impossible]
+        ticked = [one for one in possible if one in self._ticked] or possible[:1]
+        self.voices.offer(((one.title, one, one in ticked) for one in self._offered), impossible)
+
+    @Slot()
+    def _note_voices(self) -> None:
+        """What the user ticks and unticks is remembered for other models, too."""
+        kept = {one for one in self._ticked if one not in self._offered}
+        self._ticked = kept | set(self.voices.ticked)
+        self._changed()
+
+    def _show_possible_kinds(self, same: bool) -> None:
+        """Offer the further kinds that are possible; ``same``: whether the model is that of Setup."""
+        for name, one in self._kinds.items():
+            index = self.kind.findData(name)
+            possible = same and one.fields is not None
+            entry(self.kind, index).setEnabled(possible)
+            tip = one.kind.tip if possible else one.kind.missing
+            self.kind.setItemData(index, tip, Qt.ItemDataRole.ToolTipRole)
+            if not possible and self.kind.currentIndex() == index:
+                self.kind.setCurrentIndex(self.kind.findData(EVERY))
+
+    def _show_sentences(self) -> None:
+        self._form.setRowVisible(self._own_row, self.sentences.currentData() == _OWN)
+        self._changed()
+
+    def _show_kind(self) -> None:
+        kind = self.kind.currentData()
+        self.goals.setVisible(kind == SEARCH)
+        further = self._kinds.get(kind)
+        self.about_kind.setText(further.kind.about if further is not None else "")
+        self.about_kind.setVisible(further is not None)
+        for one in self._varying:
+            one.setVisible(further is None)
+        self._changed()
+
+    def _ask_for_text(self) -> None:
+        file_dialogs.ask_for_file(self, "Sentences", _TEXT, lambda path: self.text_file.setText(str(path)))
+
+    def _ask_where(self) -> None:
+        typed = self.path.text().strip()
+        proposal = file_name(self.title.text()) if typed in ("", self._proposed) else Path(typed)
+        file_dialogs.ask_where_to_write(self, "Write the study", TOML, proposal, self._choose_file)
+
+    def _choose_file(self, path: Path) -> None:
+        """The dialog has asked whether a file that is there may be replaced."""
+        self._replaced = path
+        self.path.setText(str(path))
+
+    def _save(self, start: bool) -> None:
+        path = Path(self.path.text().strip())
+        if self.definition is None:
+            return
+        if path.suffix != ".toml":
+            self.show_verdict("The study's file must end in .toml.", ok=False)
+        elif path.exists() and path != self._replaced:
+            self.show_verdict(f"{path} exists; type another name, or choose it with … to replace it.", False)
+        else:
+            file_dialogs.note_folder(self, "study", path.parent)
+            self.save_wanted.emit(self.definition, path, start)

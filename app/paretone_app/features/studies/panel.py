@@ -1,0 +1,389 @@
+"""Studies: which setting is the one to ship? Many settings on many sentences, run, paused, resumed and reported.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QFontDatabase
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QMenu,
+    QPlainTextEdit,
+    QPushButton,
+    QSizePolicy,
+    QTabWidget,
+    QWidget,
+)
+
+from paretone.studies.study import duration
+from paretone_app.features.studies.failures import FailuresTable
+from paretone_app.features.studies.study_summary import StudySummary, lost_words, progress_words
+from paretone_app.features.studies.table import StudyTable
+from paretone_app.numbers import grouped
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.metrics import GAP, NEAR
+from paretone_app.shell.theme import set_look
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.boxes import ComboBox, SpinBox
+from paretone_app.widgets.combo import entry
+from paretone_app.widgets.install_offer import InstallOffer
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.job_progress import JobProgress
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+HERE, CLUSTER = "here", "cluster"
+MOST_RECENT = 12
+"""Studies that were open before, of which the panel knows."""
+_SKETCHED = (0.34, 0.16, 0.18, 0.16, 0.16)
+"""Widths of the columns of the sketch."""
+_INVITATION = (
+    "A study runs many settings on many sentences and reports the cost and gain of each, with intervals.\nFinished "
+    "takes are kept: after a pause, a crash or a restart it resumes."
+)
+
+
+class StudiesPanel(QWidget):
+    """Above: which study, and running it. Below: its settings with their figures, what failed, what was found."""
+
+    study_chosen = Signal(object)
+    """The user wants to see the study in this folder."""
+    run_wanted = Signal(str, int)
+    """The user wants the study run: on the Ray cluster at this address (``""``: here), by a number of workers (0: as
+    many as fit)."""
+    pause_wanted = Signal()
+    cancel_wanted = Signal()
+    aside_wanted = Signal()
+    """The user wants damaged results set aside."""
+    folder_lost = Signal()
+    """The user wants to say where the model's folder is now."""
+    use_wanted = Signal(str)
+    """The user wants this setting in Setup."""
+    export_wanted = Signal(str)
+    """The user wants this setting as a profile."""
+    new_wanted = Signal()
+    open_wanted = Signal()
+    folder_wanted = Signal()
+    example_wanted = Signal()
+    recent_wanted = Signal(str)
+    report_wanted = Signal()
+    reveal_wanted = Signal()
+    close_wanted = Signal()
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._summary: StudySummary | None = None
+        self._running: Path | None = None
+        self._pausing = False
+        self._said, self._tone = "", "muted"
+        self._now = ""
+        self._reason = self._no_use = ""
+        self._build(colours)
+        self._show()
+
+    # --- Building ----------------------------------------------------------------------------------------------------
+    def _build(self, colours: Colours) -> None:
+        em = self.fontMetrics().height()
+        self.chooser = build.named(ComboBox(), "Study")
+        self.chooser.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.chooser.currentIndexChanged.connect(lambda _: self.study_chosen.emit(Path(self.chooser.currentData())))
+        self.new_button = build.button("Ne&w…", self.new_wanted, "Create a study: settings, sentences, voices, judges")
+        self.open_button = build.button("&Open…", self.open_wanted, "Open a study file (TOML or JSON)")
+        self.folder_button = build.button("Fol&der…", self.folder_wanted, "Open a folder with results")
+        self.recent_button = QPushButton("Recen&t")
+        # Of the panel itself it would part the panel, which has a focus proxy, from what Tab goes through.
+        self.recent_menu = QMenu(self.recent_button)
+        # All are made at once: deleted actions leave Python wrappers that later ones are mistaken for.
+        self._recent = [QAction(self.recent_menu) for _ in range(MOST_RECENT)]
+        self.recent_menu.addActions(self._recent)
+        self.recent_menu.triggered.connect(lambda action: self.recent_wanted.emit(action.data()))
+        self.recent_button.setMenu(self.recent_menu)
+        self.example_button = build.button(
+            "Open example", self.example_wanted, "A finished study to look at, hear and use"
+        )
+        top = HBoxLayout()
+        top.addWidget(self.chooser, 1)
+        for one in (self.new_button, self.open_button, self.folder_button, self.recent_button, self.example_button):
+            top.addWidget(one)
+
+        self.run_button = build.button("Ru&n", self._want_run)
+        self.pause_button = build.button("&Pause", self.pause_wanted)
+        self.cancel_button = build.button("Ca&ncel", self.cancel_wanted, "Stop now; unfinished takes are lost")
+        self.where = build.combo("Where it runs", (("On this machine", HERE), ("On a Ray cluster", CLUSTER)))
+        self.where.currentIndexChanged.connect(lambda _: self._show())
+        self.address = QLineEdit("auto")
+        self.address.setAccessibleName("Address of the Ray cluster")
+        self.address.setToolTip("“auto”: the cluster of this machine; “local”: a cluster of this machine alone")
+        self.address.setMaximumWidth(11 * em)
+        self.workers = SpinBox(minimum=0, maximum=10_000, prefix="workers: ")
+        self.workers.setSpecialValueText("workers: all")
+        self.workers.setAccessibleName("Workers on the cluster")
+        self.workers.setToolTip("Number of models to load; all: one per GPU or core")
+        self.progress = JobProgress("Progress of the study")
+        self.aside_button = build.button(
+            "Set &aside…", self.aside_wanted, "Move the damaged results away and start over"
+        )
+        self.folder_button = build.button(
+            "Choose folder…",
+            self.folder_lost,
+            "Say where the model's folder is now, in the study's file",
+        )
+        run = HBoxLayout()
+        for one in (self.run_button, self.pause_button, self.cancel_button, self.where, self.address, self.workers):
+            run.addWidget(one)
+        run.addWidget(self.aside_button)
+        run.addWidget(self.folder_button)
+        run.addWidget(self.progress, 1)
+        self._state = build.words(name="State of the study", selectable=True)
+        run.addWidget(self._state, 1)
+
+        self.table = StudyTable(colours)
+        self.table.current_changed.connect(lambda _: self._show_buttons())
+        self.failures = FailuresTable()
+        self.found = _text("Findings")
+        self.file = _text("The study's file")
+        self.file.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.tabs = build.named(_Parts(), "Parts of the study")
+        self.tabs.setDocumentMode(True)
+        for one in (self.table, self.failures, self.found, self.file):
+            self.tabs.addTab(one, "")
+        self.use_button = build.button("Use this settin&g", lambda: self.use_wanted.emit(self.table.current))
+        self.export_button = build.button("E&xport profile…", lambda: self.export_wanted.emit(self.table.current))
+        self.report_button = build.button(
+            "Wr&ite report", self.report_wanted, "Write a page, two CSV tables and one for LaTeX; open the page"
+        )
+        self.reveal_button = build.button("Show fi&les", self.reveal_wanted, "Open the folder with the study's results")
+        self.close_button = build.button("Close stud&y", self.close_wanted, "Close this study; its files stay")
+        # Next to the tabs, as the drawer of a small window is low.
+        buttons = (self.use_button, self.export_button, self.report_button, self.reveal_button, self.close_button)
+        self.tabs.setCornerWidget(build.row(*buttons))
+
+        outer = VBoxLayout(self)
+        outer.setContentsMargins(GAP, NEAR, GAP, NEAR)
+        outer.setSpacing(NEAR)
+        outer.addLayout(top)
+        self.install = InstallOffer()
+        build.fill(VBoxLayout(content := QWidget()), (run, self.install, (self.tabs, 1))).setSpacing(NEAR)
+        self.pages = Invited(content, _INVITATION, sketching.rows(_SKETCHED))
+        outer.addWidget(self.pages, 1)
+        self.setFocusProxy(self.new_button)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_studies(self, studies: Sequence[tuple[Path, str]], chosen: Path | None) -> None:
+        """The studies that are open, folder and title, of which ``chosen`` is shown."""
+        titles = Counter(title for _, title in studies)
+        places = [
+            (str(folder), title if titles[title] == 1 else f"{title} – {_short(str(folder))}")
+            for folder, title in studies
+        ]
+        box = self.chooser
+        with QSignalBlocker(box):
+            # Left alone where nothing changed: its list may be open.
+            if places != [(box.itemData(index), box.itemText(index)) for index in range(box.count())]:
+                box.clear()
+                for place, title in places:
+                    box.addItem(title, place)
+                    box.setItemData(box.count() - 1, place, Qt.ItemDataRole.ToolTipRole)
+            box.setCurrentIndex(box.findData(str(chosen)))
+        box.setEnabled(bool(studies))
+        if not studies:
+            self.show_summary(None)
+
+    def show_recent(self, places: Sequence[str]) -> None:
+        """Files and folders that were open before."""
+        for index, action in enumerate(self._recent):
+            action.setVisible(index < len(places))
+            if index < len(places):
+                action.setText(_short(places[index]).replace("&", "&&"))  # One, in a menu.
+                action.setToolTip(places[index])
+                action.setData(places[index])
+        self.recent_button.setEnabled(bool(places))
+        self.recent_button.setToolTip("Recent studies" if places else "No recent studies.")
+
+    def show_summary(self, summary: StudySummary | None) -> None:
+        """Show the summary of the chosen study."""
+        other = summary is None or self._summary is None or summary.folder != self._summary.folder
+        self._summary = summary
+        if other and (summary is None or summary.folder != self._running):
+            self._said = ""
+        self.table.show_summary(summary)
+        self.failures.show_summary(summary)
+        failed = self.failures.rowCount()
+        found = "\n\n".join(summary.findings) if summary is not None else ""
+        for widget, text in (
+            (
+                self.found,
+                found or "Nothing yet. This page shows a search's answer and the judges' scores of reference speech.",
+            ),
+            (self.file, summary.definition if summary is not None else ""),
+        ):
+            if widget.toPlainText() != text:
+                widget.setPlainText(text)
+        titles = ("Settings", f"Failures ({failed})" if failed else "Failures", "Found", "File")
+        for index, title in enumerate(titles):
+            self.tabs.setTabText(index, title)
+        self._show()
+
+    def set_reasons(self, run: str, use: str, cluster: str) -> None:
+        """Why the study cannot be run, its settings not be used, and no cluster be used, as sentences, or ``""``."""
+        self._reason, self._no_use = run, use
+        self.install.offer(run)
+        index = self.where.findData(CLUSTER)
+        entry(self.where, index).setEnabled(not cluster)
+        self.where.setItemData(index, cluster or None, Qt.ItemDataRole.ToolTipRole)
+        self.where.setToolTip(cluster or "Ratios never combine takes of different machines")
+        if cluster:
+            self.where.setCurrentIndex(self.where.findData(HERE))
+        self._show()
+
+    def begin(self, folder: Path) -> None:
+        """The study in ``folder`` is being run."""
+        self._running, self._said, self._now = folder, "", ""
+        self.progress.begin()
+        self.set_pausing(False)
+        self._show()
+
+    def set_pausing(self, on: bool) -> None:
+        """The study ends once the takes under way are finished."""
+        self._pausing = on
+        self.pause_button.setText("&Pausing…" if on else "&Pause")
+        self.pause_button.setEnabled(self._running is not None and not on)
+        self._show_state()
+
+    def show_progress(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
+        """Show progress of the running study."""
+        if self._running is None:
+            return
+        self.progress.setRange(0, max(1, total))
+        self.progress.setValue(done)
+        left = "" if seconds_left is None or done >= total else f", about {duration(seconds_left)} left"
+        self.progress.setFormat(f"{grouped(done)} of {grouped(total)} steps{left}")
+        _, _, now = text.partition(", now ")
+        self._now = f"Now: {now}" if now else self._now
+        self._show_state()
+
+    def end(self, said: str = "", failed: bool = False) -> None:
+        """The study ended or stopped; ``said`` says how."""
+        self._running, self._said, self._tone = None, said, "warning" if failed else "muted"
+        self._show()
+
+    def say(self, text: str, tone: str = "muted") -> None:
+        """A sentence about the study that is shown."""
+        self._said, self._tone = text, tone
+        self._show_state()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self.table.set_colours(colours)
+
+    @property
+    def summary(self) -> StudySummary | None:
+        """The content."""
+        return self._summary
+
+    @property
+    def state(self) -> str:
+        """The sentence below the buttons."""
+        return self._state.text()
+
+    @property
+    def cluster(self) -> tuple[str, int]:
+        """Address of the cluster that is chosen, and workers; ``""`` for this machine."""
+        if self.where.currentData() == HERE:
+            return "", 0
+        return self.address.text().strip() or "auto", self.workers.value()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _want_run(self) -> None:
+        self.run_wanted.emit(*self.cluster)
+
+    def _show(self) -> None:
+        self.pages.show_content(self._summary is not None)
+        if self._summary is not None:
+            self._show_buttons()
+            self._show_state()
+
+    def _show_buttons(self) -> None:
+        summary, running = self._summary, self._running is not None
+        if summary is None:
+            return
+        here = running and summary.folder == self._running
+        finished = summary.study is not None and not summary.left and bool(summary.made)
+        self.run_button.setText("Ru&n again" if finished else "Resume" if summary.results is not None else "Ru&n")
+        self.run_button.setVisible(not here)
+        self.run_button.setEnabled(not running and not self._reason)
+        self.run_button.setToolTip(
+            self._reason
+            or ("Retry failed takes and run what is new in the file" if finished else progress_words(summary))
+        )
+        set_look(self.run_button, "" if finished or self._reason else "primary")
+        for one in (self.pause_button, self.cancel_button, self.progress):
+            one.setVisible(here)
+        self.pause_button.setEnabled(here and not self._pausing)
+        self.pause_button.setToolTip("Finish the current takes, then stop; Resume continues")
+        clustered = self.where.currentData() == CLUSTER
+        self.where.setVisible(not here)
+        self.address.setVisible(clustered and not here)
+        self.workers.setVisible(clustered and not here)
+        self.aside_button.setVisible(summary.damaged and not here)
+        self.folder_button.setVisible(bool(summary.lost_folder) and not summary.damaged and not here)
+        row = self.table.study.row(self.table.current)
+        reason = self._no_use or ("" if row is not None else "Select a setting in the table first.")
+        for button, tip in (
+            (self.use_button, "Load this setting into Setup, with its strategy table"),
+            (self.export_button, "Load this setting into Setup and export it as a profile"),
+        ):
+            build.allow(button, reason, tip)
+        self.report_button.setEnabled(bool(summary.made))
+        self.close_button.setEnabled(not here)
+        self.close_button.setToolTip(
+            "Wait for it to finish, or cancel it" if here else "Close this study; its files stay"
+        )
+
+    def _show_state(self) -> None:
+        summary = self._summary
+        if summary is None:
+            return
+        here = self._running == summary.folder
+        problem = "\n".join(filter(None, (summary.folder_problem, "" if summary.made else summary.file_problem)))
+        if here:
+            text, tone = self._now or "Getting ready…", "muted"
+            if self._pausing:
+                text = f"Pausing after this. {text}"
+        elif summary.lost_folder and summary.left and not problem:
+            text, tone = f"{progress_words(summary)} {lost_words(summary)}", "warning"
+        elif self._said:
+            text, tone = self._said, self._tone
+        elif problem:
+            text, tone = problem, "warning"
+        else:
+            text, tone = progress_words(summary), "muted"
+            if self._reason and summary.left and not summary.file_problem:
+                text = f"{text} {self._reason}"
+        self._state.setText(text)
+        set_look(self._state, tone)
+
+
+class _Parts(QTabWidget):
+    """As low as a table with one row."""
+
+    def minimumSizeHint(self) -> QSize:
+        least = self.tabBar().sizeHint().height() + 4 * self.fontMetrics().height()
+        return QSize(super().minimumSizeHint().width(), least)
+
+
+def _text(name: str) -> QPlainTextEdit:
+    made = build.named(QPlainTextEdit(readOnly=True), name)
+    made.setTabChangesFocus(True)
+    return made
+
+
+def _short(place: str) -> str:
+    """A path by its end."""
+    path = Path(place)
+    return f"{path.parent.name}/{path.name}"

@@ -1,0 +1,433 @@
+"""The studies presenter: studies are run, paused, resumed, searched, reported, and their settings used.
+
+What reads studies is imported on use: the window is to be there before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QTimer, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QWidget
+
+from paretone import files
+from paretone.errors import PlainError, StudyError
+from paretone.extras import why_no_cluster, why_no_search
+from paretone.listening import trials
+from paretone.reading import read_text
+from paretone.session.commands import RunStudy
+from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.setup.model_choice import CHECKPOINT_FOLDER
+from paretone_app.features.setup.presenter import CHOOSE_FOLDER
+from paretone_app.features.studies.making import StudyMaking
+from paretone_app.features.studies.opened import OpenedStudies
+from paretone_app.features.studies.reporting import StudyReporting
+from paretone_app.features.takes.presenter import TakesPresenter
+from paretone_app.numbers import counted
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.background import Background
+from paretone_app.state.differences import other_weights
+from paretone_app.state.jobs import Job, Kind, Outcome
+
+if TYPE_CHECKING:
+    from paretone_app.features.studies.maker import StudyMaker
+    from paretone_app.features.studies.panel import StudiesPanel
+    from paretone_app.features.studies.study_summary import StudySummary
+    from paretone_app.features.studies.within import Within
+
+_KINDS = "Study (*.toml *.json)"
+_LOOK_MILLISECONDS = 1000
+"""Polling interval while a study runs, in milliseconds."""
+
+
+class StudiesPresenter(Presenter):
+    """Owns Studies."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._studies = services.folder / "studies"
+        self._background = Background("studies", self)
+        takes = services.features.find(TakesPresenter)
+        self.opened = OpenedStudies(
+            services.state.open_studies, services.settings, lambda: takes.library, self._notices, self._background, self
+        )
+        """The studies that the panel lists."""
+        self.opened.changed.connect(self._show)
+        self.opened.brought_forward.connect(self._go_to)
+        self._running: tuple[Job, Path] | None = None
+        self._ended: StudyEnded | None = None
+        self._soon = QTimer(self, singleShot=True, interval=_LOOK_MILLISECONDS)
+        self._soon.timeout.connect(self._touch_running)
+        self._making = StudyMaking(
+            self._window,
+            self._state,
+            self._notices,
+            self._background,
+            self.opened.pace,
+            self._studies,
+            self,
+        )
+        self._making.made.connect(self._made)
+        self._reporting = StudyReporting(services.folder / trials.FOLDER, self._notices, self._background, self)
+        self._reporting.ended.connect(lambda: built(self.studies).say(""))
+        self.studies: StudiesPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
+        actions = self._actions
+        for action, do in (
+            (actions["new_study"], self._making.begin),
+            (actions["open_study"], self._ask_for_file),
+            (actions["open_study_folder"], self._ask_for_folder),
+            (actions["open_example"], self.open_example),
+            (actions["run_study"], lambda: self.run(*built(self.studies).cluster)),
+            (actions["pause_study"], self.pause),
+            (actions["use_study_setting"], lambda: self.use(built(self.studies).table.current)),
+            (actions["report_study"], self.report),
+            (actions["close_study"], self.close),
+        ):
+            actions.bind(action, do)
+        self._state.jobs.ended.connect(self._job_ended)
+
+    # --- As every presenter ------------------------------------------------------------------------------------------
+    def refresh(self) -> None:
+        actions, there = self._actions, self.studies is not None
+        run, use = self.why_not_run(), self.why_not_use()
+        shown = self.summary
+        nothing = "" if shown is not None else "Open or create a study first."
+        unmade = "" if shown is not None and shown.made else nothing or "No takes yet; run the study first."
+        for action, reason in (
+            (actions["new_study"], ""),
+            (actions["open_study"], ""),
+            (actions["open_study_folder"], ""),
+            (actions["open_example"], ""),
+            (actions["run_study"], run),
+            (actions["pause_study"], "" if self._running else "No study is running."),
+            (actions["use_study_setting"], nothing or use),
+            (actions["report_study"], unmade),
+            (
+                actions["close_study"],
+                nothing or ("Wait for it to finish, or cancel it." if self._is_running_here else ""),
+            ),
+        ):
+            action.setEnabled(there and not reason)
+            action.setToolTip(reason or action.statusTip())
+        if there:
+            built(self.studies).set_reasons(run, use, why_no_cluster())
+
+    def shut_down(self) -> None:
+        """End the thread."""
+        self._soon.stop()
+        self._background.shut_down()
+
+    @property
+    def summary(self) -> StudySummary | None:
+        """Summary of the shown study."""
+        return self.opened.summary
+
+    @property
+    def _is_running_here(self) -> bool:
+        return self._running is not None and self._running[1] == self.opened.chosen
+
+    def why_not_run(self) -> str:
+        """Why the study that is shown cannot be run now, as a sentence, or ``""``."""
+        seen = self.summary
+        if seen is None:
+            return "Open or create a study first."
+        if seen.folder_problem:
+            return seen.folder_problem
+        if seen.study is None and (seen.file.exists() or seen.results is None):
+            return seen.file_problem
+        if seen.study is not None:
+            if seen.study.search is not None and why_no_search():
+                return why_no_search()
+            from paretone.measure.evaluation.judges import judge_named
+
+            problems = [judge_named(name).problem() for name in seen.study.judges]
+            if any(problems):
+                return next(filter(None, problems))
+        return self._state.jobs.why_wait
+
+    def why_not_use(self) -> str:
+        """Why no setting of the study that is shown can be put into Setup, as a sentence, or ``""``."""
+        seen, state = self.summary, self._state
+        if seen is None or not seen.model or seen.model == state.selection.model_id:
+            return ""
+        return f"The study is for {seen.model}; load that model first (menu Model)."
+
+    # --- Opening -----------------------------------------------------------------------------------------------------
+    def open(self, place: Path) -> None:
+        """Show the study that the file ``place`` describes, or whose results are in the folder ``place``."""
+        self.opened.open(place)
+
+    def open_example(self) -> None:
+        """Show a copy of the example study. Raises :class:`PlainError`."""
+        from paretone.studies.example import copy_for_user
+
+        self.open(copy_for_user(self._studies))
+
+    @Slot(object)
+    def _go_to(self, found: StudySummary) -> None:
+        self._workspaces.go_to("studies")
+        if found.folder_problem:
+            self._tell_damage(found)
+
+    def close(self) -> None:
+        """Show the study no longer."""
+        if self._is_running_here:
+            raise StudyError("The study is running; wait for it to finish, or cancel it.")
+        self.opened.close()
+
+    # --- Running -----------------------------------------------------------------------------------------------------
+    def run(self, ray: str = "", workers: int = 0) -> None:
+        """Do what is left of the study that is shown, on the Ray cluster at ``ray`` if given. Raises
+        :class:`PlainError` when it cannot be done."""
+        seen, reason = self.summary, self.why_not_run()
+        if seen is None or reason:
+            raise StudyError(reason)
+        # It may be there again, on a disk for example. On a cluster, it is the workers' that counts.
+        if seen.lost_folder and not Path(seen.lost_folder).exists() and not ray:
+            from paretone_app.features.studies.study_summary import lost_words
+
+            self._notices.ask(lost_words(seen), (CHOOSE_FOLDER,), lambda _: self.ask_for_model_folder())
+            return
+        if not seen.file.exists():
+            self._write_again(seen)
+        folder, file = seen.folder, seen.file
+        self._ended = None
+        job = self._state.jobs.start(
+            Kind.STUDY, lambda number: RunStudy(number, str(file), str(folder), ray, workers or None)
+        )
+        self._running = job, folder
+        built(self.studies).begin(folder)
+        self.refresh()
+
+    def _write_again(self, seen: StudySummary) -> None:
+        """The study's file is gone: write it as the folder remembers it."""
+        try:
+            files.write_through(seen.file, seen.definition.encode())
+        except OSError as error:
+            raise StudyError(
+                f"The study file is gone, and {seen.file} could not be restored: {files.reason(error)}."
+            ) from error
+        self._notices.note(f"{seen.file} was gone; restored it from the study's copy")
+
+    def ask_for_model_folder(self) -> None:
+        """Ask where the checkpoint of the study that is shown is now."""
+        file_dialogs.ask_for_folder(
+            self._window,
+            CHECKPOINT_FOLDER,
+            lambda folder: self._actions.attempt(lambda: self.set_model_folder(folder)),
+        )
+
+    def set_model_folder(self, folder: Path) -> None:
+        """Write into the file of the study that is shown that its model's checkpoint is in ``folder``. Takes are tied
+        to weights, not to folders: other weights are refused when it runs. Raises :class:`PlainError`."""
+        from paretone.studies.writing import with_folder
+
+        seen = self.summary
+        if seen is None:
+            raise StudyError("Open or create a study first.")
+        if self._is_running_here:
+            raise StudyError("The study is running; wait for it to finish, or cancel it.")
+        if not seen.file.exists():
+            self._write_again(seen)
+        try:
+            text = read_text(seen.file, "utf-8-sig")
+            files.write_through(seen.file, with_folder(text, seen.file.name, str(folder.absolute())).encode())
+        except (OSError, ValueError) as error:
+            reason = files.reason(error) if isinstance(error, OSError) else str(error)
+            raise StudyError(f"The folder could not be written into {seen.file}: {reason}.") from error
+        self._notices.note(f"{seen.file}: the model is in {folder}, no longer in {seen.lost_folder or 'its folder'}")
+        self.opened.look_again(seen.folder)
+
+    def pause(self) -> None:
+        """End the running study once the takes under way are finished."""
+        if self._running is not None:
+            self._state.jobs.pause(self._running[0])
+            built(self.studies).set_pausing(True)
+
+    def follow(self, event: Event) -> None:
+        """Show what a study is at; see :mod:`paretone.session.events`."""
+        if self._running is None or event.job != self._running[0].number:
+            return
+        if isinstance(event, StudyBegun):
+            self.opened.touch(self._running[1])
+        elif isinstance(event, StudyTakeDone) and not self._soon.isActive():
+            self._soon.start()
+        elif isinstance(event, StudyEnded):
+            self._ended = event
+
+    @Slot(object)
+    def show_progress(self, event: Progress) -> None:
+        """Show how far the running study is."""
+        if self._running is not None and event.job == self._running[0].number and self.studies is not None:
+            self.studies.show_progress(event.done, event.total, event.seconds_left, event.text)
+
+    @Slot()
+    def _touch_running(self) -> None:
+        if self._running is not None:
+            self.opened.touch(self._running[1])
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if self._running is None or job != self._running[0]:
+            return
+        folder = self._running[1]
+        self._running = None
+        self._soon.stop()
+        said = sentence
+        if outcome is Outcome.CANCELLED:
+            said = "Cancelled. Finished takes are kept; Resume continues."
+        elif outcome in (Outcome.FINISHED, Outcome.PAUSED) and self._ended is not None:
+            made = f"{counted(self._ended.made, 'take', 'takes')} made"
+            how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
+            said = " ".join([how, *self._ended.log, *self._ended.found])
+        built(self.studies).end(said, failed=outcome is Outcome.FAILED)
+        self.opened.touch(folder)
+
+    # --- Making ------------------------------------------------------------------------------------------------------
+    @property
+    def maker(self) -> StudyMaker | None:
+        """The dialog that makes a study, while it is open."""
+        return self._making.maker
+
+    def new_of_kind(self, kind: str, sentences: int) -> None:
+        """Ask about a study of the loaded model, of a kind that a feature declares, on a number of sentences."""
+        self._making.begin_with_kind(kind, sentences)
+
+    def begin_within(self, within: Within) -> None:
+        """Ask about a new study that stays within ranges."""
+        self._making.begin_within(within)
+
+    @Slot(object, bool)
+    def _made(self, path: Path, start: bool) -> None:
+        """Show a study whose file was just written, and run it if wanted."""
+        self.open(path)
+        if start:
+            # Opening is done in the thread; what is asked for after it comes after it.
+            self._background.run(lambda: None, lambda _: self._start(path))
+
+    def _start(self, path: Path) -> None:
+        from paretone.studies.study import results_folder
+
+        if self.opened.chosen == results_folder(path.expanduser().resolve()):
+            self._actions.attempt(lambda: self.run(*built(self.studies).cluster))
+
+    # --- What was found ----------------------------------------------------------------------------------------------
+    def use(self, key: str) -> None:
+        """Put a setting of the study that is shown into Setup, with its strategy table. Raises :class:`PlainError`."""
+        from paretone.studies.store import Store
+
+        seen, state = self.summary, self._state
+        row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
+        if seen is None or row is None or row.setting is None:
+            raise StudyError("Select a setting in the study's table first.")
+        state.editing.adopt_setting(row.setting)
+        entry = state.artefacts.entry(row.setting)
+        source = state.artefacts.source(entry.technique) if entry is not None else None
+        if row.finished and source is not None:
+            with Store(seen.folder, read_only=True) as store:
+                table = store.artefacts().get(key)
+            if table is not None and source.fits(table):
+                source.adopt(table, "use a study's strategy table")
+        said = f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile."
+        others = ""
+        if seen.results is not None and state.selection.info is not None:
+            others = other_weights(seen.results.checkpoint, state.selection.info.all_weights)
+        if others:
+            self._notices.warn(f"{said} The study {others}: its figures are not theirs.")
+        else:
+            self._notices.say(said, "info")
+
+    def export(self, key: str) -> None:
+        """Put a setting into Setup and ask where its profile goes. Raises :class:`PlainError`."""
+        self.use(key)
+        action = self._actions.export_profile
+        if not action.isEnabled():
+            raise StudyError(action.toolTip())
+        action.trigger()
+
+    def report(self) -> None:
+        """Write the report of the study that is shown, and open it."""
+        if self.summary is None:
+            raise StudyError("Open or create a study first.")
+        built(self.studies).say("Writing the report…")
+        self._reporting.write(self.summary.folder)
+
+    # --- Damage ------------------------------------------------------------------------------------------------------
+    def _tell_damage(self, seen: StudySummary) -> None:
+        if seen.damaged:
+            self._notices.ask(seen.folder_problem, ("Set it aside",), lambda _: self.set_aside())
+        else:
+            self._notices.warn(seen.folder_problem)
+
+    def set_aside(self) -> None:
+        """Move damaged results away, so that the study can be run again."""
+        from paretone.studies.running import set_aside
+
+        seen = self.summary
+        if seen is None or not seen.damaged:
+            return
+        try:
+            backup = set_aside(seen.folder)
+        except PlainError as error:
+            self._notices.warn(str(error))
+            return
+        self._notices.note(f"Set the damaged study aside: {backup}")
+        self._notices.say(f"Moved the damaged results, with audio, to {backup}. Run starts the study over.", "info")
+        self.opened.touch(seen.folder)
+
+    # --- The panel ---------------------------------------------------------------------------------------------------
+    def _build_studies(self) -> QWidget:
+        from paretone_app.features.studies.panel import StudiesPanel
+
+        self.studies = panel = StudiesPanel(self._theme.colours)
+        panel.install.follow(self._state.installing)
+        attempt, actions = self._actions.attempt, self._actions
+        panel.study_chosen.connect(self.opened.choose)
+        panel.run_wanted.connect(lambda ray, workers: attempt(lambda: self.run(ray, workers)))
+        panel.pause_wanted.connect(lambda: attempt(self.pause))
+        panel.cancel_wanted.connect(actions.cancel.trigger)
+        panel.aside_wanted.connect(lambda: attempt(self.set_aside))
+        panel.folder_lost.connect(lambda: attempt(self.ask_for_model_folder))
+        panel.use_wanted.connect(lambda key: attempt(lambda: self.use(key)))
+        panel.export_wanted.connect(lambda key: attempt(lambda: self.export(key)))
+        panel.new_wanted.connect(actions["new_study"].trigger)
+        panel.open_wanted.connect(actions["open_study"].trigger)
+        panel.folder_wanted.connect(actions["open_study_folder"].trigger)
+        panel.example_wanted.connect(actions["open_example"].trigger)
+        panel.pages.offer(actions["open_example"], "Open example")
+        panel.pages.offer(actions["new_study"])
+        panel.recent_wanted.connect(lambda place: self.open(Path(place)))
+        panel.report_wanted.connect(lambda: attempt(self.report))
+        panel.reveal_wanted.connect(self._reveal)
+        panel.close_wanted.connect(lambda: attempt(self.close))
+        self.opened.open_last()
+        self._show()
+        return panel
+
+    @Slot()
+    def _show(self) -> None:
+        self._state.gains.set_studies(self.opened.results)
+        if self.studies is None:
+            return
+        self.studies.show_studies(self.opened.listed, self.opened.chosen)
+        self.studies.show_recent(self.opened.recent)
+        self.studies.show_summary(self.summary)
+        self.refresh()
+
+    def _ask_for_file(self) -> None:
+        file_dialogs.ask_for_file(self._window, "Open a study", _KINDS, self.open)
+
+    def _ask_for_folder(self) -> None:
+        file_dialogs.ask_for_folder(self._window, "Open the results of a study", self.open)
+
+    @Slot()
+    def _reveal(self) -> None:
+        seen = self.summary
+        if seen is not None:
+            place = seen.folder if seen.folder.exists() else seen.file.parent
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(place)))

@@ -1,0 +1,266 @@
+"""The table of a study: a row for each setting, a column for each figure with its interval, filled in while it runs."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QFont
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from paretone.measure.estimates import Estimate
+from paretone.measure.metrics import LOWER, Metric
+from paretone.measure.processor_time import BUSY, busy_line
+from paretone.studies.wording import figure_text, shown
+from paretone_app.features.studies.study_summary import Row, StudySummary
+from paretone_app.numbers import counted, general, grouped, localised
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.icons import icon
+from paretone_app.shell.metrics import text_font
+
+Index = QModelIndex | QPersistentModelIndex
+SORT_ROLE = Qt.ItemDataRole.UserRole
+KEY_ROLE = Qt.ItemDataRole.UserRole + 1
+_MARK, _SETTING, _TAKES = range(3)
+_REFERENCE = "The same judges' score of the reference speech: below it, settings cannot be told apart"
+_FIXED = (
+    ("", "★ the search's answer, ! cannot run"),
+    ("Setting", "Compared setting; the baseline has no techniques"),
+    ("Takes", "Finished takes, of those planned"),
+)
+
+
+class StudyModel(QAbstractTableModel):
+    """The rows of one study."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._rows: tuple[Row, ...] = ()
+        self._metrics: tuple[Metric, ...] = ()
+        self._over = ("", "")
+        """Unit of the intervals, in the singular."""
+
+    def show_summary(self, summary: StudySummary | None) -> None:
+        """Show the settings of a study, with what was measured of them; what only changed stays where it is."""
+        rows = summary.rows if summary is not None else ()
+        metrics = ()
+        if summary is not None and summary.results is not None:
+            metrics = shown(summary.results)
+            heard = {one.text for takes in summary.results.heard.values() for one in takes}
+            self._over = ("sentence", "sentences") if len(heard) != 1 else ("voice-seed pair", "voice-seed pairs")
+            rows = (*rows, summary.reference) if summary.reference is not None else rows
+        same = metrics == self._metrics and [one.key for one in rows] == [one.key for one in self._rows]
+        if same:
+            # A take changes a row or two: only these are drawn and sorted again.
+            changed = [line for line, pair in enumerate(zip(self._rows, rows, strict=True)) if pair[0] != pair[1]]
+            self._rows = rows
+            for line in changed:
+                self.dataChanged.emit(self.index(line, 0), self.index(line, self.columnCount() - 1))
+            return
+        self.beginResetModel()
+        self._rows, self._metrics = rows, metrics
+        self.endResetModel()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        if self._rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, self.columnCount() - 1))
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Figures of every setting, in the order of the columns."""
+        return self._metrics
+
+    def row(self, key: str) -> Row | None:
+        """The setting called ``key``."""
+        return next((one for one in self._rows if one.key == key and one.setting is not None), None)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(_FIXED) + len(self._metrics)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        row, column = self._rows[index.row()], index.column()
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self._text(row, column)
+            case Qt.ItemDataRole.ToolTipRole:
+                return self._explanation(row, column)
+            case Qt.ItemDataRole.DecorationRole if self._doubtful(row, column):
+                return icon("warning")
+            case Qt.ItemDataRole.AccessibleTextRole if self._doubtful(row, column):
+                return f"{self._text(row, column)}, doubtful: {BUSY}"
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return _alignment(column)
+            case Qt.ItemDataRole.FontRole if row.answer:
+                return text_font(QFont(), strong=True)
+            case Qt.ItemDataRole.ForegroundRole if row.problem or row.total is None:
+                return QBrush(QColor(self._colours.warning if row.problem else self._colours.muted))
+            case _ if role == SORT_ROLE:
+                return self._order(row, column, index.row())
+            case _ if role == KEY_ROLE:
+                return row.key
+        return None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if section < len(_FIXED):
+            title, meaning = _FIXED[section]
+        else:
+            one = self._metrics[section - len(_FIXED)]
+            title, meaning = one.label, one.definition
+        if role == Qt.ItemDataRole.DisplayRole:
+            return title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return meaning
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
+        return None
+
+    # --- Cells --------------------------------------------------------------------------------------------------------
+    def _figure(self, row: Row, column: int) -> Estimate | None:
+        return row.figures.get(self._metrics[column - len(_FIXED)].name)
+
+    def _doubtful(self, row: Row, column: int) -> bool:
+        """Whether other processes took too much of the machine for this figure."""
+        if column < len(_FIXED) or not row.busy or self._figure(row, column) is None:
+            return False
+        return self._metrics[column - len(_FIXED)].wall_time
+
+    @staticmethod
+    def _doubt(row: Row) -> str:
+        several = f"{grouped(row.busy)} of {counted(row.finished, 'take', 'takes')}"
+        return localised(busy_line(during=several))
+
+    def _text(self, row: Row, column: int) -> str:
+        if column == _MARK:
+            return "★" if row.answer else "!" if row.problem else ""
+        if column == _SETTING:
+            return localised(row.title)
+        if column == _TAKES:
+            takes = str(row.finished) if row.total is None else f"{row.finished}/{row.total}"
+            return takes if row.setting is not None else ""
+        return _with_minus(localised(figure_text(self._figure(row, column))))
+
+    def _explanation(self, row: Row, column: int) -> str:
+        if column >= len(_FIXED):
+            one, figure = self._metrics[column - len(_FIXED)], self._figure(row, column)
+            if figure is None:
+                return f"{one.title}: not measured yet" if row.setting is not None else _REFERENCE
+            interval = (
+                f"95 % interval {general(figure.low, 4)} to {general(figure.high, 4)}, " if figure.spreads else ""
+            )
+            value, interval = (_with_minus(text) for text in (general(figure.value, 4), interval))
+            one_of, many_of = ("take", "takes") if row.setting is not None else ("recording", "recordings")
+            from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
+            from_what += f", {figure.over}" if figure.over else ""
+            doubt = f"{self._doubt(row)}\n" if self._doubtful(row, column) else ""
+            return f"{one.title} {value}, {interval}{from_what}.\n{doubt}{one.definition}"
+        if row.setting is None:
+            return _REFERENCE
+        if row.problem:
+            return row.problem
+        if row.total is None:
+            return "This setting is no longer in the study's file; its takes are kept."
+        return "The search's answer" if row.answer else row.title
+
+    def _order(self, row: Row, column: int, place: int) -> object:
+        if column == _MARK:
+            return (not row.answer) + 0.0
+        if column == _SETTING:
+            return float(place)
+        if column == _TAKES:
+            return float(row.finished)
+        one, figure = self._metrics[column - len(_FIXED)], self._figure(row, column)
+        # What was not measured comes last when the best is first.
+        worst = float("inf") if one.better == LOWER else float("-inf")
+        return worst if figure is None else float(figure.value)
+
+
+class StudyTable(QTableView):
+    """Shows a :class:`StudyModel`; the setting that is current stays so while figures come in."""
+
+    current_changed = Signal(str)
+    """The key of the setting that is current now, or ``""``."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.study = StudyModel(colours, self)
+        self._sorted = QSortFilterProxyModel(self)
+        self._sorted.setSortRole(SORT_ROLE)
+        self._sorted.setSourceModel(self.study)
+        self.setModel(self._sorted)
+        self.setAccessibleName("Settings of the study")
+        self.setAlternatingRowColors(True)
+        self.setShowGrid(False)
+        self.setSortingEnabled(True)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().height() * 1.7))
+        self.horizontalHeader().setHighlightSections(False)
+        self.horizontalHeader().setMinimumSectionSize(2 * self.fontMetrics().height())
+        self.sortByColumn(_SETTING, Qt.SortOrder.AscendingOrder)
+        self._fit()
+        self.selectionModel().currentRowChanged.connect(lambda *_: self.current_changed.emit(self.current))
+
+    @property
+    def current(self) -> str:
+        """The key of the current setting, or ``""``."""
+        index = self.currentIndex()
+        return index.data(KEY_ROLE) if index.isValid() else ""
+
+    def show_summary(self, summary: StudySummary | None) -> None:
+        """Show a study, or nothing."""
+        kept, columns = self.current, self.study.columnCount()
+        self.study.show_summary(summary)
+        if self.study.columnCount() != columns:
+            self._fit()
+        if kept and not self.current:
+            self.choose(kept)
+
+    def choose(self, key: str) -> None:
+        """Make the setting called ``key`` current."""
+        for line in range(self._sorted.rowCount()):
+            index = self._sorted.index(line, _MARK)
+            if index.data(KEY_ROLE) == key:
+                self.setCurrentIndex(index)
+                self.scrollTo(index)
+                return
+
+    def texts(self) -> list[list[str]]:
+        """The rows, in the order shown."""
+        columns = range(self._sorted.columnCount())
+        return [
+            [str(self._sorted.index(line, column).data()) for column in columns]
+            for line in range(self._sorted.rowCount())
+        ]
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self.study.set_colours(colours)
+
+    def _fit(self) -> None:
+        unit = self.fontMetrics().horizontalAdvance("0")
+        self.setColumnWidth(_MARK, 3 * unit)
+        self.setColumnWidth(_SETTING, 40 * unit)
+        self.setColumnWidth(_TAKES, 9 * unit)
+        for column, one in enumerate(self.study.metrics, start=len(_FIXED)):
+            self.setColumnWidth(column, max(22, len(one.label) + 4) * unit)
+
+
+def _with_minus(text: str) -> str:
+    """Figures with a minus in place of the hyphen."""
+    return text.replace("-", "−")
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    left = column in (_MARK, _SETTING)
+    return (Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter

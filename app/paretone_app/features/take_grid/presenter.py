@@ -1,0 +1,417 @@
+"""The presenter of the take grid: brings takes of the library and of open studies together around a reference, has
+cells heard, compared and made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QTimer, Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import PlainError, SettingError
+from paretone.measure.metrics import METRICS, Metric
+from paretone.models import catalogue
+from paretone.setting.library import TakeSummary
+from paretone_app.features.player.presenter import PlayerPresenter
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.take_grid.hearing import CellHearing
+from paretone_app.features.takes.presenter import TakesPresenter
+from paretone_app.features.tradeoff.presenter import TradeoffPresenter
+from paretone_app.numbers import counted, rough_duration
+from paretone_app.state.cost import LONG_SECONDS
+from paretone_app.state.making import Wanted, wanted_take
+from paretone_app.state.undo import Edit
+
+if TYPE_CHECKING:
+    from paretone.setting.setting import Setting
+    from paretone_app.features.take_grid.cells import Cell
+    from paretone_app.features.take_grid.model.dimensions import Asked, Dimension, Value
+    from paretone_app.features.take_grid.model.grid import TakeGrid
+    from paretone_app.features.take_grid.panel import Chosen, TakeGridPanel
+
+_SHOWN = "take grid/shown"
+"""Settings key of what is chosen."""
+_FIGURES: tuple[Metric, ...] = tuple(one for one in METRICS if one.of is not None)
+_UNKNOWN_SECONDS = 10.0
+"""What a take may last to make where no time of any is known."""
+_ACTIONS = ("grid_hear", "grid_reference", "grid_make", "grid_point")
+
+
+class TakeGridPresenter(Presenter):
+    """Owns Take grid."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._takes = services.features.find(TakesPresenter)
+        self._player = services.features.find(PlayerPresenter)
+        self._tradeoff = services.features.find(TradeoffPresenter)
+        self._settings = services.settings
+        self._sources, self._making = self._tradeoff.sources, services.state.making
+        self._reference = ""
+        """Id of the take."""
+        self._chosen: Chosen | None = None
+        self._shown: Chosen | None = None
+        """What is shown of it."""
+        self._known: tuple[Dimension, ...] = ()
+        self.take_grid: TakeGridPanel | None = None
+        self.hearing = CellHearing(self._player, self._sources.known.load_audio, self)
+        self.hearing.failed.connect(services.notices.warn)
+        self.later: dict[str, Callable[[], QWidget]] = {"take_grid": self._build}
+        self._soon = QTimer(self, singleShot=True, interval=0)
+        self._soon.timeout.connect(self._show)
+        for signal in (self._sources.changed, self._takes.takes_changed, self._making.changed):
+            signal.connect(self._show_soon)
+        services.state.playing.changed.connect(self._show_playing)
+        actions = services.actions
+        for name, do in zip(_ACTIONS, (self._hear, self._take_reference, self.make_all, self._from_point), strict=True):
+            actions.bind(actions[name], partial(actions.attempt, do))
+
+    def _build(self) -> QWidget:
+        from paretone_app.features.take_grid.panel import TakeGridPanel
+
+        self._sources.begin()
+        self.take_grid = panel = TakeGridPanel(self._theme.colours)
+        self._sources.watch(panel)
+        cells, attempt = panel.cells, self._actions.attempt
+        panel.shown.connect(self._sources.read)
+        panel.shown.connect(self._show_soon)
+        panel.chosen.connect(lambda chosen: attempt(lambda: self.choose(chosen)))
+        panel.sentence_wanted.connect(self._go_to_sentence)
+        panel.make_all_wanted.connect(self._actions["grid_make"].trigger)
+        panel.point_wanted.connect(self._actions["grid_point"].trigger)
+        panel.pages.offer(self._actions.baseline, "Make take A")
+        panel.pages.offer(self._actions["open_example"], "Open example")
+        cells.moved.connect(self._cursor_moved)
+        cells.pointed.connect(self._pointed)
+        cells.left.connect(self._left)
+        cells.activated.connect(lambda *cell: attempt(lambda: self._toggle(cell)))
+        cells.reference_wanted.connect(lambda *_: self._actions["grid_reference"].trigger())
+        cells.make_wanted.connect(lambda *cell: attempt(lambda: self.make([cell])))
+        cells.side_wanted.connect(lambda side, *cell: attempt(lambda: self.set_side(side, cell)))
+        self.refresh()
+        return panel
+
+    # --- As every presenter ------------------------------------------------------------------------------------------
+    def refresh(self) -> None:
+        grid = self.grid
+        for name in _ACTIONS[:3]:
+            self._actions[name].setEnabled(grid is not None)
+        self._actions["grid_point"].setEnabled(self.take_grid is not None)
+        if self.take_grid is not None:
+            self.take_grid.set_reason(self._why_not_make())
+
+    def _why_not_make(self) -> str:
+        grid = self.grid
+        if grid is None:
+            return "There is no grid yet."
+        return "" if grid.empty else "Every cell has a take; type further values for rows or columns."
+
+    # --- What is shown -----------------------------------------------------------------------------------------------
+    @property
+    def grid(self) -> TakeGrid | None:
+        """What is shown."""
+        return None if self.take_grid is None else self.take_grid.cells.grid
+
+    @property
+    def takes(self) -> tuple[TakeSummary, ...]:
+        """All takes at hand, the library's first, the newest first."""
+        studies = (one for read in self._sources.known.studies.values() for one in read.summaries.values())
+        return (*(one for one in self._takes.takes.all_takes if one.frames and not one.unfinished), *studies)
+
+    @Slot()
+    def _show_soon(self) -> None:
+        self._soon.start()
+
+    @Slot()
+    def _show(self) -> None:
+        from paretone_app.features.take_grid.model.dimensions import Asked, by_name, dimensions
+        from paretone_app.features.take_grid.model.grid import over_sentences, take_grid
+
+        panel = self.take_grid
+        if panel is None or not panel.isVisible():
+            return
+        takes = self.takes
+        reference = self._reference_of(takes)
+        if reference is None:
+            panel.show_grid(None, {})
+            self.refresh()
+            return
+        self._reference = reference.id
+        own = [Asked.of(one) for one in takes]
+        self._known = dimensions(own, reference.setting.model)
+        self._shown = chosen = self._in_force()
+        rows, columns = by_name(self._known, chosen.rows), by_name(self._known, chosen.columns)
+        assert rows is not None and columns is not None
+        figure = next((one for one in _FIGURES if one.name == chosen.figure), _FIGURES[0])
+        panel.show_choices(self._known, _FIGURES, chosen)
+        remark = ""
+        more: tuple[Sequence[Value], Sequence[Value]] = (), ()
+        try:
+            more = self._read(rows, chosen.more_rows), self._read(columns, chosen.more_columns)
+        except SettingError as error:
+            remark = str(error)
+        arrange = over_sentences if chosen.mean else take_grid
+        grid = arrange(takes, reference, (rows, columns, figure), more)
+        panel.show_grid(grid, self._states(grid), remark or self._progress())
+        self._show_playing()
+        self.refresh()
+
+    def _in_force(self) -> Chosen:
+        """What the user chose, as far as it goes with the reference; else the first knobs in which takes differ."""
+        from paretone_app.features.take_grid.model.dimensions import TEXT, VOICE, by_name
+        from paretone_app.features.take_grid.panel import Chosen
+
+        chosen = self._chosen or self._recalled() or Chosen("", "", "real_time_factor")
+        if chosen.rows == chosen.columns or not (
+            by_name(self._known, chosen.rows) and by_name(self._known, chosen.columns)
+        ):
+            names = [one.name for one in self._known]
+            knobs = names[: names.index(TEXT)]
+            first, second = (*knobs, TEXT, VOICE)[:2] if len(knobs) != 1 else (TEXT, knobs[0])
+            chosen = replace(chosen, rows=first, columns=second, more_rows="", more_columns="")
+        return chosen
+
+    def _recalled(self) -> Chosen | None:
+        from paretone_app.features.take_grid.panel import Chosen
+
+        try:
+            found = json.loads(str(self._settings.value(_SHOWN, "")))
+            words = {name: str(value) for name, value in found.items() if name != "mean"}
+            return Chosen(**words, mean=bool(found.get("mean")))
+        except (ValueError, TypeError, AttributeError):
+            return None  # Never chosen, or written by another version.
+
+    def _reference_of(self, takes: Sequence[TakeSummary]) -> TakeSummary | None:
+        """The reference; if it is gone, or none was chosen: A, else the newest take without techniques."""
+        compared = self._state.comparison.take_a
+        for name in (self._reference, compared.id if compared is not None else ""):
+            found = next((one for one in takes if one.id == name), None)
+            if found is not None:
+                return found
+        return next((one for one in takes if not one.setting.techniques), takes[0] if takes else None)
+
+    def _states(self, grid: TakeGrid) -> dict[Cell, tuple[str, str]]:
+        from paretone_app.features.take_grid.cells import FAILED, WAITING
+
+        waiting = {_key(one.text, one.voice.id, one.setting) for one in self._making.waiting}
+        failed = {_key(one.text, one.voice.id, one.setting): text for one, text in self._making.problems.items()}
+        found: dict[Cell, tuple[str, str]] = {}
+        for row, column in grid.empty:
+            asked = grid.asked[row][column]
+            if asked is None:
+                continue
+            key = _key(asked.text, asked.voice, asked.setting)
+            if key in waiting:
+                found[row, column] = WAITING, "It is being made."
+            elif key in failed:
+                found[row, column] = FAILED, f"It could not be made: {failed[key]}"
+        return found
+
+    def _progress(self) -> str:
+        left = len(self._making.waiting)
+        return f"Making takes: {left} left." if left else ""
+
+    @Slot()
+    def _show_playing(self) -> None:
+        if self.take_grid is not None:
+            now = self._state.playing.now
+            self.take_grid.cells.show_playing(now.key if now.sounding else "")
+
+    # --- What the user chooses ---------------------------------------------------------------------------------------
+    def choose(self, chosen: Chosen) -> None:
+        """Show other dimensions, values or figures. Raises :class:`SettingError` for values that cannot be read."""
+        from paretone_app.features.take_grid.model.dimensions import by_name
+
+        before = self._shown or chosen
+        if chosen.rows == chosen.columns:
+            # Rather exchange them than show one twice.
+            chosen = replace(chosen, rows=before.columns, columns=before.rows)
+        if chosen.rows != before.rows and chosen.more_rows == before.more_rows:
+            chosen = replace(chosen, more_rows="")
+        if chosen.columns != before.columns and chosen.more_columns == before.more_columns:
+            chosen = replace(chosen, more_columns="")
+        if chosen == before:
+            return
+        self._state.undo_stack.push(Edit("choose what the take grid shows", before, chosen, self._put_chosen))
+        for name, words in ((chosen.rows, chosen.more_rows), (chosen.columns, chosen.more_columns)):
+            dimension = by_name(self._known, name)
+            if dimension is not None:
+                self._read(dimension, words)
+
+    def _read(self, dimension: Dimension, words: str) -> tuple[Value, ...]:
+        """Values that the user typed. Raises :class:`SettingError` with the one that is no value."""
+        return dimension.read(words, self._named(dimension))
+
+    def _named(self, dimension: Dimension) -> dict[str, str]:
+        """The voices or models that there are, by what they may be called, in lower case."""
+        from paretone_app.features.take_grid.model.dimensions import MODEL, VOICE
+
+        found: dict[str, str] = {}
+        if dimension.name == VOICE:
+            found |= {one.voice.casefold(): one.voice for one in self.takes}
+            for one in self._state.selection.voices:
+                for name in (one.id, one.id.rpartition("/")[2], one.title):
+                    found[name.casefold()] = one.id
+        elif dimension.name == MODEL:
+            for entry in catalogue.MODELS:
+                found |= dict.fromkeys((entry.id.casefold(), entry.title.casefold()), entry.id)
+        return found
+
+    def _put_chosen(self, chosen: Chosen) -> None:
+        self._chosen = chosen
+        self._settings.setValue(_SHOWN, json.dumps(asdict(chosen)))
+        self._show_soon()
+
+    def set_reference(self, take: str) -> None:
+        """Compare all cells with the take of this id."""
+        if take != self._reference:
+            self._state.undo_stack.push(Edit("choose the grid's reference", self._reference, take, self._put_reference))
+
+    def _put_reference(self, take: str) -> None:
+        self._reference = take
+        self._show_soon()
+
+    @Slot(str)
+    def _go_to_sentence(self, text: str) -> None:
+        """The same of another sentence: the take like the reference."""
+        reference = next((one for one in self.takes if one.id == self._reference), None)
+        if reference is None:
+            return
+        around = reference.voice, reference.setting.model, reference.setting.seed, reference.checkpoint
+        said = [
+            one
+            for one in self.takes
+            if one.text == text and (one.voice, one.setting.model, one.setting.seed, one.checkpoint) == around
+        ]
+        alike = next((one for one in said if one.setting.bare == reference.setting.bare), None)
+        plain = next((one for one in said if not one.setting.techniques), None)
+        found = alike or plain or next(iter(said), None)
+        if found is not None:
+            self.set_reference(found.id)
+        if alike is None:
+            self._notices.say(
+                "The reference's setting has not said this sentence; another one is the reference.", "info"
+            )
+            self._show_soon()
+
+    def _from_point(self) -> None:
+        panel = self._tradeoff.tradeoff
+        sound = None if panel is None else panel.details.sound
+        if sound is None:
+            raise SettingError("Select a point with audio in Trade-off first.")
+        self._workspaces.go_to("take_grid")
+        self.set_reference(sound.take)
+
+    def _take_reference(self) -> None:
+        self.set_reference(self._take_at(built(self.take_grid).cells.cursor_cell).id)
+
+    def _take_at(self, cell: Cell) -> TakeSummary:
+        grid = self.grid
+        take = None if grid is None else grid.takes[cell[0]][cell[1]]
+        if take is None:
+            raise SettingError("The cell is empty: press M to make its take first.")
+        return take
+
+    # --- Hearing -----------------------------------------------------------------------------------------------------
+    def _hear(self) -> None:
+        self._toggle(built(self.take_grid).cells.cursor_cell)
+
+    def _toggle(self, cell: Cell) -> None:
+        """Hear a cell, or fall silent if it is heard."""
+        take = self._take_at(cell)
+        if reason := self._player.why_not_hear():
+            raise SettingError(f"The take cannot be played: {reason}")
+        if self.hearing.heard == take.id:
+            self.hearing.stop()
+        else:
+            self.hearing.hear(take)
+
+    @Slot(int, int)
+    def _pointed(self, row: int, column: int) -> None:
+        panel, grid = built(self.take_grid), self.grid
+        take = None if grid is None else grid.takes[row][column]
+        if panel.hover_box.isChecked():
+            if take is None:
+                self.hearing.stop()
+            else:
+                self.hearing.hear(take)
+
+    @Slot()
+    def _left(self) -> None:
+        if built(self.take_grid).hover_box.isChecked():
+            self.hearing.stop()
+
+    @Slot(int, int)
+    def _cursor_moved(self, row: int, column: int) -> None:
+        """While a cell is heard, the keyboard walks to others."""
+        grid = self.grid
+        take = None if grid is None else grid.takes[row][column]
+        if self.hearing.heard and take is not None:
+            self.hearing.hear(take)
+
+    def set_side(self, side: str, cell: Cell) -> None:
+        """Compare a cell's take as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
+        take = self._sources.known.take_reader(self._take_at(cell).id)()
+        (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
+
+    # --- Making ------------------------------------------------------------------------------------------------------
+    def make_all(self) -> None:
+        """Make the takes of all empty cells. Raises :class:`PlainError` if none can be made."""
+        grid = self.grid
+        if grid is not None:
+            if not grid.empty:
+                raise SettingError(self._why_not_make())
+            self.make(grid.empty)
+
+    def make(self, cells: Sequence[Cell]) -> None:
+        """Make the takes of these cells, after a question if that takes minutes. Raises :class:`PlainError` if none of
+        them can be made."""
+        grid, wanted, problem = self.grid, [], ""
+        if grid is None:
+            return
+        for row, column in cells:
+            asked = grid.asked[row][column]
+            if grid.takes[row][column] is None:
+                try:
+                    if asked is None:
+                        raise SettingError(grid.cell_in_words(row, column))
+                    wanted.append(self._wanted(asked, grid))
+                except PlainError as error:
+                    problem = str(error)
+        if not wanted and problem:
+            raise SettingError(problem)
+        if not wanted:
+            return
+        if problem:
+            self._notices.warn(f"Not every cell can be made. {problem}")
+        known = [one.measurements.seconds for line in grid.takes for one in line if one and one.measurements.seconds]
+        seconds = len(wanted) * (median(known) if known else _UNKNOWN_SECONDS)
+        if seconds <= LONG_SECONDS:
+            self._making.ask(wanted)
+            return
+        question = (
+            f"{counted(len(wanted), 'take', 'takes')} take about {rough_duration(seconds)}. "
+            "That can be cancelled at any time (Esc)."
+        )
+        self._notices.ask(question, ("Make them",), lambda _: self._making.ask(wanted), "info")
+
+    def _wanted(self, asked: Asked, grid: TakeGrid) -> Wanted:
+        """What makes the take."""
+        from paretone_app.features.take_grid.model.dimensions import MODEL
+
+        setting, artefacts = self._sources.known.prepared(asked.setting)
+        reference = next((one for one in self.takes if one.id == self._reference), None)
+        # A take of other weights has no place in the grid, unless that is of several models.
+        alike = reference is not None and MODEL not in (grid.rows.name, grid.columns.name)
+        checkpoint = reference.checkpoint if reference is not None and alike else ""
+        return wanted_take(self._state.selection, asked.text, asked.voice, setting, artefacts, checkpoint)
+
+
+def _key(text: str, voice: str, setting: Setting) -> tuple[str, str, Setting, int]:
+    """Identity of a take, artefacts ignored."""
+    return text, voice, setting.bare, setting.seed

@@ -1,0 +1,416 @@
+"""Takes: what have I tried? History with figures, settings difference, star, re-run with a change, delete, export."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import math
+from collections.abc import Collection
+from pathlib import Path
+
+from PySide6.QtCore import (
+    QItemSelection,
+    QItemSelectionModel,
+    QItemSelectionRange,
+    Qt,
+    QTimer,
+    QUrl,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QAction, QDesktopServices, QResizeEvent, QUndoStack
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QHeaderView,
+    QLineEdit,
+    QMessageBox,
+    QSizePolicy,
+    QTableView,
+    QWidget,
+)
+
+from paretone.audio.sound_file import write_sound
+from paretone.errors import PlainError
+from paretone.setting.library import Library, TakeSummary
+from paretone.setting.take import Take
+from paretone_app.features.takes.edits import TakeEdits
+from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
+from paretone_app.numbers import counted
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.entries import SEARCH
+from paretone_app.shell.metrics import GAP, NEAR
+from paretone_app.state.differences import difference_words, differences
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.flow_layout import Flow
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+_INVITATION = "No takes yet: every synthesis is kept here."
+
+
+_DELETED_ONE = "Its audio file is deleted, too. Undo brings it back until another model is loaded or calibrated."
+_DELETED_MANY = "Their audio files are deleted, too. Undo brings them back until another model is loaded or calibrated."
+_SHORTEST = 12
+"""Minimum width of a shortened text, in digits."""
+
+
+class TakesPanel(QWidget):
+    """The history of takes, newest first."""
+
+    a_chosen = Signal(object)
+    """Use a :class:`Take` as A."""
+    b_chosen = Signal(object)
+    """Use a :class:`Take` as B."""
+    play_wanted = Signal(object)
+    """Play a :class:`Take` alone, or stop it."""
+    rerun_wanted = Signal(object)
+    """Load the setting of a take, a :class:`TakeSummary`, into Setup."""
+    changed = Signal()
+    """Takes have come or gone, or the library is another one."""
+    problem = Signal(str)
+    """A sentence about what could not be done."""
+
+    def __init__(
+        self, library: Library, colours: Colours, undo_stack: QUndoStack | None = None, parent: QWidget | None = None
+    ) -> None:
+        """``undo_stack``: where stars and deletions go instead of a stack of the panel's own."""
+        super().__init__(parent)
+        self._library = library
+        self._colours = colours
+        self._a: Take | None = None
+        self._model = TakesModel(self)
+        self._model.changed.connect(self.changed)
+        self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
+        self._edits = TakeEdits(library, self._model, self.undo_stack, self)
+        self._edits.edited.connect(self.reload)
+        self._edits.problem.connect(self.problem)
+        self._remembered: frozenset[str] = frozenset()
+
+        self.search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
+        self.search.setAccessibleName("Filter takes")
+        self.search.setProperty(SEARCH, True)
+        self._starred = QCheckBox("Starred onl&y")
+        self.search.textChanged.connect(self._apply_filter)
+        self._starred.toggled.connect(self._apply_filter)
+
+        self.table = build.named(QTableView(sortingEnabled=True, showGrid=False), "Takes")
+        self.table.setAlternatingRowColors(True)
+        self.table.setModel(self._model)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.table.setTabKeyNavigation(False)
+        # What it would like says nothing: it scrolls by itself, and the buttons below it stay in view.
+        self.table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        self.table.setMinimumHeight(3 * self.fontMetrics().height())
+        self.table.setWordWrap(False)
+        self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.table.verticalHeader().setDefaultSectionSize(int(self.fontMetrics().height() * 1.7))
+        self.table.sortByColumn(len(COLUMNS) - 1, Qt.SortOrder.DescendingOrder)
+        self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.table.selectionModel().selectionChanged.connect(self._enable)
+        unit, header = self.fontMetrics().horizontalAdvance("0"), self.table.horizontalHeader()
+        for number, column in enumerate(COLUMNS):
+            self.table.setColumnWidth(number, column.width * unit)
+        header.setMinimumSectionSize(3 * unit)
+        header.setResizeContentsPrecision(0)  # Rows that are seen: of thousands, reading all takes too long.
+        self._by_hand: set[int] = set()
+        """Columns whose width the user chose."""
+        self._fits = False
+        self._fitting = QTimer(self, singleShot=True, interval=0)
+        self._fitting.timeout.connect(self._fit)
+        header.sectionResized.connect(lambda number, *_: None if self._fits else self._by_hand.add(number))
+        seen = self._model.modelReset, self._model.rowsInserted, self._model.dataChanged
+        for signal in (*seen, self.table.verticalScrollBar().valueChanged):
+            signal.connect(lambda *_: self._fitting.start())
+
+        buttons = Flow()
+        self._actions: list[tuple[QAction, bool, bool]] = []
+        for title, tip, shortcut, slot, single, sounding in (
+            ("&Play", "Play the selected take; again: stop", "Return", self.play, True, True),
+            ("Set &A", "Compare with the selected take as A", "A", self.set_a, True, True),
+            ("Set &B", "Compare with the selected take as B", "B", self.set_b, True, True),
+            ("S&tar", "Star or unstar the selected takes", "S", self.star, False, True),
+            (
+                "Use i&n Setup",
+                "Load this take's settings into Setup, to change and run them again",
+                "R",
+                self.rerun,
+                True,
+                False,
+            ),
+            ("Save &WAV…", "Write the selected take's audio", "W", self._ask_where_to_save, True, True),
+            ("Revea&l", "Open the folder with the take's audio", "V", self._reveal, True, True),
+            ("&Delete…", "Delete the selected takes and their audio", "Del", self.delete, False, False),
+        ):
+            action = QAction(title, self.table)
+            action.setToolTip(f"{tip} ({shortcut})")
+            action.setShortcut(shortcut)
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            action.triggered.connect(slot)
+            self.table.addAction(action)
+            self._actions.append((action, single, sounding))
+            button = build.button(title, action.trigger, action.toolTip())
+            action.enabledChanged.connect(button.setEnabled)
+            buttons.add(button)
+        buttons.arrange()
+        self._difference = build.words(name="Difference of the selected take to A", rich=True)
+        top = HBoxLayout()
+        top.addWidget(self.search, 1)
+        top.addWidget(self._starred)
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(GAP, NEAR, GAP, NEAR)
+        layout.setSpacing(NEAR)
+        layout.addLayout(top)
+        self.pages = Invited(self.table, _INVITATION, sketching.rows((0.1, 0.2, 0.3, 0.2, 0.1, 0.1)), in_a_line=True)
+        layout.addWidget(self.pages, 1)
+        layout.addWidget(self._difference)
+        layout.addWidget(buttons)
+        self._model.modelAboutToBeReset.connect(self._remember_selection)
+        self._model.modelReset.connect(self._restore_selection)
+        self.reload()
+
+    @Slot()
+    def _fit(self) -> None:
+        """Widen columns to what they show now, icons included. Texts of any length are shortened instead, and more so
+        where the first figure would be cut off."""
+        header, self._fits = self.table.horizontalHeader(), True
+        for number, column in enumerate(COLUMNS):
+            if not column.shortened and number not in self._by_hand:
+                needed = max(self.table.sizeHintForColumn(number), header.sectionSizeHint(number))
+                self.table.setColumnWidth(number, max(needed, self.table.columnWidth(number)))
+        unit = self.fontMetrics().horizontalAdvance("0")
+        first = next(number for number, column in enumerate(COLUMNS) if column.wall_time)
+        texts = [one for one in range(first) if COLUMNS[one].shortened and one not in self._by_hand]
+        wanted = {one: COLUMNS[one].width * unit for one in texts}
+        rest = sum(self.table.columnWidth(one) for one in range(first + 1) if one not in wanted)
+        over = max(0, rest + sum(wanted.values()) - self.table.viewport().width())
+        # The widest give most.
+        spare = {one: max(0, width - _SHORTEST * unit) for one, width in wanted.items()}
+        share = min(1.0, over / max(1, sum(spare.values())))
+        for one, width in wanted.items():
+            self.table.setColumnWidth(one, width - math.ceil(share * spare[one]))
+        self._fits = False
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fitting.start()
+
+    # --- Showing ----------------------------------------------------------------------------------------------------
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self._show_difference()
+
+    def set_library(self, library: Library) -> None:
+        """Show the takes of another library."""
+        self._library = library
+        self._edits.set_library(library)
+        self.reload()
+
+    @Slot()
+    def reload(self) -> None:
+        """Read the history again."""
+        try:
+            self._model.set_takes(list(self._library.summaries()))
+        except PlainError as error:
+            self.problem.emit(str(error))
+        self._enable()
+
+    def add(self, take: TakeSummary) -> None:
+        """Show a take that was just kept."""
+        self._model.add(take)
+        self.pages.show_content(True)
+
+    def replace(self, take: TakeSummary) -> None:
+        """Show what is known of a take now."""
+        self._model.replace(take)
+
+    def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
+        """Mark which takes are A and B."""
+        self._a = take_a
+        sides: dict[str, str] = {}
+        for take, side in ((take_a, "A"), (take_b, "B")):
+            if take is not None:
+                sides[take.id] = f"{sides[take.id]}/{side}" if take.id in sides else side
+        self._model.set_sides(sides)
+        self._show_difference()
+
+    @property
+    def all_takes(self) -> tuple[TakeSummary, ...]:
+        """All takes of the library, newest first, shown or not."""
+        return self._model.takes
+
+    def show_playing(self, take: str) -> None:
+        """Mark the take that plays, by its id; ``""``: none does."""
+        self._model.set_playing(take)
+
+    def selected(self) -> list[TakeSummary]:
+        """The selected takes, in the order shown."""
+        return [self._model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]
+
+    def _selected_rows(self) -> list[int]:
+        """Selected rows, in order. Read from ranges of whole rows, which is faster than the selection model's list."""
+        selection = self.table.selectionModel().selection()
+        ranges = map(selection.at, range(selection.count()))
+        return sorted({row for one in ranges for row in range(one.top(), one.bottom() + 1)})
+
+    def select(self, takes: Collection[str]) -> None:
+        """Select these takes, by their ids, as far as the filter shows them; the first comes into view."""
+        rows = self._model.rows_of(takes)
+        chosen = QItemSelection()
+        for _, run in itertools.groupby(enumerate(rows), lambda one: one[1] - one[0]):
+            together = [row for _, row in run]
+            chosen.append(
+                QItemSelectionRange(
+                    self._model.index(together[0], 0), self._model.index(together[-1], len(COLUMNS) - 1)
+                )
+            )
+        self.table.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        if rows:
+            self.table.scrollTo(self._model.index(rows[0], 0))
+
+    def go_to(self, take: str) -> None:
+        """Select the take of this id and put the focus on it; a filter that hides it is lifted."""
+        if not self._model.rows_of((take,)):
+            self.search.clear()
+            self._starred.setChecked(False)
+        self.select((take,))
+        self.table.setFocus()
+
+    @Slot()
+    def _remember_selection(self) -> None:
+        self._remembered = frozenset(one.id for one in self.selected())
+
+    @Slot()
+    def _restore_selection(self) -> None:
+        """Keep the selection of takes that are still shown."""
+        if self._remembered:
+            self.select(self._remembered)
+        self._enable()
+
+    @Slot()
+    def _apply_filter(self) -> None:
+        self._model.show_only(self.search.text(), self._starred.isChecked())
+
+    @Slot()
+    def _enable(self) -> None:
+        self.pages.show_content(bool(self._model.takes))
+        count = len(self._selected_rows())
+        failed = bool(self._model.failed) and any(isinstance(one, FailedTake) for one in self.selected())
+        for action, single, sounding in self._actions:
+            action.setEnabled((count == 1 if single else count > 0) and not (sounding and failed))
+        self._show_difference()
+
+    def _show_difference(self) -> None:
+        selected = self.selected() if len(self._selected_rows()) == 1 else []
+        if selected and isinstance(selected[0], FailedTake):
+            reason = html.escape(selected[0].reason)
+            self._difference.setText(f'<span style="color:{self._colours.warning}">{reason}</span>')
+            return
+        if self._a is None or len(selected) != 1 or selected[0].id == self._a.id:
+            self._difference.setText(
+                f'<span style="color:{self._colours.muted}">'
+                + ("Select one take to see its differences from A." if self._a else "Choose take A first.")
+                + "</span>"
+            )
+            return
+        take = selected[0]
+        parts = []
+        for one in differences(self._a, take):
+            colour = self._colours.text if one.technique else self._colours.warning
+            what, *values = difference_words(one)
+            shown = [html.escape(value if len(value) <= 24 else f"{value[:22]}…") for value in values]
+            parts.append(f'<span style="color:{colour}"><b>{html.escape(what)}</b> {shown[0]} → {shown[1]}</span>')
+        self._difference.setText("Against A: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
+
+    # --- What the buttons do ----------------------------------------------------------------------------------------
+    def _load_selected(self) -> Take | None:
+        selected = self.selected()
+        if len(selected) != 1:
+            self.problem.emit("Select one take in the Takes panel first.")
+            return None
+        if isinstance(selected[0], FailedTake):
+            self.problem.emit(f"This take failed and has no audio. {selected[0].reason}")
+            return None
+        try:
+            return self._library.load(selected[0].id)
+        except PlainError as error:
+            self.problem.emit(str(error))
+            return None
+
+    @Slot()
+    def set_a(self) -> None:
+        """Compare with the selected take as A."""
+        take = self._load_selected()
+        if take is not None:
+            self.a_chosen.emit(take)
+
+    @Slot()
+    def set_b(self) -> None:
+        """Compare with the selected take as B."""
+        take = self._load_selected()
+        if take is not None:
+            self.b_chosen.emit(take)
+
+    @Slot()
+    def play(self) -> None:
+        """Play the selected take alone."""
+        take = self._load_selected()
+        if take is not None:
+            self.play_wanted.emit(take)
+
+    @Slot()
+    def rerun(self) -> None:
+        """Load everything that made the selected take into Setup."""
+        selected = self.selected()
+        if len(selected) == 1:
+            self.rerun_wanted.emit(selected[0])
+
+    @Slot()
+    def star(self) -> None:
+        """Star the selected takes; when all of them are starred, take the stars away."""
+        self._edits.star(self.selected())
+
+    @Slot()
+    def delete(self) -> None:
+        """Ask, then delete the selected takes."""
+        selected = self.selected()
+        box = QMessageBox(self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setWindowTitle("Delete takes")
+        box.setText("Delete this take?" if len(selected) == 1 else f"Delete {counted(len(selected), 'take', 'takes')}?")
+        box.setInformativeText(_DELETED_ONE if len(selected) == 1 else _DELETED_MANY)
+        box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.Cancel)
+        box.button(QMessageBox.StandardButton.Yes).setText("Delete")
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        box.accepted.connect(lambda: self._edits.delete(selected))
+        box.open()
+
+    @Slot()
+    def _ask_where_to_save(self) -> None:
+        take = self._load_selected()
+        if take is None:
+            return
+        name = f"{take.label or 'take'}.wav"
+        file_dialogs.ask_where_to_write(
+            self, "Save the take", file_dialogs.sound(), name, lambda path: self._save(take, path)
+        )
+
+    def _save(self, take: Take, path: Path) -> None:
+        try:
+            remarks = write_sound(path, take.samples, take.sample_rate)
+        except PlainError as error:
+            remarks = (str(error),)
+        for sentence in remarks:
+            self.problem.emit(sentence)
+
+    @Slot()
+    def _reveal(self) -> None:
+        selected = self.selected()
+        if selected:
+            folder = self._library.audio_path(selected[0].id).parent
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))

@@ -1,0 +1,280 @@
+"""The takes presenter: takes are kept, found again, chosen as A and B, and saved as WAV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+
+from paretone.errors import PlainError
+from paretone.files import write_wav
+from paretone.session.commands import Synthesise
+from paretone.session.events import Event
+from paretone.setting.library import Library, TakeSummary
+from paretone.setting.take import Measurements, Take
+from paretone_app.audio.sound import Sound
+from paretone_app.features.player.presenter import PlayerPresenter
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.takes.judging import TakeJudging
+from paretone_app.features.takes.panel import TakesPanel
+from paretone_app.features.takes.table import FailedTake, made_at
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.notices import Level
+from paretone_app.state.data_place import choose_folder
+from paretone_app.state.differences import measured_against
+from paretone_app.state.jobs import Job, Kind, Outcome
+from paretone_app.state.playing import take_title
+from paretone_app.state.take_library import moved, open_library, replace_damaged
+
+_COMPARED = "compared"
+"""Settings key of the ids of A and B."""
+
+
+class TakesPresenter(Presenter):
+    """Owns Takes and the library."""
+
+    takes_changed = Signal()
+    """The library has takes more or fewer."""
+
+    moved = Signal(object)
+    """Takes are kept in this folder from now on, a :class:`Path`: that of the data."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        state = services.state
+        actions = services.actions
+        self._settings = services.settings
+        self._opened = open_library(services.folder / "takes")
+        self.takes = TakesPanel(self._opened.library, services.theme.colours, state.undo_stack)
+        self.takes.pages.offer(services.actions.baseline, "Make take A")
+        self.takes.a_chosen.connect(state.comparison.set_a)
+        self.takes.b_chosen.connect(state.comparison.set_b)
+        self.takes.play_wanted.connect(self._play)
+        self.takes.rerun_wanted.connect(self._rerun)
+        self._player = services.features.find(PlayerPresenter)
+        self.takes.problem.connect(services.notices.warn)
+        self.takes.changed.connect(self.takes_changed)
+        self.takes_changed.connect(self._count_gains)
+        self._count_gains()
+        self.judging = TakeJudging(state.jobs, lambda: state.selection.voices, self)
+        self.judging.judged.connect(self._keep_figures)
+        services.workspaces.put("takes", self.takes)
+        actions.bind(actions["swap"], self._swap)
+        actions.bind(actions["save_wav"], self._ask_where_to_save)
+        actions.bind(actions["data_folder"], self._open_data_folder)
+        actions.bind(actions["choose_data_folder"], self._ask_for_data_folder)
+        actions["set_a"].triggered.connect(self.takes.set_a)
+        actions["set_b"].triggered.connect(self.takes.set_b)
+        state.comparison.changed.connect(self._show_comparison)
+        state.playing.changed.connect(self._show_playing)
+        state.synthesis.take_added.connect(self._keep_take)
+        state.synthesis.timed_again.connect(self._keep_repeats)
+        state.making.take_made.connect(self._keep_made)
+        state.jobs.ended.connect(self._job_ended)
+
+    @property
+    def library(self) -> Library:
+        """Folder of the takes."""
+        return self._opened.library
+
+    def engine_starts(self) -> None:
+        """Say what is wrong with the library, if anything, and offer what would mend it; compare what was compared in
+        the last session."""
+        if self._opened.problem:
+            self._notices.note(self._opened.problem, Level.WARNING)
+            self._offer_replacement(self._opened.problem, "warning")
+        self._compare_again()
+
+    def refresh(self) -> None:
+        sides = self._state.comparison.take_a, self._state.comparison.take_b
+        self._actions["swap"].setEnabled(all(take is not None for take in sides))
+        self._actions["save_wav"].setEnabled(any(take is not None for take in sides))
+
+    def shut_down(self) -> None:
+        """Close the library."""
+        self.judging.shut_down()
+        # What the engine found before it stopped may still be on its way, to a library that is closed.
+        self.judging.judged.disconnect(self._keep_figures)
+        self.library.close()
+
+    @Slot()
+    def _count_gains(self) -> None:
+        self._state.gains.set_takes(tuple(one for one in self.takes.all_takes if not one.unfinished))
+
+    @Slot(object)
+    def _keep_take(self, take: Take) -> None:
+        for note in take.notes:
+            if note not in self._notices.cautioned:
+                self._notices.warn(note)
+        try:
+            self.takes.add(self.library.add(take))
+        except PlainError as error:
+            self._offer_replacement(str(error), "error")
+            return
+        self.judging.add(take)
+
+    @Slot(object)
+    def _keep_made(self, take: Take) -> None:
+        """Keep a take that was made for later, measured against its baseline if that is a take, too."""
+        if take.setting.techniques:
+            asked = take.text, take.voice, take.checkpoint, take.setting.baseline
+            takes = self.takes.all_takes
+            known = (
+                one.id
+                for one in takes
+                if (one.text, one.voice, one.checkpoint, one.setting) == asked and not one.unfinished
+            )
+            with suppress(PlainError):  # Unreadable takes are told of where they are.
+                take = measured_against(take, next((self.library.load(one) for one in known), None))
+        self._keep_take(take)
+
+    @Slot(str, object)
+    def _keep_repeats(self, take: str, runs: Sequence[Measurements]) -> None:
+        self._keep(take, lambda: self.library.repeat(take, runs))
+        self.takes_changed.emit()
+
+    def follow(self, event: Event) -> None:
+        self.judging.follow(event)
+
+    @Slot(str, object)
+    def _keep_figures(self, take: str, figures: Mapping[str, float]) -> None:
+        self._keep(take, lambda: self.library.measure(take, figures))
+
+    def _keep(self, take: str, measure: Callable[[], TakeSummary]) -> None:
+        """Keep and show what was measured of ``take`` since."""
+        if take not in self.library:
+            return  # Deleted meanwhile.
+        try:
+            self.takes.replace(measure())
+        except PlainError as error:
+            self._notices.warn(str(error))
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if outcome is Outcome.FAILED and isinstance(job.command, Synthesise) and job.kind is not Kind.REPEAT:
+            self.takes.add(FailedTake.of(job.command, sentence))
+
+    @Slot()
+    def _show_playing(self) -> None:
+        now = self._state.playing.now
+        self.takes.show_playing(now.key if now.sounding else "")
+
+    @Slot()
+    def _show_comparison(self) -> None:
+        self.takes.show_comparison(self._state.comparison.take_a, self._state.comparison.take_b)
+        warning = self._state.comparison.warning()
+        if warning:
+            self._notices.note(warning, Level.WARNING)
+
+    def _keep_comparison(self) -> None:
+        compared = self._state.comparison.take_a, self._state.comparison.take_b
+        self._settings.setValue(_COMPARED, json.dumps([take.id if take is not None else "" for take in compared]))
+
+    def _compare_again(self) -> None:
+        """Compare the takes of the last session that were not deleted since."""
+        comparison, gone = self._state.comparison, []
+        for side, name, choose in zip("AB", self._compared_last(), (comparison.set_a, comparison.set_b), strict=False):
+            try:
+                if name in self.library:
+                    choose(self.library.load(name))
+            except PlainError as error:
+                gone.append(f"Take {side} of the last session cannot be shown again: {error}")
+        if gone:
+            self._notices.warn(" ".join(gone))
+        comparison.changed.connect(self._keep_comparison)
+
+    def _compared_last(self) -> tuple[str, ...]:
+        try:
+            found = json.loads(str(self._settings.value(_COMPARED, "[]")))
+        except ValueError:
+            return ()
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
+    @Slot(object)
+    def _play(self, take: Take) -> None:
+        """Hear a take without making it A or B; the same again stops it."""
+        player = self._player
+        if player.why_not_hear():
+            self._notices.warn(player.why_not_hear())
+        elif player.sounds(take.id):
+            player.player.pause()
+        else:
+            title = take_title(take, f"Take of {made_at(take)}")
+            player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
+
+    @Slot(object)
+    def _rerun(self, take: TakeSummary) -> None:
+        self._actions.attempt(lambda: self._use(take))
+        self._workspaces.go_to("setup")
+
+    def _use(self, take: TakeSummary) -> None:
+        caution = self._state.editing.use_setting(take)
+        if caution:
+            self._notices.warn(caution)
+
+    def _swap(self) -> None:
+        take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b
+        self._state.comparison.set_a(take_b)
+        self._state.comparison.set_b(take_a)
+
+    # --- A damaged library ------------------------------------------------------------------------------------------
+    def _offer_replacement(self, problem: str, level: str) -> None:
+        if self._opened.damaged is None and self._opened.temporary:
+            self._notices.ask(problem, ("Choose another folder…",), lambda _: self._ask_for_data_folder(), level)
+        elif self._opened.damaged is None:
+            self._notices.say(problem, level, at_risk=True)
+        else:
+            self._notices.ask(problem, ("Set it aside and start a new one",), lambda _: self._replace_library(), level)
+
+    def _replace_library(self) -> None:
+        self._opened = replace_damaged(self._opened)
+        self.takes.set_library(self.library)
+        self._notices.note(self._opened.problem)
+        self._notices.say(self._opened.problem, "warning" if self._opened.damaged else "info")
+
+    # --- Files ------------------------------------------------------------------------------------------------------
+    def _open_data_folder(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.library.folder)))
+
+    def _ask_for_data_folder(self) -> None:
+        file_dialogs.ask_for_folder(
+            self._window,
+            "Folder for takes and calibrations",
+            lambda folder: self._actions.attempt(lambda: self.move_data(folder)),
+        )
+
+    def move_data(self, folder: Path) -> None:
+        """Keep takes in ``folder`` from now on, and all else from the next start on. Raises :class:`PlainError` if
+        nothing can be kept there."""
+        self._opened = moved(self._opened, folder / "takes")
+        self.takes.set_library(self.library)
+        caution = choose_folder(folder)
+        self.moved.emit(folder)
+        self._notices.clear()  # What was said of the other folder is no longer so.
+        self._notices.say(
+            f"Takes are kept in {folder} from now on. "
+            + (caution or "Calibrations and the layout of the window are kept there from the next start on."),
+            "info",
+        )
+
+    def _ask_where_to_save(self) -> None:
+        file_dialogs.ask_for_folder(
+            self._window,
+            "Folder for the WAV files",
+            lambda folder: self._actions.attempt(lambda: self.save_wavs(folder)),
+        )
+
+    def save_wavs(self, folder: Path) -> tuple[Path, ...]:
+        """Write A and B into ``folder``. Raises :class:`PlainError` when they cannot be written."""
+        written = []
+        for name, take in (("a", self._state.comparison.take_a), ("b", self._state.comparison.take_b)):
+            if take is not None:
+                path = folder / f"take-{name}-{take.id}.wav"
+                write_wav(path, take.samples, take.sample_rate)
+                written.append(path)
+                self._notices.note(f"Wrote {path}")
+        return tuple(written)

@@ -1,0 +1,368 @@
+"""The table of takes: its columns and its rows, filtered and sorted."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import SettingError
+from paretone.measure.evaluation.judges import judge_named
+from paretone.measure.metrics import figure_of, metric
+from paretone.measure.processor_time import BUSY, load_line
+from paretone.models import catalogue
+from paretone.models.own_voices import shown_name
+from paretone.session.commands import Synthesise
+from paretone.setting.editions import is_replaced
+from paretone.setting.library import TakeSummary
+from paretone.setting.take import Measurements, Take
+from paretone_app.numbers import localised, percent
+from paretone_app.shell.entries import Term
+from paretone_app.shell.icons import icon
+from paretone_app.shell.metrics import text_font
+from paretone_app.state.differences import STREAMING_MEANING, label_of, setting_text, streaming_text
+
+Index = QModelIndex | QPersistentModelIndex
+NOT_MEASURED = "–"
+
+
+@dataclass(frozen=True)
+class FailedTake(TakeSummary):
+    """A failed take: without audio and figures, and not in the library."""
+
+    reason: str = ""
+    """Why, as a sentence."""
+
+    @classmethod
+    def of(cls, command: Synthesise, reason: str) -> FailedTake:
+        """The take that ``command`` failed to make."""
+        created = datetime.now(UTC).isoformat(timespec="milliseconds")
+        label = f"Failed: {command.label or 'take'}"
+        voice, setting = command.voice.id, command.setting
+        return cls(uuid.uuid4().hex, created, command.text, voice, setting, 1, 0, Measurements(), label, reason=reason)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its title, what the title means, what it shows and what it sorts by."""
+
+    title: str
+    meaning: str
+    text: Callable[[TakeSummary], str]
+    key: Callable[[TakeSummary], str | float]
+    numeric: bool = False
+    width: int = 9
+    """In digits."""
+    wall_time: bool = False
+    """Whether other processes make it doubtful."""
+    shortened: bool = False
+    """Whether its texts have any length, so that a long one is shortened rather than shown whole."""
+    spread: Callable[[TakeSummary], str] = lambda take: ""
+    """Its interval over repeats, as a sentence, or ``""``."""
+
+    def doubtful(self, take: TakeSummary) -> bool:
+        """Whether other processes took too much of the machine for this figure of ``take``."""
+        return self.wall_time and take.measurements.busy
+
+    def explained(self, take: TakeSummary) -> str:
+        """What is to be known about its value of ``take``, in lines."""
+        doubt = load_line(take.measurements) if self.doubtful(take) else ""
+        return "\n".join(filter(None, (self.text(take), self.spread(take), doubt, self.meaning)))
+
+    @property
+    def alignment(self) -> Qt.AlignmentFlag:
+        """Alignment of the values and of the title above them."""
+        side = Qt.AlignmentFlag.AlignRight if self.numeric else Qt.AlignmentFlag.AlignLeft
+        return side | Qt.AlignmentFlag.AlignVCenter
+
+
+def _model(take: TakeSummary) -> str:
+    """Title of the model; of one that is no longer installed, its id."""
+    try:
+        title = catalogue.entry(take.setting.model).title
+    except SettingError:  # Takes outlive models.
+        return take.setting.model
+    replaced = is_replaced(take.setting.model, take.checkpoint, take.voice)
+    return f"{title} (earlier)" if replaced else title
+
+
+def made_at(take: TakeSummary | Take) -> str:
+    """When a take was made, in local time."""
+    return datetime.fromisoformat(take.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _figure(name: str, form: str | Callable[[float], str], title: str = "", width: int = 9) -> Column:
+    """A column of the metric called ``name``, as :mod:`paretone.measure.metrics` defines it; what was not measured
+    sorts as the greatest."""
+    one = metric(name)
+    of = one.of
+    if of is None:
+        raise ValueError(f"Takes have no {one.title}; only studies have.")
+    absent = " Needs a baseline with the same words, timing and noise." if one.relative else ""
+    if one.judge:
+        absent = f" {judge_named(one.judge).problem() or 'Measured in the background.'}"
+
+    def value(take: TakeSummary) -> float | None:
+        if isinstance(take, FailedTake):
+            return None
+        return of(take.measurements, take.metrics, take.log_mel_distance)
+
+    def shown(found: float) -> str:
+        return localised(form.format(found) if isinstance(form, str) else form(found)).replace("-", "−")
+
+    def text(take: TakeSummary) -> str:
+        found = value(take)
+        return NOT_MEASURED if found is None else shown(found)
+
+    def spread(take: TakeSummary) -> str:
+        found = figure_of(one, take) if take.repeats else None
+        if found is None or not found.spreads:
+            return ""
+        return f"Median of {found.n} repeats, 95 % interval {shown(found.low)} to {shown(found.high)}."
+
+    def key(take: TakeSummary) -> float:
+        found = value(take)
+        return float("inf") if found is None else found
+
+    meaning = f"{one.label}. {one.definition}{absent}"
+    return Column(title or one.title, meaning, text, key, True, width, one.wall_time, spread=spread)
+
+
+def _streaming_level(take: TakeSummary) -> float:
+    level = take.measurements.streaming_difference
+    return float("-inf") if level is None else level
+
+
+def _streaming(take: TakeSummary) -> str:
+    return NOT_MEASURED if isinstance(take, FailedTake) else streaming_text(take.measurements)
+
+
+def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int) -> Column:
+    return Column(title, meaning, of, lambda take: of(take).casefold(), width=width, shortened=True)
+
+
+def _setting(take: TakeSummary) -> str:
+    cut = "failed" if isinstance(take, FailedTake) else take.unfinished
+    return f"{cut[0].upper()}{cut[1:]}: {setting_text(take.setting)}" if cut else setting_text(take.setting)
+
+
+COLUMNS = (
+    Column("★", "Starred", lambda take: "★" if take.starred else "", lambda take: not take.starred, width=4),
+    Column("A/B", "Compared as A or B", lambda take: "", lambda take: "", width=6),
+    _text("Model", "Model; “earlier”: with weights that no longer come with Paretone", _model, 14),
+    _text("Text", "Text", lambda take: take.text, 30),
+    _text("Setting", "Techniques, options that differ from the model's own, and the seed", _setting, 34),
+    _figure("real_time_factor", "{:.3f}", width=10),
+    _figure("cpu_time_factor", "{:.3f}", "CPU RTF"),
+    _figure("other_share", percent, "Others", 8),
+    _figure("first_audio_seconds", "{:.2f} s"),
+    _figure("ops_ratio", percent, "Ops", 8),
+    _figure("log_mel_distance", "{:.3f}", "Distance", 10),
+    _figure("mel_cepstral_distortion", "{:.2f} dB", "MCD"),
+    _figure("pitch_error", "{:.2f} st", "F0"),
+    _figure("voicing_error", partial(percent, places=1), "Voicing"),
+    _figure("timbre_distance", "{:.2f} dB", "Timbre"),
+    _figure("naturalness", "{:.2f}", width=11),
+    _figure("voice_similarity", "{:.2f}", "Voice"),
+    _figure("pitch_range", "{:.3f}", "Range"),
+    _figure("loudness", "{:.1f} LUFS", width=12),
+    _figure("true_peak", "{:.1f} dBTP", width=11),
+    _figure("clipping", partial(percent, places=2)),
+    _figure("silence", percent),
+    _figure("audio_seconds", "{:.2f} s"),
+    _figure("text_seconds", "{:.3f} s", "Front end", 10),
+    _figure("backbone_seconds", "{:.2f} s", "Backbone", 10),
+    _figure("decoder_seconds", "{:.2f} s", "Decoder", 10),
+    _figure("pause_seconds", "{:.2f} s", "Waits"),
+    _figure("peak_memory", "{:.0f} MiB", "Memory", 11),
+    Column("Streaming", STREAMING_MEANING, _streaming, _streaming_level, True, 11),
+    _text("Machine", "Machine of the measurements", lambda take: take.machine or NOT_MEASURED, 30),
+    Column("Created", "Creation time", made_at, lambda take: take.created, width=20),
+)
+TERMS = tuple(Term(one.title, one.meaning) for one in COLUMNS if one.title[:1].isalpha())
+_STAR, _SIDE = 0, 1
+TAKE_ROLE = Qt.ItemDataRole.UserRole
+
+
+class TakesModel(QAbstractTableModel):
+    """The library's takes as rows, filtered and sorted. Holds summaries only: audio is read when a take is listened to.
+
+    It filters and sorts lists itself. A proxy model would ask Python for every value of every comparison, which takes a
+    second for ten thousand takes.
+    """
+
+    changed = Signal()
+    """Takes have come or gone; not only what is shown of them."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._takes: list[TakeSummary] = []
+        """All of them, newest first."""
+        self._failed: list[FailedTake] = []
+        self._shown: list[TakeSummary] = []
+        self._sides: dict[str, str] = {}
+        self._playing = ""
+        """Id of the take that plays."""
+        self._words: tuple[str, ...] = ()
+        self._starred = False
+        self._sorted_by, self._descending = len(COLUMNS) - 1, True
+        self._described: dict[str, str] = {}
+        """Text that the filter searches, by id."""
+
+    # --- What there is ------------------------------------------------------------------------------------------------
+    def set_takes(self, takes: list[TakeSummary]) -> None:
+        """Show ``takes``, and those that failed."""
+        self._takes = sorted([*self._failed, *takes], key=lambda one: one.created, reverse=True)
+        self._described = {}
+        self._arrange()
+        self.changed.emit()
+
+    def add(self, take: TakeSummary) -> None:
+        """Show one more take, the newest."""
+        self._takes.insert(0, take)
+        if isinstance(take, FailedTake):
+            self._failed.append(take)
+        if self._wanted(take):
+            arranged = self._arranged()
+            row = arranged.index(take)
+            self.beginInsertRows(QModelIndex(), row, row)
+            self._shown = arranged
+            self.endInsertRows()
+        self.changed.emit()
+
+    def replace(self, take: TakeSummary) -> None:
+        """Show ``take`` in the place of what was known of it."""
+        known = next((place for place, one in enumerate(self._takes) if one.id == take.id), None)
+        if known is None:
+            return
+        before, self._takes[known] = self._takes[known], take
+        if self._key(before) != self._key(take):
+            self._arrange()
+        for row in self.rows_of((take.id,)):
+            self._shown[row] = take
+            self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS) - 1))
+        self.changed.emit()
+
+    @property
+    def takes(self) -> tuple[TakeSummary, ...]:
+        """All takes of the library, newest first, shown or not."""
+        return tuple(one for one in self._takes if not isinstance(one, FailedTake))
+
+    @property
+    def failed(self) -> tuple[FailedTake, ...]:
+        """Takes that failed since the window was opened."""
+        return tuple(self._failed)
+
+    def forget(self, take: FailedTake) -> None:
+        """Show a take that failed no longer from the next :meth:`set_takes` on."""
+        self._failed.remove(take)
+
+    def rows_of(self, takes: Collection[str]) -> list[int]:
+        """The rows of these takes, by their ids, as far as they are shown, in order."""
+        return [row for row, one in enumerate(self._shown) if one.id in takes]
+
+    def set_sides(self, sides: dict[str, str]) -> None:
+        """Mark takes, by id, as A or B."""
+        self._sides = sides
+        if self._sorted_by == _SIDE:
+            self._arrange()
+        elif self._shown:
+            self.dataChanged.emit(self.index(0, _SIDE), self.index(len(self._shown) - 1, _SIDE))
+
+    def set_playing(self, take: str) -> None:
+        """Mark the take that plays, by its id; ``""``: none does."""
+        changed = {self._playing, take}
+        self._playing = take
+        for row in self.rows_of(changed):
+            self.dataChanged.emit(self.index(row, _SIDE), self.index(row, _SIDE))
+
+    # --- Which of them are shown, and in which order ------------------------------------------------------------------
+    def show_only(self, words: str, starred: bool) -> None:
+        """Show the takes whose label, text, model, technique or voice contain every one of ``words``; only those with
+        a star, if ``starred``."""
+        self._words, self._starred = tuple(words.casefold().split()), starred
+        self._arrange()
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self._sorted_by, self._descending = column, order is Qt.SortOrder.DescendingOrder
+        self._arrange()
+
+    def _arrange(self) -> None:
+        self.beginResetModel()
+        self._shown = self._arranged()
+        self.endResetModel()
+
+    def _arranged(self) -> list[TakeSummary]:
+        wanted = [one for one in self._takes if self._wanted(one)] if self._words or self._starred else self._takes
+        return sorted(wanted, key=self._key, reverse=self._descending)
+
+    def _key(self, take: TakeSummary) -> str | float:
+        return self._sides.get(take.id, "") if self._sorted_by == _SIDE else COLUMNS[self._sorted_by].key(take)
+
+    def _wanted(self, take: TakeSummary) -> bool:
+        if self._starred and not take.starred:
+            return False
+        if not self._words:
+            return True
+        described = self._described.get(take.id)
+        if described is None:
+            parts = label_of(take), _model(take), take.text, _setting(take), shown_name(take.voice)
+            described = self._described[take.id] = " ".join(parts).casefold()
+        return all(word in described for word in self._words)
+
+    # --- As every model -----------------------------------------------------------------------------------------------
+    def rowCount(self, parent: Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(self._shown)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        take, column = self._shown[index.row()], COLUMNS[index.column()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self._sides.get(take.id, "") if index.column() == _SIDE else column.text(take)
+            case Qt.ItemDataRole.DecorationRole if index.column() == _SIDE and take.id == self._playing:
+                return icon("speaker")
+            case Qt.ItemDataRole.DecorationRole if column.doubtful(take):
+                return icon("warning")
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return self._spoken(take, index.column())
+            case Qt.ItemDataRole.ToolTipRole if isinstance(take, FailedTake):
+                return take.reason
+            case Qt.ItemDataRole.ToolTipRole:
+                return column.explained(take)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return column.alignment
+            case Qt.ItemDataRole.FontRole if index.column() == _SIDE:
+                return text_font(QFont(), strong=True)
+            case _ if role == TAKE_ROLE:
+                return take
+        return None
+
+    def _spoken(self, take: TakeSummary, column: int) -> str:
+        """What screen readers say of a cell: never nothing."""
+        if column == _STAR:
+            return "Starred" if take.starred else "Not starred"
+        if column == _SIDE:
+            side, playing = self._sides.get(take.id, ""), take.id == self._playing
+            return f"{side} playing".strip() if playing else side or "Neither A nor B"
+        text = COLUMNS[column].text(take) or "Nothing"
+        return f"{text}, doubtful: {BUSY}" if COLUMNS[column].doubtful(take) else text
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if orientation is not Qt.Orientation.Horizontal:
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section].title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return COLUMNS[section].meaning
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return COLUMNS[section].alignment
+        return None

@@ -1,0 +1,102 @@
+"""The threshold presenter: δ and what each value of it would skip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.techniques.ditreducio import TECHNIQUE, THRESHOLD, UNITS
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.setup.presenter import SetupPresenter
+from paretone_app.features.strategy.presenter import StrategyPresenter
+from paretone_app.features.strategy.state import NAME
+from paretone_app.features.tour.model import Part
+from paretone_app.state.jobs import Job, Kind
+
+if TYPE_CHECKING:
+    from paretone_app.features.threshold.panel import ThresholdPanel
+
+
+class ThresholdPresenter(Presenter):
+    """Owns Threshold."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        state = services.state
+        calibrating = services.features.find(StrategyPresenter)
+        self._strategy = strategy = calibrating.state
+        self._calibrated = lambda: calibrating.step_done("calibrate")
+        self._setup = services.features.find(SetupPresenter).setup
+        self.threshold: ThresholdPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"threshold": self._build_threshold}
+        for signal in (strategy.changed, state.cost.changed, state.selection.model_changed):
+            signal.connect(self._show_record)
+        state.jobs.ended.connect(self._job_ended)
+
+    def refresh(self) -> None:
+        state, metric = self._state, str(self._state.selection.knobs(NAME)["metric"])
+        self._setup.explain_knob(NAME, "threshold", f"Unit of the threshold: {UNITS[metric]}")
+        if self.threshold is None:
+            return
+        self.threshold.set_metric(metric)
+        self.threshold.set_threshold(self._strategy.threshold)
+        self.threshold.set_busy(bool(self._strategy.why_not_prepare()) or state.jobs.busy)
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        strategy, panel, used = self._strategy, built(self.threshold), self._state.selection.is_used
+        before = strategy.threshold
+        return (
+            Part(
+                f"tick <b>{TECHNIQUE.title}</b> in Setup.",
+                lambda: self._setup.techniques.groups.get(NAME),
+                lambda: used(NAME),
+                lambda: self._state.selection.switch(NAME, True),
+                place="setup",
+            ),
+            Part(
+                "press <b>Calibrate</b> (Ctrl+K): every skip is tried once.",
+                lambda: panel.pages.empty.buttons[0] if panel.pages.is_empty else panel.calibrate_button,
+                lambda: bool(self._calibrated()),
+                self._actions["calibrate"].trigger,
+                strategy.why_not_prepare,
+            ),
+            Part(
+                "drag the red line to the right, or press the right arrow key in the plot.",
+                lambda: panel.histogram,
+                lambda: strategy.threshold != before,
+                lambda: strategy.set_threshold(min(2 * before, THRESHOLD.maximum)),
+            ),
+        )
+
+    def _build_threshold(self) -> QWidget:
+        from paretone_app.features.threshold.panel import ThresholdPanel
+
+        self.threshold = ThresholdPanel(self._theme.colours, self._strategy.derive)
+        self.threshold.threshold_changed.connect(self._strategy.set_threshold)
+        self.threshold.calibration_wanted.connect(self._calibrate_at)
+        self._show_record()
+        return self.threshold
+
+    @Slot()
+    def _show_record(self) -> None:
+        if self.threshold is None:
+            return
+        state = self._state
+        # The record of another model is kept, but it says nothing about one that has none.
+        reason = self._strategy.why_no_table()
+        self.threshold.set_reason(reason, self._strategy.how_to_calibrate())
+        self.threshold.set_operations(state.cost.operations)
+        self.threshold.set_record(None if reason else self._strategy.record)
+
+    @Slot(float)
+    def _calibrate_at(self, threshold: float) -> None:
+        self._strategy.set_threshold(threshold)
+        self._actions["calibrate"].trigger()
+
+    @Slot(object)
+    def _job_ended(self, job: Job) -> None:
+        if job.kind is Kind.CALIBRATE:
+            self._show_record()

@@ -1,0 +1,142 @@
+"""The tour's card and the frame around what it speaks of. Both lie over the window and move nothing in it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
+from PySide6.QtWidgets import QGroupBox, QPushButton, QWidget
+
+from paretone_app.shell.metrics import BROAD, GAP, TIGHT, WIDE
+from paretone_app.shell.theme import set_look
+from paretone_app.widgets import build
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+_WIDTH = 24
+"""Width of the card in heights of the font."""
+_AROUND = 5
+"""Pixels between a control and its frame."""
+
+
+class TourCard(QGroupBox):
+    """One stop: a title, a sentence or two, what to press, and the buttons. Methods in, signals out."""
+
+    went = Signal(int)
+    """Go this many stops further."""
+    help_wanted = Signal()
+    """Do what the stop asks."""
+    end_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("look", "tour")
+        self._count = build.label(look="muted", name="Stop of the tour")
+        self._title = build.words("heading", name="Title of the stop")
+        self._text = build.words(name="About this stop")
+        self._hint = build.words(name="What to press", rich=True)
+        self.end_button = build.button("End tour", self.end_wanted, "End the tour (Esc)", look="link")
+        self.back_button = build.button("Back", lambda: self.went.emit(-1), "The stop before")
+        self.help_button = build.button("Do it for me", self.help_wanted)
+        self.next_button = build.button("Next", lambda: self.went.emit(1))
+        head = HBoxLayout()
+        head.addWidget(self._count, 1)
+        head.addWidget(self.end_button)
+        buttons = HBoxLayout()
+        buttons.addWidget(self.back_button)
+        buttons.addStretch(1)
+        for one in (self.help_button, self.next_button):
+            buttons.addWidget(one)
+        column = VBoxLayout(self)
+        column.setContentsMargins(BROAD, GAP, BROAD, WIDE)
+        column.setSpacing(GAP)
+        column.addLayout(head)
+        for words in (self._title, self._text, self._hint):
+            column.addWidget(words)
+        column.addSpacing(TIGHT)
+        column.addLayout(buttons)
+        self.hide()
+
+    @property
+    def said(self) -> str:
+        """Everything that the card says, without its buttons."""
+        return " ".join(one.text() for one in (self._title, self._text, self._hint) if one.text())
+
+    @property
+    def hint(self) -> str:
+        """What to press, as shown."""
+        return self._hint.text()
+
+    def show_stop(self, number: int, count: int, title: str, text: str) -> None:
+        """Show another stop; :meth:`show_part` says what to do there."""
+        self._count.setText(f"Stop {number} of {count}")
+        self._title.setText(title)
+        self._text.setText(text)
+        self.setAccessibleName(f"Tour, stop {number} of {count}: {title}")
+        self.setAccessibleDescription(text)
+        self.back_button.setEnabled(number > 1)
+
+    def show_part(self, hint: str, help_text: str, why_no_help: str, done: bool, last: bool) -> None:
+        """Show what to do next. ``help_text``: title of the button that does it, none where it is empty."""
+        changed = hint != self._hint.text() or done != (self.next_button.property("look") == "primary")
+        self._hint.setText(hint)
+        self._hint.setVisible(bool(hint))
+        if not help_text and self.help_button.hasFocus():
+            self.next_button.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.help_button.setVisible(bool(help_text))
+        self.help_button.setText(help_text)
+        build.allow(self.help_button, why_no_help, "Have it done, to see what happens")
+        self.next_button.setText("Finish" if last else "Next" if done else "Skip")
+        self.next_button.setToolTip("End the tour" if last else "Go to the next stop")
+        set_look(self.next_button, "primary" if done else "")
+        said = self.said
+        for button in (self.help_button, self.next_button):
+            button.setAccessibleDescription(said)
+        if changed:
+            self.fit()
+
+    def fit(self) -> None:
+        """Be as high as the words need."""
+        width = _WIDTH * self.fontMetrics().height()
+        layout = self.layout()
+        if layout is not None:
+            layout.activate()
+            self.resize(width, layout.totalHeightForWidth(width))
+
+    def take_focus(self) -> None:
+        """Put the focus on what is pressed next."""
+        button = self.help_button if self.help_button.isVisible() and self.help_button.isEnabled() else self.next_button
+        self.setFocusProxy(button)
+        button.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Return presses the button with the focus."""
+        focus = self.focusWidget()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(focus, QPushButton):
+            focus.click()
+        else:
+            super().keyPressEvent(event)
+
+
+class TourFrame(QWidget):
+    """A frame around a control, through which the mouse goes."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.hide()
+
+    def show_around(self, target: QRect, room: QRect) -> None:
+        """Be around ``target``, within ``room``."""
+        self.setGeometry(target.adjusted(-_AROUND, -_AROUND, _AROUND, _AROUND).intersected(room))
+        self.show()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            accent = self.palette().color(QPalette.ColorRole.Accent)
+            halo = QColor(accent)
+            halo.setAlpha(60)
+            for colour, width in ((halo, 5.0), (accent, 2.0)):
+                painter.setPen(QPen(colour, width))
+                inside = width / 2 + (0.0 if width > 2 else 1.5)
+                painter.drawRoundedRect(QRectF(self.rect()).adjusted(inside, inside, -inside, -inside), 7, 7)

@@ -1,0 +1,266 @@
+"""Points of the trade-off view: takes of the library, settings of studies, published results, each with its figures.
+Free of Qt and of torch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from paretone.errors import SettingError
+from paretone.listening.results import ListeningScore
+from paretone.measure.estimates import Estimate
+from paretone.measure.metrics import METRICS, figure_of
+from paretone.models import catalogue
+from paretone.setting.library import TakeSummary
+from paretone.setting.setting import Setting
+from paretone.studies.published import PublishedPoint
+from paretone.studies.results import Results, SettingResult
+from paretone.studies.wording import setting_title
+from paretone.techniques import find
+from paretone.techniques.marks import in_order
+from paretone_app.listening.stimuli import setting_key
+from paretone_app.state.differences import label_of, technique_text
+
+TAKE, STUDY, PUBLISHED = "take", "study", "published"
+TAKES = "Takes"
+"""The source of all takes of the library."""
+LISTENING = "listening:"
+"""Prefix of listening scores among the figures; the method follows."""
+_NO_FIGURES: Mapping[str, Estimate] = {}
+
+
+@dataclass(frozen=True)
+class Sound:
+    """One take of a point, by what distinguishes it from the others."""
+
+    take: str
+    text: str
+    voice: str
+    seed: int
+
+    @property
+    def spoken(self) -> tuple[str, str, int]:
+        """Equal for takes of all points that say the same."""
+        return self.text, self.voice, self.seed
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the trade-off space."""
+
+    key: str
+    """Identifier: the id of a take, or folder and setting of a study's point."""
+    kind: str
+    """``TAKE``, ``STUDY`` or ``PUBLISHED``."""
+    title: str
+    source: str
+    """``TAKES``, the study's title, or the paper."""
+    model: str
+    """The model's title."""
+    techniques: tuple[str, ...]
+    """By name; that which it is drawn as comes first."""
+    figures: Mapping[str, Estimate] = field(repr=False, compare=False)
+    """By the name of the metric, or of the listening score."""
+    baseline: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
+    """The figures of its baseline; empty if there is none."""
+    setting: Setting | None = None
+    """As it was made: a study's is without seed and artefacts. ``None`` for published results."""
+    sounds: tuple[Sound, ...] = field(default=(), repr=False)
+    folder: Path | None = None
+    """The study's, for points of one."""
+    machines: tuple[str, ...] = ()
+    finished: int = 0
+    """Takes that it is from, all rounds."""
+    busy: int = 0
+    """Those of them during which the machine was busy with other things."""
+    remarks: tuple[str, ...] = ()
+    """Further information, as lines."""
+    floors: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
+    """By the name of the metric: the same judge's score of the reference speech, below which settings cannot be told
+    apart."""
+
+    @property
+    def published(self) -> bool:
+        """Whether it was measured by others, elsewhere."""
+        return self.kind == PUBLISHED
+
+    @property
+    def candidate(self) -> str:
+        """Key of its setting without seed and artefacts, as in studies; ``""`` for published results."""
+        return "" if self.setting is None else candidate_key(self.setting)
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """The voices that can be heard."""
+        return tuple(dict.fromkeys(one.voice for one in self.sounds))
+
+    @property
+    def haystack(self) -> str:
+        """Text that is searched for words."""
+        texts = dict.fromkeys(one.text for one in self.sounds)
+        return " ".join((self.title, self.source, self.model, *self.voices, *texts, *self.remarks)).casefold()
+
+
+@lru_cache(maxsize=65_536)
+def candidate_key(setting: Setting) -> str:
+    """The key of ``setting`` in a study."""
+    return setting.bare.fingerprint
+
+
+def brief(title: str) -> str:
+    """A title without its part in brackets."""
+    return re.sub(r" \([^)]*\)", "", title)
+
+
+def technique_title(name: str) -> str:
+    """A technique's short title; its name if there is none such any more."""
+    found = find(name)
+    return brief(found.title) if found is not None else name
+
+
+# --- Listening scores -------------------------------------------------------------------------------------------------
+class Scores:
+    """Listening scores by the setting that they are of; of several in one method the one from most answers counts."""
+
+    def __init__(self, scores: Sequence[ListeningScore] = ()) -> None:
+        self._by_setting: dict[str, dict[str, Estimate]] = {}
+        self._by_candidate: dict[str, dict[str, Estimate]] = {}
+        for one in sorted(scores, key=lambda one: one.n):
+            figure = Estimate(one.mean, one.low, one.high, one.n, one.n)
+            for key, known in ((one.setting, self._by_setting), (one.candidate, self._by_candidate)):
+                if key:
+                    known.setdefault(key, {})[LISTENING + one.method] = figure
+
+    def of_take(self, setting: Setting) -> Mapping[str, Estimate]:
+        """Those of a take's setting, artefacts included."""
+        return self._by_setting.get(setting_key(setting), _NO_FIGURES) if self._by_setting else _NO_FIGURES
+
+    def of_candidate(self, key: str) -> Mapping[str, Estimate]:
+        """Those of a study's setting."""
+        return self._by_candidate.get(key, _NO_FIGURES)
+
+
+# --- Takes ------------------------------------------------------------------------------------------------------------
+def take_points(takes: Sequence[TakeSummary], scores: Scores) -> tuple[Point, ...]:
+    """One point for each take of the library. The baseline of one is the take that its fidelity was measured to, else
+    the newest without techniques of the same text, voice, options, seed and weights."""
+    figures = {one.id: figures_of(one, scores) for one in takes}
+    spoken: dict[tuple[str, str, str, Setting], TakeSummary] = {}
+    for one in takes:  # The newest first.
+        if not one.setting.techniques:
+            spoken.setdefault((one.text, one.voice, one.checkpoint, one.setting), one)
+    known = {one.id: one for one in takes}
+    found = []
+    for one in takes:
+        if one.setting.techniques:
+            usual = spoken.get((one.text, one.voice, one.checkpoint, one.setting.baseline))
+            other = known.get(one.fidelity_to) or usual
+        else:
+            other = one
+        baseline = figures[other.id] if other is not None and other.machine == one.machine else _NO_FIGURES
+        found.append(_take_point(one, figures[one.id], baseline))
+    return tuple(found)
+
+
+def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], baseline: Mapping[str, Estimate]) -> Point:
+    return Point(
+        one.id,
+        TAKE,
+        technique_text(one.setting),
+        TAKES,
+        _model_title(one.setting.model),
+        in_order(entry.technique for entry in one.setting.techniques),
+        figures,
+        baseline,
+        one.setting,
+        (Sound(one.id, one.text, one.voice, one.setting.seed),),
+        machines=(one.machine,) if one.machine else (),
+        finished=1,
+        busy=int(one.measurements.busy),
+        remarks=(label_of(one),) if one.label else (),
+    )
+
+
+def figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:
+    """What was measured of a take, by the names of metrics, and its setting's listening scores."""
+    found: dict[str, Estimate] = {}
+    for metric in METRICS:
+        if metric.of is not None and metric.relative and not one.setting.techniques:
+            # A baseline is no distance from itself, as in studies.
+            found[metric.name] = Estimate(0.0, 0.0, 0.0, 1, 1)
+        elif (figure := figure_of(metric, one)) is not None:
+            found[metric.name] = figure
+    if not one.measurements.seconds:
+        # A take that came from elsewhere without its times.
+        for name in ("real_time_factor", "first_audio_seconds", "largest_gap_seconds"):
+            found.pop(name, None)
+    return {**found, **scores.of_take(one.setting)}
+
+
+def _model_title(model: str) -> str:
+    try:
+        return catalogue.entry(model).title
+    except SettingError:  # Takes outlive models.
+        return model
+
+
+# --- Studies ----------------------------------------------------------------------------------------------------------
+def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence[str]]) -> tuple[Point, ...]:
+    """One point for each setting of a study; ``machines`` are those of its takes, by its key."""
+    figures = {one.key: {**one.figures, **scores.of_candidate(one.key)} for one in found.settings}
+    model = _model_title(found.model)
+    return tuple(
+        Point(
+            study_key(found.folder, one.key),
+            STUDY,
+            _study_title(one),
+            found.title or found.folder.stem,
+            model,
+            in_order(entry.technique for entry in one.setting.techniques),
+            figures[one.key],
+            figures.get(one.baseline, _NO_FIGURES),
+            one.setting,
+            tuple(Sound(heard.take, heard.text, heard.voice, heard.seed) for heard in found.heard.get(one.key, ())),
+            found.folder,
+            tuple(machines.get(one.key, ())),
+            one.finished,
+            one.busy,
+            (one.problem,) if one.problem else (),
+            found.references,
+        )
+        for one in found.settings
+    )
+
+
+def study_key(folder: Path, setting: str) -> str:
+    """The key of a study's point."""
+    return f"{folder}#{setting}"
+
+
+def _study_title(one: SettingResult) -> str:
+    try:
+        return brief(setting_title(one))
+    except SettingError:  # Studies outlive techniques.
+        return one.name or technique_text(one.setting)
+
+
+# --- Published results ------------------------------------------------------------------------------------------------
+def published_points(results: Sequence[PublishedPoint]) -> tuple[Point, ...]:
+    """Points of the papers' results, as ratios without intervals, because the papers give none."""
+    found = []
+    for place, one in enumerate(results):
+        figures = {name: Estimate(ratio, ratio, ratio, 0, 0) for name, ratio in one.ratios.items()}
+        remarks = [f"Source: {one.source}", f"Hardware: {one.hardware}", f"Data: {one.data}"]
+        if one.rtf:
+            remarks.append(f"Its RTF counts the {one.rtf}")
+        techniques = (one.technique,) if one.technique and not one.baseline else ()
+        title = f"{one.model}, {one.label}" + (" (its own baseline)" if one.baseline else "")
+        found.append(
+            Point(
+                f"published:{place}", PUBLISHED, title, one.paper, one.model, techniques, figures, remarks=(*remarks,)
+            )
+        )
+    return tuple(found)

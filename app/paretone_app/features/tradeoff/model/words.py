@@ -1,0 +1,214 @@
+"""Points of the trade-off view in words: next to the pointer, next to the plot, and for screen readers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from paretone.measure.estimates import Estimate
+from paretone.measure.metrics import HIGHER, LOWER
+from paretone.measure.processor_time import busy_line
+from paretone.models.own_voices import shown_name
+from paretone.setting.setting import Setting
+from paretone_app.features.tradeoff.model.axes import AXES, TradeoffAxis, figure_text, said
+from paretone_app.features.tradeoff.model.points import STUDY, TAKE, Point
+from paretone_app.features.tradeoff.model.scene import PlotOptions, Scene
+from paretone_app.numbers import counted, localised
+from paretone_app.state.differences import difference_words, setting_differences
+
+if TYPE_CHECKING:
+    from paretone_app.shell.colours import Colours
+
+_FLOOR = "&nbsp;&nbsp;of the reference speech"
+_FIRST = ("real_time_factor", "speed_up", "log_mel_distance", "word_error_rate", "naturalness", "voice_similarity")
+"""Figures of speed and quality, which come before all others."""
+_LONGEST = 28
+"""Letters of a value that are shown of a difference."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Setting that a point is compared with."""
+
+    title: str
+    """In the middle of a sentence: ``A``, ``its baseline``."""
+    setting: Setting
+    text: str = ""
+    voice: str = ""
+
+
+def origin(point: Point) -> str:
+    """Origin of a point, in a line."""
+    if point.published:
+        return f"Published: {point.source}"
+    if point.kind == TAKE:
+        sound = point.sounds[0]
+        label = f"{point.remarks[0]}; " if point.remarks else ""
+        return f"{label}a take of {point.model}: “{sound.text}”, {shown_name(sound.voice)}, seed {sound.seed}"
+    takes = counted(point.finished, "finished take", "finished takes")
+    sentences = len({one.text for one in point.sounds})
+    return f"{point.source}: {takes} of {counted(sentences, 'sentence', 'sentences')}, {point.model}"
+
+
+def doubt(point: Point) -> str:
+    """Why its times are doubtful, as a sentence, or ``""``."""
+    if not point.busy:
+        return ""
+    several = f"{point.busy} of {counted(point.finished, 'take', 'takes')}"
+    return localised(busy_line(during="" if point.kind == TAKE else several))
+
+
+def on_axes(point: Point, options: PlotOptions) -> list[str]:
+    """Its figures on both axes, a line each."""
+    found = []
+    for one in options.axes:
+        figure = one.figure(point, options.ratios)
+        if figure is not None:
+            floor = one.floor(point, options.ratios)
+            reference = "" if floor is None else f", of the reference speech {said(floor.value, one.unit)}"
+            found.append(f"{one.label(options.ratios)}: {figure_text(one, figure, options.ratios)}{reference}")
+    return found
+
+
+def plain(point: Point, shown: Scene) -> str:
+    """A point in a sentence or two, for screen readers."""
+    place = shown.index.get(point.key)
+    where = ", on the front" if place in shown.front else ", a ghost" if place in shown.ghosts else ""
+    said = "; ".join([f"{point.title}{where}", *on_axes(point, shown.options), origin(point)]) + "."
+    return f"{said} {doubt(point)}".rstrip()
+
+
+def tip(point: Point, shown: Scene) -> str:
+    """Tooltip of a point, as rich text."""
+    place = shown.index.get(point.key)
+    lines = [f"<b>{escape(point.title)}</b>", *map(escape, on_axes(point, shown.options))]
+    if place in shown.front:
+        lines.append("On the front: no other shown point is better on one axis and at least as good on the other.")
+    if place in shown.ghosts:
+        lines.append("A ghost, for comparison.")
+    lines.append(escape(origin(point)))
+    lines += map(escape, filter(None, (doubt(point),)))
+    lines += map(escape, point.remarks if point.kind != TAKE else ())
+    lines += map(escape, point.machines)
+    # Unbroken lines would make it as wide as the screen.
+    return f'<div style="width: 26em">{"<br>".join(lines)}</div>'
+
+
+def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
+    """All figures of a point as a table, those of the axes first, then speed and quality, then the rest."""
+    first = [
+        one for one in dict.fromkeys(options.axes) if not one.knob and one.figure(point, options.ratios) is not None
+    ]
+    shown = [(one, options.ratios, colours.text) for one in first]
+    if not point.published:
+        others = [one for one in AXES if one.name in point.figures and one not in first]
+        others.sort(key=lambda one: one.name not in _FIRST)
+        shown += [(one, False, colours.text if one.name in _FIRST else colours.muted) for one in others]
+    lines: list[tuple[str, Estimate, str]] = []
+    for one, ratios, colour in shown:
+        figure, floor = one.figure(point, ratios), one.floor(point, ratios)
+        if figure is not None:
+            lines.append((f"{escape(one.label(ratios))}{_direction(one)}", figure, colour))
+        if floor is not None:
+            lines.append((_FLOOR, floor, colours.muted))
+    numbers = {figure.n for _, figure, _ in lines}
+    alike = len(numbers) == 1
+    rows = [_row(*line, not alike) for line in lines]
+    spread = any(figure.spreads for _, figure, _ in lines)
+    head = ("95 %" if spread else "") + (f" (n = {max(numbers)})" if alike and max(numbers) > 1 else "")
+    cells = (head,) if alike else (head, "n")
+    titles = "".join(f"<td style='color:{colours.muted}'><small>{one}</small></td>" for one in cells)
+    return f"<table cellspacing='0' cellpadding='2'><tr><td></td><td></td>{titles}</tr>{''.join(rows)}</table>"
+
+
+def _row(name: str, figure: Estimate, colour: str, count: bool) -> str:
+    """Name, value, interval and, if it is wanted, the number of takes."""
+    low, high = said(figure.low), said(figure.high)
+    spread = "" if low == high else f"<small>{low}–{high}</small>"
+    cells = [name, f"<b>{said(figure.value)}</b>", spread]
+    if count:
+        cells.append(f"<small>{figure.n or ''}</small>")
+    return "".join(["<tr>", *(f"<td style='color:{colour}'>{cell}</td>" for cell in cells), "</tr>"])
+
+
+def _direction(one: TradeoffAxis) -> str:
+    return {LOWER: "&nbsp;↓", HIGHER: "&nbsp;↑"}.get(one.better, "")
+
+
+def reference_of(point: Point) -> Reference | None:
+    """The baseline of a point's setting, for points that use a technique."""
+    if point.setting is None or not point.techniques:
+        return None
+    return Reference("its baseline", point.setting.baseline)
+
+
+def difference_html(point: Point, other: Reference, colours: Colours) -> str:
+    """Differences of a point's setting from another, as rich text."""
+    if point.setting is None:
+        return ""
+    left, right = other.setting, point.setting
+    if point.kind == STUDY:
+        # Over seeds and voices, and with strategy tables of its own.
+        left, right = left.bare, right.bare
+    found = []
+    if point.kind == TAKE and other.text:
+        sound = point.sounds[0]
+        pairs = (("Text", other.text, sound.text), ("Voice", shown_name(other.voice), shown_name(sound.voice)))
+        found += [_change(what, one, two, colours.warning) for what, one, two in pairs if one != two]
+    for one in setting_differences(left, right):
+        colour = colours.text if one.technique else colours.warning
+        found.append(_change(*difference_words(one), colour))
+    head = f"<b>Against {escape(other.title)}:</b> "
+    return head + ("".join(f"<br>{one}" for one in found) or "the same setting.")
+
+
+def comparable(point: Point, other: Reference) -> bool:
+    """Whether the differences of a point from ``other`` say what the point's figures are due to: both are of one model
+    and, of single takes, speak one text."""
+    if point.setting is None or point.setting.model != other.setting.model:
+        return False
+    return point.kind != TAKE or not other.text or point.sounds[0].text == other.text
+
+
+def _change(what: str, left: str, right: str, colour: str) -> str:
+    values = [escape(one if len(one) <= _LONGEST else f"{one[: _LONGEST - 2]}…") for one in (left, right)]
+    return f'<span style="color:{colour}">{escape(what)}: {values[0]} → {values[1]}</span>'
+
+
+def counts(shown: Scene) -> str:
+    """Counts of shown points, in a line."""
+    published = len(shown.points) - shown.own - len(shown.ghosts)
+    parts = [counted(shown.own, "point", "points")]
+    if shown.walk:
+        places = f" at {counted(shown.places_on_front, 'place', 'places')}"
+        parts.append(f"{len(shown.walk)} on the front{places if shown.places_on_front < len(shown.walk) else ''}")
+    if shown.dominated:
+        parts.append(f"{shown.dominated} dominated not shown")
+    if published:
+        parts.append(f"{published} published")
+    if shown.ghosts:
+        parts.append(counted(len(shown.ghosts), "ghost", "ghosts"))
+    if shown.filtered:
+        parts.append(f"{shown.filtered} filtered out")
+    return " · ".join(parts)
+
+
+def playing_words(played: int, whole: int) -> str:
+    """That ``played`` of the ``whole`` points on the front are heard in turn, as a sentence."""
+    if played < whole:
+        which = f"{played} of the {whole} points on the front, those of one study,"
+        return f"Playing {which} in turn; walk to stay with one."
+    return f"Playing the front: {played} settings in turn; walk to stay with one."
+
+
+def remarks(shown: Scene) -> tuple[str, ...]:
+    """Why points are not shown, and what to beware of, as sentences."""
+    total = sum(count for _, count in shown.missing)
+    found = list(shown.notes)
+    if total:
+        reasons = "; ".join(
+            f"{reason} ({count})" if len(shown.missing) > 1 else reason for reason, count in shown.missing
+        )
+        found.append(f"{counted(total, 'point', 'points')} not shown: {reasons}.")
+    return tuple(found)

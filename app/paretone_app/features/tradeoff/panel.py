@@ -1,0 +1,399 @@
+"""Trade-off: which setting should I take? Every take and every setting of studies, speed against quality.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, SignalInstance
+from PySide6.QtGui import QAction, QShowEvent
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+
+from paretone.listening.results import HeardFrom
+from paretone_app.features.tradeoff import sheet as tradeoff_sheet
+from paretone_app.features.tradeoff.choices import FilterLine, PlotOptionsLine
+from paretone_app.features.tradeoff.details import TradeoffDetails
+from paretone_app.features.tradeoff.foot import TradeoffFoot
+from paretone_app.features.tradeoff.legend import TradeoffLegend
+from paretone_app.features.tradeoff.model.filtering import ORIGINS, Filter
+from paretone_app.features.tradeoff.model.limits import Crossing, in_words, limit
+from paretone_app.features.tradeoff.model.memory import recalled, remembered
+from paretone_app.features.tradeoff.model.points import STUDY, Point
+from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
+from paretone_app.features.tradeoff.model.selection import Selection, find, selection_of
+from paretone_app.features.tradeoff.model.why import why
+from paretone_app.features.tradeoff.model.words import Reference, comparable, counts, reference_of, remarks
+from paretone_app.features.tradeoff.plot import TradeoffPlot
+from paretone_app.features.tradeoff.styles import PointStyles
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.file_dialogs import PLOTS
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+_INVITATION = (
+    "No points yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
+    "or open a study's folder: each take and each setting becomes a point, speed against quality."
+)
+_READING = "Reading takes and studies…"
+
+
+class TradeoffPanel(QWidget):
+    """Above: axes, what is shown of them, filters, techniques. Then the plot and the details of one point."""
+
+    shown = Signal()
+    """The panel can be seen from now on."""
+    scene_changed = Signal()
+    """Other points are shown, or the same ones otherwise."""
+    chosen = Signal(object)
+    """The user looks at another :class:`Point`, or at none."""
+    selection_changed = Signal(object)
+    """The user selected other points: a tuple of them."""
+    hear_wanted = Signal(object, object)
+    """Play a sound of a :class:`Point`: the point, and the
+    :class:`paretone_app.features.tradeoff.model.points.Sound`, ``None`` if it has none."""
+    side_wanted = Signal(str, object, object)
+    """Use a sound of a point as ``"A"`` or ``"B"``."""
+    keep_wanted = Signal(object, object)
+    """Add a sound of a study's point to the library."""
+    use_wanted = Signal(object, object)
+    """Load a point's setting into Setup."""
+    open_wanted = Signal()
+    """The user wants to open a study."""
+    export_wanted = Signal(str)
+    """The user wants what is shown as a file with this ending."""
+
+    def __init__(self, colours: Colours, published: Sequence[Point] = (), parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._published = tuple(published)
+        self._pool = Pool((), self._published)
+        self._filter, self._options = Filter(), PlotOptions()
+        self._looks = PointStyles(colours)
+        self._awaited: dict[str, str] = {}
+        """Origins that were filtered by when the application ended, of which there is no point yet."""
+        self._read = False
+        self._crossings: tuple[Crossing, ...] = ()
+        self._of_row: tuple[str, ...] = ()
+        self._a: Reference | None = None
+        self._a_key = ""
+        self._reasons = ("", "", "")
+        self._build(colours)
+        self.set_colours(colours)
+
+    # --- Building ----------------------------------------------------------------------------------------------------
+    def _build(self, colours: Colours) -> None:
+        self.options_line, self.filter_line = PlotOptionsLine(), FilterLine()
+        self.options_line.chosen.connect(self._choose_look)
+        self.filter_line.chosen.connect(self._choose_filter)
+        self.filter_line.clear_wanted.connect(self.clear_filter)
+        self.open_button = build.button("&Open study…", self.open_wanted, "Open the folder of a finished study")
+        self.export_button = QPushButton("E&xport")
+        menu = QMenu(self.export_button)
+        for ending in PLOTS:
+            action = QAction(f"{ending.upper()}…", menu)
+            menu.addAction(action)
+            action.triggered.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
+        self.export_button.setMenu(menu)
+        self.export_button.setToolTip("Save the view as SVG, PNG or CSV")
+        second = HBoxLayout()
+        second.addWidget(self.filter_line, 1)
+        for button in (self.open_button, self.export_button):
+            second.addWidget(button)
+
+        self.legend = TradeoffLegend(colours)
+        self.legend.hidden_changed.connect(self._choose_filter)
+        self.plot = TradeoffPlot(colours)
+        self.details = TradeoffDetails(colours)
+        self._connect_plot()
+        em = self.fontMetrics().height()
+        split = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 1), (self.details, 0)], [42 * em, 20 * em])
+        self.foot = TradeoffFoot()
+        self.foot.everything_wanted.connect(self._show_everything)
+        self.foot.along_wanted.connect(self.plot.go_along)
+        body = build.column(self.options_line, second, self.legend, (split, 1), self.foot)
+
+        self.pages = Invited(body, sketch=sketching.front())
+        self.invited_button = build.button("&Open study…", self.open_wanted, self.open_button.toolTip())
+        self.pages.empty.add(self.invited_button)
+        outer = VBoxLayout(self)
+        outer.addWidget(self.pages)
+        self._show_page()
+
+    def _connect_plot(self) -> None:
+        plot, details = self.plot, self.details
+        plot.chosen.connect(self._point_chosen)
+        plot.selection_changed.connect(self._selection_changed)
+        plot.section_changed.connect(self._show_counts)
+        plot.hear_wanted.connect(self.hear)
+        plot.side_wanted.connect(self.set_side)
+        details.hear_wanted.connect(self.hear)
+        details.side_wanted.connect(self.set_side)
+        details.keep_wanted.connect(lambda: self._ask(self.keep_wanted))
+        details.use_wanted.connect(lambda: self._ask(self.use_wanted))
+        details.only_wanted.connect(self._show_only_selected)
+        copying = plot.actions()[0]
+        for button in (
+            details.hear_button,
+            details.a_button,
+            details.b_button,
+            details.keep_button,
+            details.use_button,
+        ):
+            action = QAction(button.text().replace("&", ""), plot)
+            action.triggered.connect(button.click)
+            plot.insertAction(copying, action)
+        everything = QAction("Show everything", plot)
+        everything.triggered.connect(plot.show_everything)
+        plot.insertAction(copying, everything)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
+        """Show other points, or the same ones with other figures; ``heard`` is what staircases have found."""
+        self._read = True
+        self._pool = Pool(points, self._published, heard)
+        if not self.options_line.own_axes:
+            studies = any(one.kind == STUDY for one in points)
+            self._options = replace(self._options, x="speed_up" if studies else "real_time_factor")
+        self._take_what_was_awaited()
+        self._fill_choices()
+        self._show()
+
+    def show_front_playing(self, on: bool, remarks: tuple[str, ...]) -> None:
+        """Whether the front is played, and what is to be said about that: then dragging walks along it."""
+        self.plot.drags_along, self._of_row = on, remarks
+        self.foot.show_playing(on)
+        self._show_remarks()
+
+    def show_crossings(self, crossings: Sequence[Crossing]) -> None:
+        """Show where the listener began to hear a difference along the front, and where it ended."""
+        self._crossings = tuple(crossings)
+        self._show_remarks()
+
+    def set_a(self, reference: Reference | None, key: str) -> None:
+        """Set the setting compared as A, and the key of its point."""
+        if (reference, key) != (self._a, self._a_key):
+            self._a, self._a_key = reference, key
+            self._show_point()
+
+    def set_marks(self, marks: Mapping[str, str]) -> None:
+        """Marks of points, in a letter or a word, by their keys."""
+        self.plot.set_marks(marks)
+
+    def set_reasons(self, hear: str, keep: str, use: str) -> None:
+        """Why nothing can be heard, kept or loaded into Setup now, as sentences, or ``""``."""
+        self._reasons = hear, keep, use
+        self.details.set_reasons(*self._reasons)
+
+    def choose(self, key: str) -> None:
+        """Look at a point; emits no signal. Nothing happens if it is not shown."""
+        if key in self.plot.scene.index:
+            self.plot.choose(key)
+            self._show_point()
+
+    def select(self, keys: Collection[str]) -> None:
+        """Select points; emits no signal. A single one is looked at as well."""
+        there = [key for key in keys if key in self.plot.scene.index]
+        if len(there) == 1:
+            self.choose(there[0])
+        elif there:
+            self.plot.select(there)
+            self._show_point()
+
+    def set_filter(self, chosen: Filter) -> None:
+        """Show other points."""
+        self._filter, self._awaited = chosen, {}
+        self._show_hidden()
+        self._fill_choices()
+        self._show()
+
+    def _show_hidden(self) -> None:
+        for name, button in self.legend.buttons.items():
+            button.setChecked(name not in self._filter.hidden)
+
+    @property
+    def remembered(self) -> str:
+        """Options and filter as text for :meth:`recall`."""
+        return remembered(self._options, self.options_line.own_axes, self._filter.with_origins(self._awaited))
+
+    def recall(self, text: str) -> None:
+        """Show what :attr:`remembered` was, each part as soon as there are points of it."""
+        self._options, self.options_line.own_axes, chosen = recalled(text)
+        self._awaited = {name: value for name in ORIGINS if (value := getattr(chosen, name))}
+        self._filter = chosen.with_origins(dict.fromkeys(ORIGINS, ""))
+        self._show_hidden()
+        self._fill_choices()
+        self._show()
+
+    @property
+    def selection(self) -> Selection:
+        """What is seen and selected, to share. Raises :class:`SettingError` if no point of a study is selected."""
+        return selection_of(self.remembered, self.plot.selected, self.plot.current)
+
+    def take_up(self, shared: Selection) -> str:
+        """See and select what somebody ``shared``; a sentence on what of it is not here, or ``""``. Raises
+        :class:`SettingError` if nothing is, and changes nothing then."""
+        found = find(shared, self._pool.points)
+        self.recall(shared.view)
+        self._take_what_was_awaited()
+        self._show()
+        if not self.plot.scene.index.keys() >= set(found.keys):
+            self.clear_filter()
+        self.plot.choose(found.current)
+        self.plot.take_selection(found.keys)
+        return found.remark
+
+    def _take_what_was_awaited(self) -> None:
+        there = self._origins
+        found = {name: value for name, value in self._awaited.items() if value in there[name]}
+        self._filter = self._filter.with_origins(found)
+        self._awaited = {name: value for name, value in self._awaited.items() if name not in found}
+
+    def clear_filter(self) -> None:
+        """Show all points."""
+        self.set_filter(Filter())
+
+    def write(self, path: Path) -> None:
+        """Write what is shown, the section included; see :func:`paretone_app.features.tradeoff.sheet.write`."""
+        tradeoff_sheet.write(self.scene, self._filter, path, self.font(), sections=self.plot.sections)
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.details.set_colours(colours)
+        self._show()
+
+    @property
+    def scene(self) -> Scene:
+        """The content."""
+        return self.plot.scene
+
+    @property
+    def pool(self) -> Pool:
+        """All points that there are."""
+        return self._pool
+
+    @property
+    def options(self) -> PlotOptions:
+        """Options of the plot."""
+        return self._options
+
+    @property
+    def filter(self) -> Filter:
+        """Which points are wanted."""
+        return self._filter
+
+    @property
+    def invitation(self) -> str:
+        """Text shown if there are no points; ``""`` otherwise."""
+        return self.pages.invitation.text() if self.pages.is_empty else ""
+
+    # --- What the user asks for --------------------------------------------------------------------------------------
+    def hear(self) -> None:
+        """Ask that the point be heard."""
+        self._ask(self.hear_wanted)
+
+    def set_side(self, side: str) -> None:
+        """Ask that the point be compared as ``"A"`` or ``"B"``."""
+        if self.plot.current is not None:
+            self.side_wanted.emit(side, self.plot.current, self.details.sound)
+
+    def _ask(self, signal: SignalInstance) -> None:
+        if self.plot.current is not None:
+            signal.emit(self.plot.current, self.details.sound)
+
+    def _choose_look(self) -> None:
+        self._options = self.options_line.options
+        self._show()
+
+    def _choose_filter(self) -> None:
+        self._filter = replace(self.filter_line.applied_to(self._filter), hidden=self.legend.hidden)
+        self._awaited = {}
+        self._show()
+
+    def _show_only_selected(self, only: bool) -> None:
+        keys = frozenset(one.key for one in self.plot.selected) if only else None
+        self._filter = replace(self._filter, only=keys)
+        self._show()
+
+    def _point_chosen(self) -> None:
+        self._show_point()
+        self.chosen.emit(self.plot.current)
+
+    def _selection_changed(self) -> None:
+        if self.details.point is self.plot.current:  # Else that is shown next.
+            self._show_point()
+        self.selection_changed.emit(self.plot.selected)
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.shown.emit()
+
+    @property
+    def _origins(self) -> dict[str, tuple[str, ...]]:
+        """Origins of points, by the fields of a filter."""
+        sources, models, voices = self._pool.sources, self._pool.models, self._pool.voices
+        return {"source": sources, "ghosts": sources, "model": models, "voice": voices}
+
+    def _fill_choices(self) -> None:
+        self.options_line.show_options(self._options, self._pool.axes)
+        self._filter = self.filter_line.show_filter(self._filter, self._origins)
+        self._looks = PointStyles(self._colours)
+        mixed = len({one.kind for one in self._pool.points if not one.published}) > 1
+        self.legend.show_techniques(self._pool.counts, self._looks, mixed)
+
+    def _show(self) -> None:
+        if self._looks.colours != self._colours:
+            self._fill_choices()
+        found = scene(self._pool, self._filter, self._options)
+        self.plot.show_scene(found, self._looks)
+        self._show_counts()
+        self._show_remarks()
+        self.filter_line.clear_button.setEnabled(self._filter.filters)
+        self.export_button.setEnabled(bool(found.points))
+        self._show_page()
+        self._show_point()
+        self.scene_changed.emit()
+
+    def _show_counts(self) -> None:
+        zoomed = self.plot.zoomed
+        self.foot.show_counts(counts(self.scene) + (f" · {self.plot.in_view} in view" if zoomed else ""), zoomed)
+
+    def _show_remarks(self) -> None:
+        shown = self.scene
+        cautions = remarks(shown)
+        if not shown.points and self._pool.own.any() and not shown.missing:
+            cautions = ("The filter hides all points; press Clear to show them.", *cautions)
+        heard = limit(self._crossings, shown)
+        self.plot.show_limit(heard)
+        self.foot.show_remarks(cautions, (*self._of_row, *(() if heard is None else (in_words(heard, shown),))))
+
+    def _show_everything(self) -> None:
+        self.plot.setFocus()
+        self.plot.show_everything()
+
+    def _show_page(self) -> None:
+        there = bool(self._pool.own.any())
+        self.pages.show_content(there)
+        self.pages.invite(_INVITATION if self._read else _READING)
+        self.invited_button.setVisible(self._read)
+        self.setFocusProxy(self.plot if there else self.invited_button)
+
+    def _show_point(self) -> None:
+        point = self.plot.current
+        other = None
+        if point is not None and not point.published:
+            from_a = self._a is not None and point.key != self._a_key and comparable(point, self._a)
+            other = self._a if from_a else reference_of(point)
+        shown, count = self.plot.scene, len(self.plot.selected)
+        at = None if point is None else shown.index[point.key]
+        if at is None or at in shown.front:
+            self.foot.show_place(0 if at is None else shown.walk.index(at), len(shown.walk))
+        reason = why(point, shown, self._pool.measured)
+        self.details.show_point(shown, point, count, other, self._filter.only is not None, reason)
+        self.details.set_reasons(*self._reasons)

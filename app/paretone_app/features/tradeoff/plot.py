@@ -1,0 +1,397 @@
+"""The trade-off view's plot: points by two figures, their front, and what is chosen among them.
+
+Mouse: a click chooses a point and lets it be heard, Ctrl adds points to the selection, a rectangle selects what is in
+it; a double click shows everything. Keys: Left and Right walk along the front, with Shift along all points; Home and
+End go to its ends; Enter or Space lets the point be heard, A and B compare it, N marks where a difference begins to be
+heard or ends. Zooming: :mod:`paretone_app.plotting.zoom_chart`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QGraphicsRectItem, QToolTip, QWidget
+
+from paretone_app.features.tradeoff.heard_band import HeardBands
+from paretone_app.features.tradeoff.model.limits import Limit
+from paretone_app.features.tradeoff.model.points import Point
+from paretone_app.features.tradeoff.model.scene import Scene
+from paretone_app.features.tradeoff.model.words import plain, tip
+from paretone_app.features.tradeoff.point_marks import PointMarks
+from paretone_app.features.tradeoff.styles import PointStyles, described
+from paretone_app.features.tradeoff.table import table
+from paretone_app.numbers import counted, grouped
+from paretone_app.plotting.frame import pen
+from paretone_app.plotting.scatter import ScatterLayers
+from paretone_app.plotting.sections import Wholes
+from paretone_app.plotting.zoom_chart import ZoomChart
+from paretone_app.shell.colours import Colours
+from paretone_app.widgets.screen_readers import announce
+
+_HEAR = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+_MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
+_SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
+_MARK = Qt.Key.Key_N
+_DRAG = 4.0
+"""Pixels from which on a press is a rectangle."""
+
+
+class TradeoffPlot(ZoomChart):
+    """Methods in, signals out."""
+
+    chosen = Signal()
+    """The user chose another point, or none: see :attr:`current`."""
+    selection_changed = Signal()
+    """The user selected other points: see :attr:`selected`."""
+    hear_wanted = Signal()
+    """Play the current point."""
+    side_wanted = Signal(str)
+    """Use the current point as ``"A"`` or ``"B"``."""
+    mark_wanted = Signal()
+    """The user marked an audible change at the current point."""
+
+    ideal, least = (36.0, 22.0), (16.0, 9.0)
+    saved_alone = False
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
+        super().__init__("Trade-off plot", colours, parent, on_paper)
+        self._scene = Scene()
+        self.frame.left.steady = True
+        self.drawn = ScatterLayers(self.frame)
+        """Positions of all points."""
+        self._current = ""
+        self._selected: frozenset[str] = frozenset()
+        self.marks = PointMarks(self.frame, self.drawn)
+        self._bands = HeardBands(self.frame, -1)
+        self.drags_along = False
+        """Whether dragging from a point walks along the front."""
+        self._dragging = False
+        self._hovered: int | None = None
+        self._pressed: QPointF | None = None
+        self._adding = False
+        self._band = QGraphicsRectItem(self.frame)
+        self._band.hide()
+        self._band.setZValue(10)
+        self.frame.changed.connect(self._mark)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_scene(self, shown: Scene, looks: PointStyles) -> None:
+        """Show other points, or the same ones otherwise. What is chosen stays so if it is still there."""
+        before, after = (one.identity_of_axes for one in (self._scene, shown))
+        across, up = (
+            section if one == other else None for section, one, other in zip(self._sections, before, after, strict=True)
+        )
+        self._sections = across, up
+        if looks.colours != self.colours:
+            self.set_colours(looks.colours)
+        self._scene, self._hovered = shown, None
+        self._bands.heard = shown.heard
+        self._bands.redraw()
+        if self._current not in shown.index:
+            self._current = ""
+        self._selected &= shown.index.keys()
+        self.drawn.show(described(shown, looks), self._sections)
+        self._brighten()
+        self.refresh()
+
+    def set_marks(self, marks: Mapping[str, str]) -> None:
+        """Marks of points, in a letter or a word, by their keys."""
+        self.marks.set_letters(marks)
+
+    def show_limit(self, limit: Limit | None) -> None:
+        """Mark from where on a difference is heard, by the method of limits."""
+        self._bands.limit = limit
+        self._bands.redraw()
+
+    def choose(self, key: str) -> None:
+        """Make the point called ``key`` the current one, and the only selected; emits no signal."""
+        self._current = key if key in self._scene.index else ""
+        self._bring_into_view()
+        self.select({key} if self._current else ())
+        self.refresh()
+
+    def select(self, keys: Collection[str]) -> None:
+        """Select these of the points that are shown; emits no signal."""
+        selected = frozenset(keys) & self._scene.index.keys()
+        if selected != self._selected:
+            self._selected = selected
+            self._brighten()
+
+    @property
+    def scene(self) -> Scene:
+        """The drawn scene."""
+        return self._scene
+
+    @property
+    def current(self) -> Point | None:
+        """The point that is looked at."""
+        place = self._scene.index.get(self._current)
+        return None if place is None else self._scene.points[place]
+
+    @property
+    def selected(self) -> tuple[Point, ...]:
+        """The selected points, from left to right."""
+        shown = self._scene
+        places = np.array(sorted(shown.index[key] for key in self._selected if key in shown.index), int)
+        order = np.lexsort((shown.y[places, 0], shown.x[places, 0]))
+        return tuple(shown.points[place] for place in places[order])
+
+    def as_text(self) -> str:
+        return table(self._scene, delimiter="\t")
+
+    # --- What is chosen ----------------------------------------------------------------------------------------------
+    def refresh(self) -> None:
+        super().refresh()
+        self._mark()
+
+    def _brighten(self) -> None:
+        """Several selected points stand out from all others."""
+        index = self._scene.index
+        several = len(self._selected) > 1
+        self.drawn.highlight([index[key] for key in self._selected] if several else None)
+        self._mark()
+
+    def _mark(self) -> None:
+        self.marks.show(self._scene, self._current, self._selected, self._hovered, self.hasFocus())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._mark()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._mark()
+
+    # --- Sections ----------------------------------------------------------------------------------------------------
+    @property
+    def wholes(self) -> Wholes:
+        return self.drawn.wholes
+
+    def draw_section(self) -> None:
+        self._hovered = None
+        self.drawn.show_sections(self.sections)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self._scene.points:
+            super().wheelEvent(event)
+
+    def middle(self) -> QPointF:
+        """The current point if it is in view."""
+        at = self._scene.index.get(self._current)
+        return self.frame.area.center() if at is None or not self.drawn.inside[at] else self.drawn.place(at)
+
+    @property
+    def in_view(self) -> int:
+        """Number of own points in the shown section."""
+        pairs = zip(self._scene.points, self.drawn.inside.tolist(), strict=True)
+        return sum(inside and not point.published for point, inside in pairs)
+
+    def _bring_into_view(self) -> None:
+        """Move the section to the current point if it lies beyond."""
+        at = self._scene.index.get(self._current)
+        if at is not None and not self.drawn.inside[at]:
+            self.bring_into_view(self.drawn.place(at))
+
+    # --- Choosing ----------------------------------------------------------------------------------------------------
+    def cursor_text(self) -> str:
+        point = self.current
+        several = f" {grouped(len(self._selected))} points are selected." if len(self._selected) > 1 else ""
+        there = counted(len(self._scene.points), "point", "points")
+        words = plain(point, self._scene) if point is not None else f"{there}."
+        section = "" if not self.zoomed else f" {self.in_view} of {self._scene.own} points are in view."
+        return words + several + section
+
+    def _go_to(self, index: int | None, keep: bool = False) -> None:
+        """Make a point the current one; ``keep`` the rest of the selection."""
+        self._current = "" if index is None else self._scene.points[index].key
+        alone = frozenset({self._current} if self._current else ())
+        selected = self._selected | alone if keep else alone
+        if selected != self._selected:
+            bright_before, self._selected = len(self._selected) > 1, selected
+            if bright_before or len(selected) > 1:
+                self._brighten()
+            self.selection_changed.emit()
+        self._bring_into_view()
+        self.refresh()
+        announce(self, self.cursor_text())
+        self.chosen.emit()
+
+    def walk(self, by: int, all_points: bool = False) -> None:
+        """Go ``by`` points further along the front, or along all points; beyond its ends there is nothing."""
+        path = self._scene.across if all_points or not self._scene.walk else self._scene.walk
+        if not path:
+            return
+        here = self._scene.index.get(self._current)
+        if here is None:
+            at = 0 if by > 0 else len(path) - 1
+        elif here in path:
+            at = min(max(path.index(here) + by, 0), len(path) - 1)
+        else:
+            # From off the path to its nearest point in that direction.
+            x = self._scene.x[list(path), 0]
+            at = int(np.searchsorted(x, self._scene.x[here, 0])) - (by < 0)
+            at = min(max(at, 0), len(path) - 1)
+        self._go_to(path[at])
+
+    def go_along(self, at: int) -> None:
+        """Go to a point of the front, or of all if there is none: 0 is the first from the left, −1 the last."""
+        path = self._scene.walk or self._scene.across
+        if path:
+            self._go_to(path[at])
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if self.begins_move(event):
+            return
+        if event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton):
+            super().mousePressEvent(event)
+            return
+        index = self.drawn.nearest(event.position())
+        adding = bool(event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier))
+        if event.button() == Qt.MouseButton.RightButton:
+            if index is not None and self._scene.points[index].key not in self._selected:
+                self._go_to(index)
+        elif index is None:
+            self._pressed, self._adding = event.position(), adding
+        elif adding:
+            self._toggle(index)
+        else:
+            self._dragging = self.drags_along
+            self._go_to(index)
+            self.hear_wanted.emit()
+
+    def _drag_to(self, x: float) -> None:
+        """Walk to the point of the front that is nearest across, in pixels."""
+        walk = list(self._scene.walk)
+        near = walk[int(np.abs(self.drawn.px[walk] - x).argmin())] if walk else None
+        if near is not None and self._scene.points[near].key != self._current:
+            self._go_to(near)
+
+    def _toggle(self, index: int) -> None:
+        key = self._scene.points[index].key
+        if key in self._selected and len(self._selected) > 1:
+            self._selected -= {key}
+            self._brighten()
+            self.selection_changed.emit()
+            self.refresh()
+        else:
+            self._go_to(index, keep=True)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self.drawn.nearest(event.position()) is None:
+            self.show_everything()
+        else:
+            self.mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self.goes_on_moving(event):
+            return
+        self.show_shape(event)
+        if self._dragging:
+            self._drag_to(event.position().x())
+            return
+        if self._pressed is not None:
+            box = QRectF(self._pressed, event.position()).normalized()
+            if self._band.isVisible() or max(box.width(), box.height()) > _DRAG:
+                self._show_band(box)
+            return
+        index = self.drawn.nearest(event.position())
+        if index != self._hovered:
+            self._hovered = index
+            self._mark()
+            self._show_tip(event.globalPosition().toPoint())
+
+    def _show_band(self, box: QRectF) -> None:
+        fill = QColor(self.colours.accent)
+        fill.setAlpha(40)
+        self._band.setPen(pen(self.colours.accent))
+        self._band.setBrush(fill)
+        self._band.setRect(box)
+        self._band.show()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self.ends_move(event):
+            return
+        self._dragging = False
+        if self._pressed is None or event.button() != Qt.MouseButton.LeftButton:
+            super().mouseReleaseEvent(event)
+            return
+        self._pressed = None
+        if not self._band.isVisible():
+            if not self._adding:
+                self._go_to(None)
+            return
+        self._band.hide()
+        found = {
+            self._scene.points[index].key
+            for index in self.drawn.within(self._band.rect()).tolist()
+            if not self._scene.points[index].published
+        }
+        self.take_selection(found | self._selected if self._adding else found)
+
+    def select_all(self) -> None:
+        """Select all points that are not published results."""
+        self.take_selection({one.key for one in self._scene.points if not one.published})
+
+    def take_selection(self, keys: Collection[str]) -> None:
+        """As if the user had selected these points."""
+        self._selected = frozenset(keys)
+        if self._current not in self._selected:
+            self._current = next(iter(self._selected)) if len(self._selected) == 1 else ""
+        self._brighten()
+        self.refresh()
+        self.selection_changed.emit()
+        self.chosen.emit()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        if self._hovered is not None:
+            self._hovered = None
+            self._mark()
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        index = self.drawn.nearest(place)
+        if index is None:
+            return None
+        middle, room = self.drawn.place(index), self.drawn.radius + self.em
+        around = QRectF(middle.x() - room, middle.y() - room, 2 * room, 2 * room)
+        return tip(self._scene.points[index], self._scene), around
+
+    def _show_tip(self, place: QPoint) -> None:
+        if self._hovered is None:
+            QToolTip.hideText()
+        else:
+            QToolTip.showText(place, tip(self._scene.points[self._hovered], self._scene), self)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, modifiers = Qt.Key(event.key()), event.modifiers()
+        shifted = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
+        if modifiers == Qt.KeyboardModifier.ControlModifier and key == Qt.Key.Key_A:
+            self.select_all()
+        elif not _own(event):
+            super().keyPressEvent(event)
+        elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self.walk(1 if key == Qt.Key.Key_Right else -1, all_points=shifted)
+        elif key in _MOVES:
+            self.go_along(-1 if key == Qt.Key.Key_End else 0)
+        elif self.current is None:
+            return
+        elif key in _HEAR:
+            self.hear_wanted.emit()
+        elif key == _MARK:
+            self.mark_wanted.emit()
+        else:
+            self.side_wanted.emit(_SIDES[key])
+
+    def _is_own(self, event: QKeyEvent) -> bool:
+        return _own(event) or super()._is_own(event)
+
+
+def _own(event: QKeyEvent) -> bool:
+    """Whether a key moves among points or does something with one."""
+    key, modifiers = Qt.Key(event.key()), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    if modifiers == Qt.KeyboardModifier.ShiftModifier:
+        return key in (Qt.Key.Key_Left, Qt.Key.Key_Right)
+    return not modifiers and (key in _MOVES or key in _HEAR or key in _SIDES or key == _MARK)

@@ -1,0 +1,314 @@
+"""The trade-off presenter: brings takes and studies together, and links what is chosen with Takes, Strategy, A and B,
+and Setup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import SettingError
+from paretone_app.audio.sound import Sound as PlayerSound
+from paretone_app.audio.sound import is_silent
+from paretone_app.features.lab.presenter import LabPresenter
+from paretone_app.features.player.presenter import PlayerPresenter
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.studies.presenter import StudiesPresenter
+from paretone_app.features.takes.presenter import TakesPresenter
+from paretone_app.features.tour.model import Part
+from paretone_app.features.tradeoff.along_front import AlongFront
+from paretone_app.features.tradeoff.chosen_take import ChosenTake
+from paretone_app.features.tradeoff.files import TradeoffFiles
+from paretone_app.features.tradeoff.front_row import FrontRow
+from paretone_app.features.tradeoff.links import TradeoffLinks
+from paretone_app.features.tradeoff.sources import PointSources, audible
+from paretone_app.shell import file_dialogs
+from paretone_app.state.making import why_not_loaded
+from paretone_app.state.playing import Origin
+
+if TYPE_CHECKING:
+    from paretone_app.features.tradeoff.model.points import Point, Sound
+    from paretone_app.features.tradeoff.panel import TradeoffPanel
+    from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
+
+_SHOWN = "tradeoff/shown"
+"""Settings key of options and filter."""
+_BUTTONS = {
+    "point_hear": "hear_button",
+    "point_a": "a_button",
+    "point_b": "b_button",
+    "point_keep": "keep_button",
+    "point_use": "use_button",
+}
+"""Actions of the menu, and the buttons of the details that do the same."""
+_ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find", "shown_rank": "rank"}
+"""Actions along the front, and the methods that do them."""
+_WITH_POINTS = (
+    *("front_back", "front_on", *_ALONG, "shown_study"),
+    *("point_nearer", "point_farther", "point_everything", "selection_save", "selection_open"),
+)
+"""Actions for which there must be points."""
+_LOOKS = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
+"""Names of the switches of what is shown, in the order of the menu and of the panel's boxes."""
+
+
+class TradeoffPresenter(Presenter):
+    """Owns Trade-off. Nothing is read before the panel is seen."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._player = services.features.find(PlayerPresenter)
+        self._takes = services.features.find(TakesPresenter)
+        self._lab = services.features.find(LabPresenter)
+        self._studies = services.state.open_studies
+        self._of_studies = services.features.find(StudiesPresenter)
+        self._settings = services.settings
+        self.sources = PointSources(services, self._takes, self._lab, self)
+        self._known = self.sources.known
+        self._links: TradeoffLinks | None = None
+        self.along: AlongFront | None = None
+        self.files = TradeoffFiles(lambda: built(self.tradeoff), self._window, self._actions, self._notices)
+        self.tradeoff: TradeoffPanel | None = None
+        self.parallel: ParallelPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {
+            "tradeoff": self._build_tradeoff,
+            "parallel": self._build_parallel,
+        }
+        self._state.playing.changed.connect(self._show_playing)
+        self.sources.changed.connect(self._show_points)
+        self._looks = tuple(self._actions[f"point_{name}"] for name in _LOOKS)
+        self._files = tuple(self._actions[f"point_{ending}"] for ending in file_dialogs.PLOTS)
+        self._bind()
+
+    def _bind(self) -> None:
+        actions = self._actions
+        for name, button in _BUTTONS.items():
+            actions.bind(actions[name], partial(self._click, button))
+        actions.bind(actions["front_back"], lambda: built(self.tradeoff).plot.walk(-1))
+        actions.bind(actions["front_on"], lambda: built(self.tradeoff).plot.walk(1))
+        actions.bind(actions["point_nearer"], lambda: built(self.tradeoff).plot.zoom_in())
+        actions.bind(actions["point_farther"], lambda: built(self.tradeoff).plot.zoom_out())
+        actions.bind(actions["point_everything"], lambda: built(self.tradeoff).plot.show_everything())
+        for name, what in _ALONG.items():
+            actions.bind(actions[name], partial(self._do_along, what))
+        actions.bind(actions["shown_study"], lambda: actions.attempt(self.study_within))
+        for ending, action in zip(file_dialogs.PLOTS, self._files, strict=True):
+            actions.bind(action, partial(self.files.ask_for_sheet, ending))
+        actions.bind(actions["selection_save"], lambda: actions.attempt(self.files.ask_where_to_save_selection))
+        actions.bind(actions["selection_open"], self.files.ask_for_selection)
+
+    def _click(self, button: str) -> None:
+        getattr(built(self.tradeoff).details, button).click()
+
+    # --- As every presenter ------------------------------------------------------------------------------------------
+    def refresh(self) -> None:
+        panel, actions = self.tradeoff, self._actions
+        if panel is None:
+            for action in (*(actions[name] for name in (*_BUTTONS, *_WITH_POINTS)), *self._looks, *self._files):
+                action.setEnabled(False)
+            return
+        panel.set_reasons(*self._reasons())
+        self._enable()
+
+    def _enable(self) -> None:
+        """Enable the menu's actions like the panel's buttons."""
+        panel, actions = built(self.tradeoff), self._actions
+        details = panel.details
+        for name, of_button in _BUTTONS.items():
+            button = getattr(details, of_button)
+            actions[name].setEnabled(button.isEnabled() and button.isVisibleTo(details))
+        there = bool(panel.scene.points)
+        for action in (*(actions[name] for name in _WITH_POINTS), *self._files):
+            action.setEnabled(there)
+        for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
+            action.setEnabled(True)
+            action.setChecked(box.isChecked())
+
+    def _reasons(self) -> tuple[str, str, str]:
+        """Why the point cannot be heard, kept, or loaded into Setup now."""
+        hear, state = self._player.why_not_hear(), self._state
+        point, sound = built(self.tradeoff).plot.current, built(self.tradeoff).details.sound
+        keep = use = ""
+        if point is None:
+            return hear, keep, use
+        if sound is not None and point.folder is not None and sound.take in self._known.taken:
+            keep = "This take is already in Takes."
+        if point.setting is not None and point.setting.model != state.selection.model_id:
+            use = f"The point is from {point.model}. {why_not_loaded(point.setting.model)}"
+        return hear, keep, use
+
+    @Slot()
+    def _show_playing(self) -> None:
+        now = self._state.playing.now
+        if self.tradeoff is not None:
+            self.tradeoff.details.show_playing(now.key if now.origin is Origin.SOUND and now.sounding else "")
+
+    def _do_along(self, what: str) -> None:
+        if self.along is not None:
+            self._actions.attempt(getattr(self.along, what))
+            self._show_along()
+
+    @Slot()
+    def _show_along(self) -> None:
+        self._actions["front_play"].setChecked(self.along is not None and self.along.on)
+        built(self.tradeoff).foot.play_button.setChecked(self.along is not None and self.along.on)
+
+    @Slot()
+    def _point_changed(self) -> None:
+        self.refresh()
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        panel, example = built(self.tradeoff), self._actions["open_example"]
+        before = panel.plot.current
+
+        def walked() -> bool:
+            point = panel.plot.current
+            return point is not None and (before is None or point.key != before.key)
+
+        return (
+            Part(
+                "open the example, a finished study (Ctrl+Alt+E).",
+                lambda: panel.pages.empty.buttons[-1] if panel.invitation else panel.open_button,
+                # Takes are points too, and leave the plot when the study's come.
+                lambda: any(point.folder in self._studies.folders for point in panel.scene.points),
+                example.trigger,
+                lambda: "" if example.isEnabled() else example.toolTip(),
+            ),
+            Part(
+                "click a point on the line, or go from one to the next with the right and left arrow keys.",
+                lambda: panel.plot,
+                walked,
+                lambda: panel.plot.walk(1),
+            ),
+        )
+
+    def shut_down(self) -> None:
+        """End the reading thread."""
+        self.sources.shut_down()
+
+    def _build_tradeoff(self) -> QWidget:
+        from paretone.studies.published import published
+        from paretone_app.features.tradeoff.model.points import published_points
+        from paretone_app.features.tradeoff.panel import TradeoffPanel
+
+        self.sources.begin()
+        self.tradeoff = panel = TradeoffPanel(self._theme.colours, published_points(published()))
+        self.sources.watch(panel)
+        panel.shown.connect(self.sources.read)
+        panel.hear_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.hear(point, sound)))
+        panel.side_wanted.connect(
+            lambda side, point, sound: self._actions.attempt(lambda: self.set_side(side, point, sound))
+        )
+        panel.keep_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.keep(point, sound)))
+        panel.use_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.use(point, sound)))
+        panel.open_wanted.connect(self._ask_for_study)
+        panel.foot.play_wanted.connect(partial(self._do_along, "toggle"))
+        panel.export_wanted.connect(self.files.ask_for_sheet)
+        panel.pages.offer(self._actions["open_example"], "Open example")
+        panel.recall(str(self._settings.value(_SHOWN, "")))
+        panel.scene_changed.connect(self._enable)
+        panel.scene_changed.connect(self._remember)
+        # The menu has the switches in the same order.
+        for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
+            action.toggled.connect(box.setChecked)
+        self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self)
+        row = FrontRow(self._known, self._player, self._state, self)
+        row.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
+        row.changed.connect(self._show_along)
+        self.along = AlongFront(panel, row, self._player, self._lab, self._state.undo_stack)
+        self.along.mark_wanted.connect(partial(self._do_along, "mark"))
+        ChosenTake(panel, self._known, self._state.comparison, self._player.deck.analyser.run)
+        for signal in (panel.chosen, panel.selection_changed, self._links.followed):
+            signal.connect(self._point_changed)
+        panel.shown.connect(self._links.show_setup)
+        self._links.show_sides()
+        if self.parallel is not None:
+            self.parallel.follow(panel)
+        self.refresh()
+        return panel
+
+    def study_within(self) -> None:
+        """Ask about a study within what is brushed. Raises :class:`SettingError` where that is none."""
+        from paretone_app.features.tradeoff.model.parallel import parallel
+        from paretone_app.features.tradeoff.model.within import within
+
+        panel = built(self.tradeoff)
+        self._of_studies.begin_within(within(parallel(panel.pool, panel.filter)))
+
+    def _build_parallel(self) -> QWidget:
+        from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
+
+        self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack)
+        self.parallel.follow(self.tradeoff)
+        self.sources.watch(self.parallel)
+        self.parallel.shown.connect(self.sources.read)
+        self.parallel.rank_wanted.connect(partial(self._do_along, "rank"))
+        self.parallel.study_wanted.connect(self._actions["shown_study"].trigger)
+        return self.parallel
+
+    @Slot()
+    def _remember(self) -> None:
+        """At once: after a crash the view is as it was, too."""
+        self._settings.setValue(_SHOWN, built(self.tradeoff).remembered)
+
+    # --- Points ------------------------------------------------------------------------------------------------------
+    @Slot()
+    def _show_points(self) -> None:
+        if self.tradeoff is None:
+            return
+        self.tradeoff.show_points(self.sources.points, self.sources.heard)
+        if self._links is not None:
+            self._links.show_sides()
+        self.refresh()
+
+    # --- Opening -----------------------------------------------------------------------------------------------------
+    def _ask_for_study(self) -> None:
+        file_dialogs.ask_for_folder(self._window, "Folder of a study’s results", self.open_study)
+
+    def open_study(self, folder: Path) -> None:
+        """Show the study in ``folder``, with the panel in front."""
+        self._workspaces.bring_forward("tradeoff")
+        self.sources.open_study(folder)
+
+    # --- What can be done with a point -------------------------------------------------------------------------------
+    def hear(self, point: Point, sound: Sound | None) -> None:
+        """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
+        if self.along is not None and self.along.has_arrived(point):
+            return
+        sound, reason = audible(point, sound), self._reasons()[0]
+        if reason:
+            raise SettingError(f"The point cannot be played: {reason}")
+        if self._player.sounds(sound.take):
+            self._player.player.pause()
+            return
+        take = self._known.take_of(point, sound)
+        source = f"Study “{point.source}”" if point.folder is not None else "Take"
+        title = " · ".join((source, point.title, point.model))
+        if is_silent(take.samples):
+            self._notices.warn(f"{title} is silent: there is nothing to hear in this take.")
+        self._player.hear_sound(PlayerSound(take.samples, take.sample_rate, title, sound.text, sound.take))
+
+    def set_side(self, side: str, point: Point, sound: Sound | None) -> None:
+        """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
+        take = self._known.take_of(point, audible(point, sound))
+        (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
+
+    def keep(self, point: Point, sound: Sound | None) -> None:
+        """Keep a copy of a study's take in the library. Raises :class:`PlainError` when it cannot be done."""
+        self._takes.takes.add(self._takes.library.add(self._known.take_of(point, audible(point, sound))))
+        self._notices.say(f"Added “{point.title}” to Takes.", "info")
+
+    def use(self, point: Point, sound: Sound | None) -> None:
+        """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
+        done."""
+        take, table = self._known.take_of(point, audible(point, sound)), self._known.table_of(point)
+        caution = self._state.editing.use_setting(take)
+        if caution:
+            self._notices.warn(caution)
+        if table is not None:
+            self._state.artefacts.adopt(take.setting, table, f"use table of {point.title}")
+        self._workspaces.go_to("setup")

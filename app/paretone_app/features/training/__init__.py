@@ -1,0 +1,12 @@
+"""Training: weights, drafts and students of the loaded model."""
+
+from __future__ import annotations
+
+from paretone_app.features.feature import Feature
+from paretone_app.shell.places import TRAIN, Place, Region
+
+FEATURE = Feature(
+    "training",
+    "paretone_app.features.training.presenter:TrainingPresenter",
+    (Place("training", "Training", Region.CENTRE, workspaces=(TRAIN,)),),
+)

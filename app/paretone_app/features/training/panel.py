@@ -1,0 +1,376 @@
+"""Training: weights, drafts and students of the loaded model, with the curves of how it goes.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, SignalInstance
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QWidget,
+)
+
+from paretone.errors import SettingError
+from paretone.setting.knobs import Values, checked, defaults
+from paretone.training.requests import Trained, TrainingProgress
+from paretone_app.features.training.curves import TrainingCurves
+from paretone_app.features.training.model import Training, TrainingPlan, offered, training, trainings
+from paretone_app.numbers import counted, grouped, percent, rough_duration
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.metrics import GAP, TIGHT
+from paretone_app.shell.tab_order import insert_after
+from paretone_app.shell.theme import set_look
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox
+from paretone_app.widgets.install_offer import InstallOffer
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.job_progress import JobProgress
+from paretone_app.widgets.knob_controls import KnobControls
+from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.scrolled import Scrolled
+
+CHECKPOINT = "checkpoint.pt"
+"""File of the checkpoint in a work folder."""
+_INVITATION = "No training yet. Its curves are drawn here while it runs: loss above, validation below."
+_PREPARING = "Preparing the training. Its curves begin with the first steps."
+_LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
+
+
+class TrainingPanel(QWidget):
+    """Left: what, on what, how, and for how long. Right: loss and validation."""
+
+    start_wanted = Signal(object)
+    """The user wants this :class:`TrainingPlan` carried out."""
+    cancel_wanted = Signal()
+    manifest_wanted = Signal()
+    """The user wants to choose a manifest."""
+    work_wanted = Signal()
+    """The user wants to choose a work folder."""
+    training_chosen = Signal(str)
+    """The user wants the training of this name; its usual time and folder can be proposed."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._reason = ""
+        self._said, self._look = "", "muted"
+        self._running = ""
+        self._spoken = False
+        self._estimated = ""
+        self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in trainings()}
+        self._build(colours)
+        self.offer("flow")
+
+    def _build(self, colours: Colours) -> None:
+        em = self.fontMetrics().height()
+        self.chooser = build.named(ComboBox(), "Training")
+        self.chooser.currentIndexChanged.connect(self._choose)
+        self._intro = build.words("muted")
+        self.manifest, choose_manifest = self._path_row("Manifest", "manifest.csv", self.manifest_wanted)
+        self.work, self._choose_work = self._path_row("Work folder", "for checkpoints and the log", self.work_wanted)
+        self._controls: dict[str, KnobControls] = {}
+        controls = VBoxLayout()
+        for one in trainings():
+            made = self._controls[one.name] = KnobControls(one.title)
+            made.changed.connect(self._change_knob)
+            made.rebuilt.connect(self._order_tabs)
+            controls.addWidget(made)
+        self.remark = build.words("muted")
+        self.minutes = DoubleSpinBox(decimals=1, suffix=" min")
+        self.minutes.setRange(_LEAST_MINUTES, _MOST_MINUTES)
+        self.minutes.setValue(15)
+        self.minutes.setAccessibleName("Training minutes")
+        self.minutes.setToolTip("CPU minutes, independent of the machine's load; minutes on a GPU.")
+        self.estimate = build.words("muted")
+        self.rate = DoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1)
+        self.rate.setRange(0.01, 10.0)
+        self.rate.setValue(1.0)
+        self.rate.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.rate.setAccessibleName("Learning rate factor")
+        self.rate.setToolTip("Factor on the default learning rate. Lower it to resume a run whose loss was not finite.")
+        self.half = QCheckBox("&bfloat16 where faster")
+        self.half.setToolTip("Faster on GPUs and on CPUs with AMX; losses are summed in float32.")
+        self.minutes.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.minutes.valueChanged.connect(self._show)
+        for edit in (self.manifest, self.work):
+            edit.textChanged.connect(self._show)
+        self._inputs = (
+            self.chooser,
+            self.manifest,
+            choose_manifest,
+            self.work,
+            self._choose_work,
+            *self._controls.values(),
+            self.minutes,
+            self.rate,
+            self.half,
+        )
+        self._form = form = FormLayout()
+        self._rows: dict[QLineEdit, QHBoxLayout] = {}
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        for title, editor, button in (
+            ("Ma&nifest", self.manifest, choose_manifest),
+            ("Wor&k folder", self.work, self._choose_work),
+        ):
+            row = HBoxLayout()
+            row.addWidget(editor, 1)
+            row.addWidget(button)
+            label = QLabel(title)
+            label.setBuddy(editor)
+            form.addRow(label, row)
+            self._rows[editor] = row
+        form.addRow(controls)
+        form.addRow(self.remark)
+        form.addRow("&Time", self.minutes)
+        form.addRow(self.estimate)
+        form.addRow("Learnin&g rate", self.rate)
+        form.addRow(self.half)
+        self.start_button = build.button(
+            "St&art", lambda: self.start_wanted.emit(self.plan(resume=False)), look="primary"
+        )
+        self.resume_button = build.button("Resume", lambda: self.start_wanted.emit(self.plan(resume=True)))
+        self.cancel_button = build.button("Cance&l", self.cancel_wanted)
+        buttons = HBoxLayout()
+        for one in (self.start_button, self.resume_button, self.cancel_button):
+            buttons.addWidget(one, 1)
+        self.progress = JobProgress("Training progress")
+        self._state = build.words("muted", selectable=True)
+        # What comes and goes with a training does not move the controls.
+        policy = self.progress.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.progress.setSizePolicy(policy)
+        content = QWidget()
+        column = VBoxLayout(content)
+        column.setContentsMargins(TIGHT, TIGHT, GAP, TIGHT)
+        column.addWidget(self.chooser)
+        column.addWidget(self._intro)
+        self.install = InstallOffer()
+        column.addWidget(self.install)
+        column.addLayout(form)
+        column.addStretch(1)
+        self._area = Scrolled(content)
+        left = build.column((self._area, 1), buttons, self.progress)
+        left.setMinimumWidth(19 * em)
+        self.curves = TrainingCurves(colours)
+        self.pages = Invited(self.curves, _INVITATION, sketching.curves(4.0, 2.2, -3.0))
+        self.pages.offer(self.start_button)
+        self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
+        outer = VBoxLayout(self)
+        right = build.column(self._state, (self.pages, 1))  # Where a sentence moves none of the controls.
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [22 * em, 40 * em]))
+        self.setFocusProxy(self.work)
+
+    @staticmethod
+    def _path_row(name: str, placeholder: str, wanted: SignalInstance) -> tuple[QLineEdit, QPushButton]:
+        edit = build.named(QLineEdit(placeholderText=placeholder), name)
+        browse = build.button("…", wanted, f"Choose the {name.lower()}", name=f"Choose the {name.lower()}")
+        return edit, browse
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_reason(self, reason: str) -> None:
+        """Why nothing can be trained now, as a sentence, or ``""``."""
+        self._reason = reason
+        self.install.offer(reason)
+        self._show()
+
+    def offer(self, family: str, mel_steps: int = 0) -> None:
+        """Have the trainings in the list that models of ``family`` know; those that were there stay if there are none,
+        and while one runs. ``mel_steps`` are those of the flow after a language model."""
+        known = offered(family, mel_steps)
+        listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
+        if self._running or not known or listed == [one.name for one in known]:
+            return
+        with QSignalBlocker(self.chooser):
+            self.chooser.clear()
+            for one in known:
+                self.chooser.addItem(one.title, one.name)
+        self.chooser.setVisible(len(known) > 1)
+        self._choose()
+
+    @property
+    def training(self) -> Training:
+        """The chosen training."""
+        return training(self.chooser.currentData())
+
+    @property
+    def knobs(self) -> KnobControls:
+        """The controls of the chosen training."""
+        return self._controls[self.training.name]
+
+    def propose(self, minutes: float, work: str) -> None:
+        """Fill in how long, and where."""
+        self.minutes.setValue(minutes)
+        self.work.setText(work)
+
+    def fit(self, knobs: Mapping[str, object]) -> None:
+        """Give these knobs of the chosen training these values."""
+        one = self.training
+        self._values[one.name] = checked(one.knobs, self._values[one.name].replace(**knobs), one.title)
+        self._show()
+
+    def choose(self, name: str, **knobs: object) -> None:
+        """Choose the training called ``name``, with some of its knobs."""
+        index = self.chooser.findData(name)
+        if index < 0:
+            return
+        one = training(name)
+        self._values[name] = checked(one.knobs, self._values[name].replace(**knobs), one.title)
+        if index == self.chooser.currentIndex():
+            self._choose()
+        else:
+            self.chooser.setCurrentIndex(index)
+
+    def follow(self, name: str) -> None:
+        """Choose the training called ``name``, unless one runs."""
+        if not self._running:
+            self.choose(name)
+
+    def set_corpus(self, spoken: bool) -> None:
+        """Whether what is learnt from can be synthesised where recordings are needed and no manifest is given."""
+        self._spoken = spoken
+        hint = "Leave empty to synthesise training speech"
+        self.manifest.setPlaceholderText(hint if spoken and self.training.needs_manifest else "manifest.csv")
+        self._show()
+
+    def set_estimate(self, text: str) -> None:
+        """Show the estimated time of the training, or ``""``; while one runs, its progress says what is left."""
+        self._estimated = text
+        self._show()
+
+    def begin(self, resume: bool) -> None:
+        """A training begins; a resumed one keeps its curves."""
+        self._running = self.training.name
+        self._say("")
+        self.progress.begin()
+        self.pages.invite(_PREPARING, filling=True)
+        if not resume:
+            self.curves.clear()
+        self._show()
+
+    def show_preparing(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
+        """What comes before the first step is done so far."""
+        if self._running and not self.curves.has_any:
+            self.progress.show_progress(done, total, seconds_left)
+            sentence = text if text.endswith((".", "…")) or not text else f"{text}."
+            self.pages.invite(f"{_PREPARING} {sentence}".strip(), filling=True)
+
+    def show_progress(self, progress: TrainingProgress) -> None:
+        """A step or a validation is done."""
+        if not self._running:
+            return
+        self.curves.add(progress)
+        self.progress.setRange(0, 1000)
+        self.progress.setValue(round(1000 * progress.share))
+        left = "" if progress.seconds_left is None else f", {rough_duration(progress.seconds_left, tenths=False)} left"
+        self.progress.setFormat(f"Step {grouped(progress.step)}: {percent(progress.share)}{left}")
+        ran = training(self._running)
+        first = ran.found[0]
+        if first.name in progress.validation:
+            found = first.wording(progress.validation[first.name])
+            self._say(ran.progress.format(step=progress.step, found=found))
+
+    def show_result(self, made: Trained) -> None:
+        """The weights are there."""
+        steps = counted(made.steps, "step", "steps")
+        self._say(f"Done in {steps}: {made.summary} The weights are in {made.checkpoint}.", "good")
+
+    def end(self, sentence: str = "", failed: bool = False) -> None:
+        """The training ended; ``sentence`` says why early."""
+        self._running = ""
+        self.pages.invite(_INVITATION)
+        if sentence:
+            self._say(sentence, "warning" if failed else "muted")
+        self._show()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self.curves.set_colours(colours)
+
+    def plan(self, resume: bool) -> TrainingPlan:
+        """The entered values."""
+        return TrainingPlan(
+            self.training.name,
+            self.manifest.text().strip(),
+            self.work.text().strip(),
+            self.minutes.value(),
+            self.half.isChecked(),
+            resume,
+            self._values[self.training.name],
+            self.rate.value(),
+        )
+
+    @property
+    def state(self) -> str:
+        """The sentence above the curves."""
+        return self._state.text()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _order_tabs(self) -> None:
+        """Tab follows reading order, though controls are made when they are first wanted."""
+        insert_after(self._choose_work, self.knobs.reachable)
+
+    def _choose(self) -> None:
+        """Show the form of the chosen training."""
+        one = self.training
+        self._intro.setText(one.intro)
+        self.curves.show_figures(one.found)
+        for name, controls in self._controls.items():
+            controls.setVisible(name == one.name)
+        self.training_chosen.emit(one.name)
+        self._show()
+
+    def _change_knob(self, name: str, value: object) -> None:
+        one = self.training
+        try:
+            self._values[one.name] = checked(one.knobs, self._values[one.name].replace(**{name: value}), one.title)
+        except SettingError as error:
+            self._say(str(error), "warning")
+            return
+        self._said = ""
+        self.training_chosen.emit(one.name)
+        self._show()
+
+    def _show(self) -> None:
+        one, values = self.training, self._values[self.training.name]
+        self.knobs.set_knobs(one.knobs, values)
+        self.remark.setText(one.remark(values))
+        self.remark.setVisible(bool(self.remark.text()))
+        plan = self.plan(resume=False)
+        earlier = bool(plan.work) and (Path(plan.work) / CHECKPOINT).is_file()
+        missing = ""
+        has_speech = plan.manifest or values.get("sentences") or (one.needs_manifest and self._spoken)
+        if not has_speech:
+            missing = "Choose a manifest (a CSV file with recordings and texts), or have the model say sentences."
+        elif not plan.work:
+            missing = "Choose a folder for checkpoints and the log."
+        reason = self._reason or missing
+        for control in self._inputs:
+            control.setEnabled(not self._running)
+        may = not self._running and not reason
+        held = "The work folder contains an earlier run: resume it, or choose another folder."
+        self.start_button.setEnabled(may and not earlier)
+        self.start_button.setToolTip(reason or (held if earlier else "Train from the model's own weights"))
+        self.resume_button.setEnabled(may and earlier)
+        self.resume_button.setToolTip(reason or ("Continue from the checkpoint" if earlier else "No run to resume."))
+        self.cancel_button.setEnabled(bool(self._running))
+        self.cancel_button.setToolTip("Stop and keep a checkpoint for resuming")
+        self.progress.setVisible(bool(self._running))
+        self.estimate.setMinimumHeight(self.estimate.height() if self._running and self._estimated else 0)
+        self.estimate.setText("" if self._running else self._estimated)
+        self.estimate.setVisible(bool(self._estimated))
+        idle = "" if self._running else reason or (held if earlier else "")
+        self._state.setText(self._said or idle)
+        set_look(self._state, self._look if self._said else "muted")
+        self._state.setVisible(bool(self._state.text()))
+
+    def _say(self, text: str, look: str = "muted") -> None:
+        self._said, self._look = text, look
+        self._show()

@@ -1,0 +1,210 @@
+"""The training presenter: weights, drafts and students of the loaded model, usable as soon as they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import SettingError
+from paretone.extras import why_no_training
+from paretone.models.base import ModelInfo, TrainedWeights
+from paretone.session.commands import Prepare
+from paretone.session.events import Event, PreparationReport, Prepared, Progress
+from paretone.training.requests import Trained, TrainingProgress, TrainingRequest
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.training.model import Place, TrainingPlan, training, trainings
+from paretone_app.shell import file_dialogs
+from paretone_app.state.jobs import Job, Kind, Outcome
+
+if TYPE_CHECKING:
+    from paretone_app.features.training.panel import TrainingPanel
+
+_CSV = "Manifest (*.csv)"
+
+
+class TrainingPresenter(Presenter):
+    """Owns Training."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._runs = services.folder / "training"
+        """Parent folder of proposed work folders."""
+        self._proposed = ""
+        """The work folder that was proposed last."""
+        self._known: tuple[str, str] = "", ""
+        """The training and the model for which the usual time was proposed."""
+        self._fitted: dict[str, str] = {}
+        """The checkpoint that the knobs of each training were last fitted to, by training."""
+        self._used: set[str] = set()
+        """The techniques with a training that were in use when Setup was looked at last."""
+        self.training: TrainingPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"training": self._build_training}
+        services.state.jobs.ended.connect(self._job_ended)
+
+    def refresh(self) -> None:
+        if self.training is None:
+            return
+        info = self._state.selection.info
+        if info is not None:
+            self.training.offer(info.family, info.mel_steps)
+            self._follow_setup(self.training)
+            self._suggest()
+        self.training.set_reason(self.why_not() or self._state.jobs.why_wait)
+
+    @property
+    def _in_use(self) -> set[str]:
+        """Techniques in use that there is a training for."""
+        return {one.name for one in trainings() if self._state.selection.is_used(one.name)}
+
+    def _follow_setup(self, panel: TrainingPanel) -> None:
+        """Choose the training of the technique that has been switched on since."""
+        used = self._in_use
+        added, self._used = used - self._used, used
+        if len(added) == 1:
+            panel.follow(added.pop())
+
+    def why_not(self) -> str:
+        """Why the chosen training cannot be done with the selected model, as a sentence, or ``""``."""
+        state = self._state
+        if reason := state.selection.why_not_ready():
+            return reason
+        info = state.selection.loaded
+        chosen = self.training.training if self.training is not None else trainings()[0]
+        if info.family not in chosen.families:
+            return f"{info.title} cannot be trained here; load another model."
+        return chosen.why_not(info) or why_no_training()
+
+    def show_reports(self, events: Sequence[Event]) -> None:
+        """Show the curves of a training."""
+        if self.training is None:
+            return
+        for event in events:
+            running = self._state.jobs.find(event.job) is not None
+            if isinstance(event, PreparationReport) and isinstance(event.report, TrainingProgress) and running:
+                self.training.show_progress(event.report)
+
+    def show_progress(self, event: Progress) -> None:
+        """Show what comes before the first step: speech to learn from, for one."""
+        job = self._state.jobs.find(event.job)
+        if self.training is not None and job is not None and job.kind is Kind.TRAIN:
+            self.training.show_preparing(event.done, event.total, event.seconds_left, event.text)
+
+    def follow(self, event: Event) -> None:
+        """Show the result of a training."""
+        if self.training is None or self._state.jobs.find(event.job) is None:
+            return
+        if isinstance(event, Prepared) and isinstance(event.result, Trained):
+            self.training.show_result(event.result)
+            if event.info is not None:
+                self._make_ready(event.technique, event.result, event.info)
+
+    def _make_ready(self, technique: str, trained: Trained, info: ModelInfo) -> None:
+        """Set what the new weights are for, so that using the technique is all that is left to do."""
+        there: tuple[TrainedWeights, ...] = (
+            *info.weight_sets,
+            *info.interval_weights,
+            *info.drafts,
+            *info.students,
+        )
+        made = next((one.fingerprint for one in there if one.path == trained.checkpoint), "")
+        knobs, sentence = training(technique).ready(trained.figures)
+        for name, value in knobs.items():
+            self._state.selection.set_knob(technique, name, value)
+        self._notices.say(sentence, "info")
+        self._state.selection.choose_weights(technique, made)
+
+    def propose(self, technique: str, **knobs: object) -> None:
+        """Open Training, ready to train for ``technique`` with these knobs."""
+        self._used = self._in_use
+        if self.training is not None:
+            self._known = "", ""
+            if self._state.selection.info is not None:
+                self.training.offer(self._state.selection.info.family, self._state.selection.info.mel_steps)
+                self._fitted[technique] = self._state.selection.info.fingerprint
+            self.training.choose(technique, **knobs)
+            self._suggest()
+        self._workspaces.go_to("training")
+
+    @Slot()
+    def _suggest(self) -> None:
+        """Propose the usual time of the chosen training, and a folder, unless the user has chosen one."""
+        info, panel = self._state.selection.info, built(self.training)
+        if info is None or info.family not in panel.training.families:
+            return
+        panel.set_corpus(self._may_be_spoken)
+        chosen = panel.training
+        if self._fitted.get(chosen.name) != info.fingerprint:
+            self._fitted[chosen.name] = info.fingerprint
+            panel.fit(chosen.fitting(info))
+        panel_plan = panel.plan(resume=False)
+        folder = str(self._runs / chosen.folder(info.id, panel_plan.knobs))
+        fresh = self._known != (chosen.name, info.fingerprint)
+        self._known = chosen.name, info.fingerprint
+        minutes = chosen.minutes(info) if fresh else panel_plan.minutes
+        work = folder if panel_plan.work in ("", self._proposed) else panel_plan.work
+        self._proposed = folder
+        if (minutes, work) != (panel_plan.minutes, panel_plan.work):
+            panel.propose(minutes, work)
+        panel.set_estimate(chosen.estimate(info, self._may_be_spoken))
+
+    @property
+    def _may_be_spoken(self) -> bool:
+        """Whether what the model learns from can be synthesised."""
+        return self._state.selection.entry.bundled
+
+    def start(self, plan: TrainingPlan) -> None:
+        """Train. Raises :class:`PlainError` when it cannot be done."""
+        state, reason = self._state, self.why_not()
+        if reason:
+            raise SettingError(reason)
+        built(self.training).begin(plan.resume)
+        chosen, one = state.selection, training(plan.training)
+        where = chosen.model_id, chosen.model_folder, chosen.model_variant, chosen.device_wanted
+        place = Place(*where, chosen.vocoder(chosen.model_id))
+        request = one.request(place, plan)
+        state.jobs.start(Kind.TRAIN, lambda job: Prepare(job, one.name, request))
+
+    def _build_training(self) -> QWidget:
+        from paretone_app.features.training.panel import TrainingPanel
+
+        self.training = TrainingPanel(self._theme.colours)
+        self.training.install.follow(self._state.installing)
+        self.training.start_wanted.connect(lambda plan: self._actions.attempt(lambda: self.start(plan)))
+        self.training.cancel_wanted.connect(self._actions.cancel.trigger)
+        self.training.manifest_wanted.connect(self._ask_for_manifest)
+        self.training.work_wanted.connect(self._ask_for_work_folder)
+        self.training.training_chosen.connect(self._choose)
+        self.refresh()
+        return self.training
+
+    @Slot(str)
+    def _choose(self, _: str) -> None:
+        self._suggest()
+        self.refresh()
+
+    @Slot()
+    def _ask_for_manifest(self) -> None:
+        file_dialogs.ask_for_file(
+            self._window, "Manifest", _CSV, lambda path: built(self.training).manifest.setText(str(path))
+        )
+
+    @Slot()
+    def _ask_for_work_folder(self) -> None:
+        file_dialogs.ask_for_folder(
+            self._window, "Work folder", lambda path: built(self.training).work.setText(str(path))
+        )
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        from paretone_app.features.training.panel import CHECKPOINT
+
+        if job.kind is Kind.TRAIN and self.training is not None:
+            request = job.command.request if isinstance(job.command, Prepare) else None
+            kept = isinstance(request, TrainingRequest) and (Path(request.work) / CHECKPOINT).is_file()
+            cancelled = "Cancelled. Resume continues from the checkpoint in the work folder." if kept else "Cancelled."
+            said = cancelled if outcome is Outcome.CANCELLED else sentence
+            self.training.end(said, failed=outcome is Outcome.FAILED)

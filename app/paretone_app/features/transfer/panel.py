@@ -1,0 +1,231 @@
+"""Transfer: does the table serve other sentences and voices? Measured, and calibrated on several where advised.
+
+The panel knows neither the application's state nor the engine: methods in, signals out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFormLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
+
+from paretone.models.base import Utterance, Voice
+from paretone.models.own_voices import shown_name
+from paretone.techniques.ditreducio import UNITS
+from paretone.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
+from paretone_app.numbers import counted, fixed, general, percent
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.entries import Term
+from paretone_app.shell.theme import set_look
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.tick_list import TickList
+
+COMBINATIONS = (
+    ("worst", "Worst sentence"),
+    ("mean", "Mean of sentences"),
+)
+_COLUMNS = (
+    ("Sentence", "Sentence; marked if the table was calibrated on it"),
+    ("Voice", "Speaking voice"),
+    ("Frames", "Length of the new speech"),
+    ("Velocity error", "Mean absolute difference of velocities, in units of the model's output"),
+    ("Log-mel distance", "Distance to the full run from the same noise, natural logarithm"),
+    ("Beyond bound", "Share of the table's skips whose error here exceeds the bound of the layer"),
+    ("Text", "Text"),
+)
+TERMS = tuple(Term(title, f"{meaning}.") for title, meaning in _COLUMNS)
+_FIRST_TICKED = 2
+
+
+class TransferPanel(QWidget):
+    """Left: sentences and voices to take. Right: what was measured on them, with a verdict."""
+
+    calibrate_wanted = Signal(object, str)
+    """The user wants to calibrate on these utterances together, combined like this."""
+    transfer_wanted = Signal(object)
+    """The user wants to know how well the table serves these utterances."""
+
+    def __init__(self, sentences: Sequence[str], colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._voices: tuple[Voice, ...] = ()
+        self._own: tuple[Utterance, ...] = ()
+        self._report: TransferReport | None = None
+        self._reasons = ("", "")
+        self._build(sentences)
+        self.set_colours(colours)
+        self._show()
+
+    def _build(self, sentences: Sequence[str]) -> None:
+        em = self.fontMetrics().height()
+        self.sentences, self.voices = TickList("Sentences"), TickList("Voices")
+        self.sentences.offer((one, one, number < _FIRST_TICKED) for number, one in enumerate(sentences))
+        self.sentences.itemChanged.connect(self._show)
+        self.voices.itemChanged.connect(self._show)
+        self.voices.setMaximumHeight(4 * em)
+        self.combine = build.combo("Combination of errors", ((title, name) for name, title in COMBINATIONS))
+        self.transfer_button = build.button(
+            "Measure &transfer", lambda: self.transfer_wanted.emit(self.chosen), look="primary"
+        )
+        self.calibrate_button = QPushButton("Cali&brate on these")
+        self.calibrate_button.clicked.connect(
+            lambda: self.calibrate_wanted.emit(self.chosen, self.combine.currentData())
+        )
+        self._count = build.words("muted")
+        form = FormLayout()
+        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
+        form.addRow("C&ombined error", self.combine)
+        left = QWidget()
+        column = VBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        for title, one, stretch in (("Sente&nces", self.sentences, 1), ("Vo&ices", self.voices, 0)):
+            label = QLabel(title)
+            label.setBuddy(one)
+            column.addWidget(label)
+            column.addWidget(one, stretch)
+        column.addWidget(self._count)
+        column.addWidget(self.transfer_button)
+        column.addLayout(form)
+        column.addWidget(self.calibrate_button)
+
+        self.verdict = build.words("title", selectable=True)
+        self.advised_button = build.button("Calibrate on the table's own and the &worst sentences", look="primary")
+        self.advised_button.clicked.connect(
+            lambda: self.calibrate_wanted.emit(self.advised, self.combine.currentData())
+        )
+        self.table = build.named(QTableWidget(0, len(_COLUMNS)), "Measurements per sentence")
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setTabKeyNavigation(False)
+        kept = self.table.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)
+        self.table.setSizePolicy(kept)
+        self.table.verticalHeader().hide()
+        for column_number, (title, meaning) in enumerate(_COLUMNS):
+            head = QTableWidgetItem(title)
+            head.setToolTip(meaning)
+            self.table.setHorizontalHeaderItem(column_number, head)
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        advised = HBoxLayout()
+        advised.addWidget(self.advised_button)
+        advised.addStretch(1)
+        self.pages = Invited(
+            build.column(self.verdict, advised, (self.table, 1)), sketch=sketching.rows((0.1, 0.12, 0.12, 0.16, 0.5))
+        )
+        self.pages.offer(self.transfer_button)
+        right = self.pages
+        outer = HBoxLayout(self)
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [18 * em, 42 * em], em))
+        self.setFocusProxy(self.sentences)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_voices(self, voices: Sequence[Voice]) -> None:
+        """The voices there are; those that were ticked stay so, else the first is."""
+        voices = tuple(voices)
+        if voices == self._voices:
+            return
+        ticked = set(self.voices.ticked) & {one.id for one in voices} or {one.id for one in voices[:1]}
+        self._voices = voices
+        self.voices.offer((one.title, one.id, one.id in ticked) for one in voices)
+        self._show()
+
+    def set_own(self, utterances: tuple[Utterance, ...]) -> None:
+        """Sentences that the current table was calibrated on, if known."""
+        self._own = utterances
+        self._show()
+
+    def set_table(self, fingerprint: str) -> None:
+        """Which table is in use; a report on another one is put away."""
+        if self._report is not None and self._report.table != fingerprint:
+            self.show_report(None)
+
+    def set_reasons(self, transfer: str, calibrate: str) -> None:
+        """Why nothing can be measured, and why nothing can be calibrated, as sentences, or ``""``."""
+        self._reasons = (transfer, calibrate)
+        self._show()
+
+    def show_report(self, report: TransferReport | None) -> None:
+        """Show the report; ``None`` clears it."""
+        self._report = report
+        rows = [] if report is None else [("own", one) for one in report.calibrated]
+        rows += [] if report is None else [("unseen", one) for one in report.unseen]
+        self.table.setRowCount(len(rows))
+        for row, (kind, one) in enumerate(rows):
+            for column, text in enumerate(_cells(kind, one)):
+                cell = QTableWidgetItem(text)
+                if 2 <= column <= 5:
+                    cell.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                else:
+                    cell.setToolTip(text)
+                self.table.setItem(row, column, cell)
+        self._show()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme: nothing here has its own colours."""
+
+    @property
+    def chosen(self) -> tuple[Utterance, ...]:
+        """Every ticked sentence in every ticked voice."""
+        voices = {one.id: one for one in self._voices}
+        return tuple(Utterance(text, voices[voice]) for voice in self.voices.ticked for text in self.sentences.ticked)
+
+    @property
+    def advised(self) -> tuple[Utterance, ...]:
+        """The report's advice for calibration: the table's own sentences and the badly served ones."""
+        report = self._report
+        if report is None:
+            return ()
+        voices = {one.id: one for one in self._voices}
+        worse = [one.sentence for name in report.ill_served for one in report.groups[name]]
+        found = [Utterance(one.text, voices[one.voice]) for one in worse if one.voice in voices]
+        return tuple(dict.fromkeys((*self._own, *found)))
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _show(self) -> None:
+        report, number = self._report, len(self.chosen)
+        none = "" if number else "Tick a sentence and a voice first."
+        transfer, calibrate = (reason or none for reason in self._reasons)
+        sentences, voices = len(self.sentences.ticked), len(self.voices.ticked)
+        self._count.setText(
+            f"{counted(sentences, 'sentence', 'sentences')} × {counted(voices, 'voice', 'voices')} = {number} to speak"
+        )
+        for button, reason, tip in (
+            (self.transfer_button, transfer, "Speak each sentence in full and with the table, and measure every skip"),
+            (self.calibrate_button, calibrate, "One table for all ticked sentences"),
+        ):
+            build.allow(button, reason, tip)
+        self.advised_button.setVisible(report is not None and report.advised)
+        self.advised_button.setEnabled(not self._reasons[1])
+        self.table.setVisible(report is not None)
+        self.pages.show_content(report is not None)
+        if report is None:
+            self.verdict.setText(transfer or "Press Measure transfer to test the table on the ticked sentences.")
+            self.pages.invite(self.verdict.text())
+        else:
+            self.verdict.setText(f"{report.verdict} (Threshold {general(report.threshold)}, {UNITS[report.metric]}.)")
+        set_look(self.verdict, "muted" if report is None else "good" if report.well else "warning")
+
+
+def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
+    return (
+        kind,
+        shown_name(one.sentence.voice),
+        str(one.sentence.frames),
+        fixed(one.velocity_error, 4),
+        fixed(one.distance, 3),
+        f"{percent(one.exceeding)}",
+        one.sentence.text,
+    )

@@ -1,0 +1,13 @@
+"""Views: figures about the loaded model."""
+
+from __future__ import annotations
+
+from paretone_app.features.feature import Feature
+from paretone_app.shell.places import Place, Region
+
+FEATURE = Feature(
+    "views",
+    "paretone_app.features.views.presenter:ViewsPresenter",
+    (Place("views", "Views", Region.CENTRE),),
+    keys=(("from point to point, from panel to panel", "Arrow keys; Page Up, Page Down"),),
+)

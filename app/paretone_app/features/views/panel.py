@@ -1,0 +1,278 @@
+"""Views: questions about the model, answered by figures that real runs make.
+
+The panel knows neither the application's state nor the engine: methods in, signals out. In the figure arrow keys go
+from point to point, Page Up and Page Down from panel to panel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import (
+    QScrollArea,
+    QWidget,
+)
+
+from paretone.errors import SettingError
+from paretone.setting.knobs import Values, checked, defaults
+from paretone.views import view as named
+from paretone.views import views
+from paretone.views.figure import Figure, Provenance
+from paretone.views.view import View
+from paretone_app.numbers import localised, rough_duration
+from paretone_app.plotting.canvas import FigureCanvas
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.tab_order import insert_after
+from paretone_app.shell.theme import set_look
+from paretone_app.widgets import build, sketching
+from paretone_app.widgets.boxes import ComboBox
+from paretone_app.widgets.export_buttons import ExportButtons
+from paretone_app.widgets.invitation import Invited
+from paretone_app.widgets.job_progress import JobProgress
+from paretone_app.widgets.knob_controls import KnobControls
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.scrolled import Scrolled
+
+_HINT = "Point at the figure or use the arrow keys to read values."
+
+
+class ViewsPanel(QWidget):
+    """Left: which question, its knobs, and computing it. Right: the figure with its caption."""
+
+    compute_wanted = Signal(str, object)
+    """The user wants the view of this name computed, with these knob values."""
+    cancel_wanted = Signal()
+    export_wanted = Signal(str)
+    """The user wants the shown figure as a file with this ending."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._layers = 0
+        self._family = ""
+        self._reason = ""
+        self._running: str | None = None
+        self._figures: dict[str, Figure] = {}
+        self._failures: dict[str, str] = {}
+        self._values: dict[str, Values] = {}
+        self._controls: dict[str, KnobControls] = {}
+        self._build(colours)
+        self._show_view()
+
+    def _build(self, colours: Colours) -> None:
+        em = self.fontMetrics().height()
+        self.chooser = build.named(ComboBox(), "View")
+        self._offer("")
+        self.chooser.currentIndexChanged.connect(self._show_view)
+        self._question = build.words("title")
+        self._source = build.words("muted")
+        area = QScrollArea()
+        held = QWidget()
+        self._knob_column = VBoxLayout(held)
+        self._knob_column.setContentsMargins(0, 0, 0, 0)
+        self._knob_column.addStretch(1)
+        area.setWidget(held)
+        area.setWidgetResizable(True)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.compute_button = build.button("Com&pute", self._want_computing, look="primary")
+        self.cancel_button = build.button("Cance&l", self.cancel_wanted)
+        self.progress = JobProgress("Progress of the view")
+        self._state = build.words("muted")
+        buttons = HBoxLayout()
+        for one in (self.compute_button, self.cancel_button):
+            buttons.addWidget(one, 1)
+        self.exports = ExportButtons("the figure")
+        self.exports.wanted.connect(self.export_wanted)
+        self.enlarge_button = build.button("Enlar&ge", self._enlarge, "Show the figure in a separate window")
+        head, foot = (self.chooser, self._question, self._source), (self.progress, self._state)
+        left = build.column(*head, (area, 1), buttons, *foot, self.enlarge_button, self.exports)
+
+        self.canvas = FigureCanvas(colours)
+        self.canvas.read.connect(self._read)
+        self._reading = build.words("muted")
+        self.caption = build.words(selectable=True)
+        said = build.named(Scrolled(self.caption), "Caption")
+        said.let_keys_scroll()
+        said.setFixedHeight(round(3.6 * em))
+        shown = build.column((self.canvas, 1), self._reading, said)
+        self.pages = Invited(shown, sketch=sketching.curves(1.5, 4.0, -3.0))
+        self.pages.offer(self.compute_button)
+        outer = VBoxLayout(self)
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [17 * em, 50 * em], em))
+        self.setFocusProxy(self.chooser)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_model(self, layers: int, family: str) -> None:
+        """Number of layers of the loaded model, for the knobs, and its family, for the list of views; 0 and ``""``
+        without a model."""
+        if family and family != self._family:
+            with QSignalBlocker(self.chooser):
+                self._offer(family)
+        elif layers == self._layers:
+            return
+        self._layers = layers
+        self._show_view()
+
+    def choose(self, name: str) -> None:
+        """Show the view of this name, where the model can answer it."""
+        index = self.chooser.findData(name)
+        if index >= 0:
+            self.chooser.setCurrentIndex(index)
+
+    def set_reason(self, reason: str) -> None:
+        """Why nothing can be computed now, as a sentence, or ``""``."""
+        self._reason = reason
+        self._show_state()
+
+    def begin(self, view: str) -> None:
+        """The view of this name is being computed."""
+        self._running = view
+        self._failures.pop(view, None)
+        self.progress.begin()
+        self._show_view()
+
+    def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
+        """Progress of the computation."""
+        if self._running is not None:
+            self.progress.show_progress(done, total, seconds_left)
+
+    def show_figure(self, figure: Figure) -> None:
+        """A view was computed."""
+        self._figures[figure.view] = figure
+        if self.chooser.currentData() == figure.view:
+            self._show_view()
+
+    def end(self, failure: str = "") -> None:
+        """The computing ended; ``failure`` says why it gave nothing."""
+        if self._running is not None and failure:
+            self._failures[self._running] = failure
+        self._running = None
+        self._show_view()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        for one in self.findChildren(FigureCanvas):
+            one.set_colours(colours)
+
+    @property
+    def view(self) -> View:
+        """The chosen view."""
+        return named(self.chooser.currentData())
+
+    @property
+    def knobs(self) -> KnobControls:
+        """The controls of the chosen view. Each view has its own, named after it."""
+        name = self.view.name
+        if name not in self._controls:
+            made = self._controls[name] = KnobControls(self.view.title)
+            made.changed.connect(self._change_knob)
+            made.rebuilt.connect(self._order_tabs)
+            self._knob_column.insertWidget(0, made)
+        return self._controls[name]
+
+    @property
+    def figure(self) -> Figure | None:
+        """The figure that is shown."""
+        return self._figures.get(self.view.name)
+
+    @property
+    def values(self) -> Mapping[str, object]:
+        """The chosen view's knob values."""
+        return self._values.get(self.view.name) or defaults(self.view.knobs(self._layers or 1))
+
+    @property
+    def state(self) -> str:
+        """The sentence under the buttons."""
+        return self._state.text()
+
+    # --- Showing -----------------------------------------------------------------------------------------------------
+    def _order_tabs(self) -> None:
+        """Tab follows reading order, though controls are made when they are first wanted."""
+        insert_after(self.chooser, self.knobs.reachable)
+
+    def _offer(self, family: str) -> None:
+        """Have the views in the list that models of ``family`` can answer, all without one and if there are none;
+        the chosen one stays chosen if it is among them."""
+        chosen, self._family = self.chooser.currentData(), family
+        self.chooser.clear()
+        for one in [one for one in views() if family in one.families] or views():
+            self.chooser.addItem(one.title, one.name)
+            self.chooser.setItemData(self.chooser.count() - 1, one.question, Qt.ItemDataRole.ToolTipRole)
+        self.chooser.setCurrentIndex(max(0, self.chooser.findData(chosen)))
+
+    def _show_view(self) -> None:
+        view = self.view
+        self._question.setText(view.question)
+        self._source.setText(f"After {view.source}.")
+        knobs = view.knobs(self._layers) if self._layers and self._family in view.families else ()
+        try:
+            values = checked(knobs, self.values if knobs else {}, view.title)
+        except SettingError:
+            # Another model has fewer layers.
+            values = defaults(knobs)
+        if knobs:
+            self._values[view.name] = values
+        for one in self._controls.values():
+            one.hide()
+        self.knobs.set_knobs(knobs, values)
+        self.knobs.show()
+        figure = self.figure
+        if self.canvas.figure is not figure:
+            self.canvas.show_figure(figure)
+            self._reading.setText(_HINT)
+        self.pages.show_content(figure is not None)
+        if figure is not None:
+            self.caption.setText(localised(figure.caption))
+            made = figure.provenance
+            self.caption.setToolTip(f"{made.line}; {made.machine}")
+        for button in (self.enlarge_button, self.exports):
+            button.setEnabled(figure is not None)
+        self._show_state()
+
+    def _show_state(self) -> None:
+        running, failure = self._running, self._failures.get(self.view.name, "")
+        self.compute_button.setEnabled(running is None and not self._reason)
+        self.compute_button.setToolTip(self._reason or "Run the model and draw the figure")
+        self.cancel_button.setEnabled(running is not None)
+        self.progress.setVisible(running is not None)
+        made = "" if self.figure is None else _making(self.figure.provenance)
+        title = next((one.title for one in views() if one.name == running), "")
+        says = failure or (self._reason if running is None else f"Computing: {title}") or made
+        self._state.setText(says)
+        set_look(self._state, "warning" if failure and says == failure else "muted")
+        waiting = self._reason if running is None else ""
+        self.pages.invite(waiting or "Press Compute to run the model and draw the figure.")
+
+    def _change_knob(self, name: str, value: object) -> None:
+        knobs = self.view.knobs(self._layers)
+        values = checked(knobs, Values(self.values).replace(**{name: value}), self.view.title)
+        self._values[self.view.name] = values
+        self.knobs.set_knobs(knobs, values)
+
+    def _want_computing(self) -> None:
+        self.compute_wanted.emit(self.view.name, Values(self.values))
+
+    def _enlarge(self) -> None:
+        """A separate window with the figure as it is now."""
+        if self.figure is None:
+            return
+        large = FigureCanvas(self._colours, self)
+        large.setWindowFlags(Qt.WindowType.Window)
+        # Kept when it is closed, so that Qt and Python never end it on different threads.
+        large.setWindowTitle(f"{self.figure.title} – Paretone")
+        large.show_figure(self.figure)
+        large.read.connect(large.setToolTip)
+        large.resize(self.window().size() * 0.8)
+        large.show()
+
+    def _read(self, words: str) -> None:
+        self._reading.setText(words)
+        self.canvas.setAccessibleDescription(words)
+
+
+def _making(made: Provenance) -> str:
+    # A figure stays when another model is chosen, so it says whose it is.
+    return f"{made.model}, computed in {rough_duration(made.seconds)}."

@@ -1,0 +1,119 @@
+"""The views presenter: figures about the loaded model, computed and written to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import PlainError
+from paretone.session.commands import ComputeView
+from paretone.session.events import Event, Progress, ViewComputed
+from paretone.setting.knobs import Values
+from paretone.setting.setting import UsedTechnique
+from paretone.views import views
+from paretone.views.figure import Figure
+from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.shell import file_dialogs
+from paretone_app.state.jobs import Job, Kind, Outcome
+
+if TYPE_CHECKING:
+    from paretone_app.features.views.panel import ViewsPanel
+
+
+class ViewsPresenter(Presenter):
+    """Owns Views."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._job = 0
+        self.views: ViewsPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {"views": self._build_views}
+        services.state.jobs.ended.connect(self._job_ended)
+
+    def refresh(self) -> None:
+        if self.views is None:
+            return
+        state = self._state
+        waiting = state.jobs.why_wait
+        info = state.selection.info if state.selection.ready else None
+        self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
+        strange = ""
+        if info is not None and not any(info.family in one.families for one in views()):
+            strange = f"No view supports models like {info.title}; load another model."
+        self.views.set_reason(state.availability.why_not_synthesise() or strange or waiting)
+
+    def follow(self, event: Event) -> None:
+        """Show a figure that was computed."""
+        if isinstance(event, ViewComputed) and self.views is not None:
+            self.views.show_figure(event.figure)
+
+    @Slot(object)
+    def show_progress(self, event: Progress) -> None:
+        """Show how far the view is."""
+        if self.views is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
+            self.views.show_progress(event.done, event.total, event.seconds_left)
+
+    def _build_views(self) -> QWidget:
+        from paretone_app.features.views.panel import ViewsPanel
+
+        self.views = ViewsPanel(self._theme.colours)
+        self.views.compute_wanted.connect(lambda name, knobs: self._actions.attempt(lambda: self.compute(name, knobs)))
+        self.views.cancel_wanted.connect(self._actions.cancel.trigger)
+        self.views.export_wanted.connect(self._ask_for_figure)
+        self.refresh()
+        return self.views
+
+    @Slot(str)
+    def open(self, name: str) -> None:
+        """Bring the view called ``name`` forward and compute it, unless it has been."""
+        if self.views is None:
+            return
+        self.views.choose(name)
+        self._workspaces.go_to("views")
+        if self.views.figure is None and self.views.compute_button.isEnabled():
+            self.views.compute_button.click()
+
+    def compute(self, name: str, knobs: Values) -> None:
+        """Compute the view called ``name`` as things are selected. Raises :class:`PlainError` when it cannot be
+        done."""
+        state = self._state
+        problem = state.availability.why_not_synthesise()
+        if problem:
+            raise PlainError(problem)
+        setting = state.selection.baseline_setting
+        records = tuple(record for source in state.artefacts.sources for record in source.records)
+        for one in state.selection.techniques:
+            if one.views and state.artefacts.source(one.name) is not None:
+                setting = setting.with_technique(UsedTechnique(one.name, state.selection.knobs(one.name)))
+        utterance = state.selection.utterance
+        built(self.views).begin(name)
+        job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, records))
+        self._job = job.number
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job.kind is Kind.VIEW and self.views is not None:
+            said = {Outcome.CANCELLED: "Cancelled; no results were kept.", Outcome.FAILED: sentence}
+            self.views.end(said.get(outcome, ""))
+
+    # --- Files ------------------------------------------------------------------------------------------------------
+    @Slot(str)
+    def _ask_for_figure(self, ending: str) -> None:
+        figure = built(self.views).figure
+        if figure is not None:
+            name = f"{figure.view}-{figure.provenance.setting.model}.{ending}"
+            self._ask_where_to_write(
+                f"Figure as {ending.upper()}", file_dialogs.PLOTS[ending], name, lambda path: self.write(figure, path)
+            )
+
+    def write(self, figure: Figure, path: Path) -> None:
+        """Write ``figure`` in the form that the ending of ``path`` says. Raises :class:`PlainError` when it cannot be
+        written."""
+        from paretone_app.plotting import paper
+
+        paper.write(figure, path)
+        self._notices.note(f"Wrote {path}")

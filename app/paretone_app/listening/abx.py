@@ -1,0 +1,54 @@
+"""ABX: can any difference be heard? X is A or B, and the listener says which."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paretone.listening.trials import ABX, RecordError, TrialConditions, TrialRecord
+from paretone_app.listening.session import ListeningSession, Planned
+from paretone_app.listening.stimuli import PreparedItem
+
+DEFAULT_TRIALS = 16
+A, B, X = range(3)
+"""The buttons."""
+
+
+class AbxSession(ListeningSession):
+    """``trials`` trials over the items in turn. X is drawn independently for each, by the operating system."""
+
+    method = ABX
+
+    def __init__(
+        self,
+        items: Sequence[PreparedItem],
+        listener: str,
+        trials: int = DEFAULT_TRIALS,
+        chance: random.Random | None = None,
+        name: str = "",
+        practice: int = 0,
+    ) -> None:
+        self._trials = trials
+        if any(len(one.stimuli) != 2 for one in items):
+            raise RecordError("ABX compares exactly two settings; tick two.")
+        super().__init__(items, listener, chance, name, practice)
+
+    def _plan(self) -> Sequence[Planned]:
+        return [self._again(Planned(item, (0, 1, 0))) for item in self._spread(self._trials)]
+
+    def _again(self, trial: Planned) -> Planned:
+        return Planned(trial.item, (0, 1, self._chance.randrange(2)))
+
+    def why_not_answer(self) -> str:
+        return "" if X in self.heard else "Listen to X first."
+
+    def feedback(self, answer: Mapping[str, Any]) -> str:
+        was = self.trial.order[X]
+        return f"X was {'AB'[was]}: {'right' if answer['said'] == was else 'wrong'}."
+
+    def answer(self, said: int, around: TrialConditions) -> TrialRecord | None:
+        """The listener says that X is ``A`` or ``B``. Raises :class:`RecordError` before X was heard."""
+        if said not in (A, B):
+            raise ValueError(f"X is A or B, not {said}")
+        return self._answered({"said": said}, around)

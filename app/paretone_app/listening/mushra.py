@@ -1,0 +1,95 @@
+"""MUSHRA (ITU-R BS.1534-3): how far below the reference is each? One page per sentence, one slider per sound.
+
+Behind the sliders, in random order, are the settings, the reference once more and the two anchors. Here the reference
+is the *unaccelerated output* of the same model, not human speech: 100 means "as good as without acceleration".
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from paretone.listening import anchors
+from paretone.listening.trials import MUSHRA, RecordError, TrialConditions, TrialRecord
+from paretone_app.listening.session import ListeningSession, Planned
+from paretone_app.listening.stimuli import MOST_SLIDERS, PreparedItem
+
+REFERENCE = 0
+"""The button of the labelled reference; sliders follow it."""
+LABELS = ("Bad", "Poor", "Fair", "Good", "Excellent")
+"""Labels of the fifths of the scale, from the lowest."""
+HIGHEST = 100
+SHORTEST_LOOP_SECONDS = 0.5
+
+
+class MushraSession(ListeningSession):
+    """One page for each item, in random order. Of each item the first stimulus is the reference."""
+
+    method = MUSHRA
+
+    def __init__(
+        self,
+        items: Sequence[PreparedItem],
+        listener: str,
+        chance: random.Random | None = None,
+        name: str = "",
+        practice: int = 0,
+    ) -> None:
+        if any(len(one.stimuli) > MOST_SLIDERS for one in items):
+            raise RecordError(f"A page of MUSHRA holds {MOST_SLIDERS} sounds at most; tick fewer settings.")
+        super().__init__(items, listener, chance, name, practice)
+
+    def _plan(self) -> Sequence[Planned]:
+        return [self._page(item) for item in self._shuffled(len(self.items))]
+
+    def _again(self, trial: Planned) -> Planned:
+        return self._page(trial.item)
+
+    def _page(self, item: int) -> Planned:
+        return Planned(item, (0, *self._shuffled(len(self.items[item].stimuli))))
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.ratings: dict[int, int] = {}
+        """Ratings so far, by button."""
+
+    @property
+    def sliders(self) -> range:
+        """The buttons that are rated."""
+        return range(REFERENCE + 1, len(self.trial.order))
+
+    def may_rate(self, button: int) -> bool:
+        """Whether ``button`` can be rated now: only what is being heard can."""
+        return button in self.sliders and button == self.sounding
+
+    def rate(self, button: int, score: int) -> None:
+        """Rate ``button``. Raises :class:`RecordError` unless it is being heard."""
+        if not self.may_rate(button):
+            raise RecordError("Only the sound that is heard can be rated.")
+        if not 0 <= score <= HIGHEST:
+            raise ValueError(f"a rating is between 0 and {HIGHEST}, not {score}")
+        self.ratings[button] = score
+
+    def why_not_answer(self) -> str:
+        if REFERENCE not in self.heard:
+            return "Listen to the reference first."
+        missing = [str(button) for button in self.sliders if button not in self.ratings]
+        if not missing:
+            return ""
+        return f"Still to be rated: {', '.join(missing)}."
+
+    def feedback(self, answer: Mapping[str, Any]) -> str:
+        """Places of reference and anchors; the settings stay hidden."""
+        hidden = {one.record.key: place for place, one in enumerate(self.item.stimuli)}
+        at = {key: self.trial.order.index(place, REFERENCE + 1) for key, place in hidden.items()}
+        reference = at[self.item.stimuli[REFERENCE].record.key]
+        cut = [f"sound {at[key]} the anchor cut at {limit}" for key, limit in anchors.LIMITS.items() if key in at]
+        return f"{', '.join([f'Sound {reference} was the reference itself', *cut])}."
+
+    def answer(self, around: TrialConditions) -> TrialRecord | None:
+        """The page is done. Raises :class:`RecordError` before everything was rated."""
+        by_stimulus = [0] * len(self.item.stimuli)
+        for button, score in self.ratings.items():
+            by_stimulus[self.trial.order[button]] = score
+        return self._answered({"ratings": by_stimulus}, around)

@@ -1,0 +1,102 @@
+"""Preference: which is better, and by how much? Pairs in balanced order, some of them asked twice, swapped.
+
+``ccr`` is the comparison category rating of ITU-T P.800, annex E: how much better the second is than the first, from -3
+to 3; its mean is the CMOS. ``preference`` asks only which one is better, or neither.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from math import ceil
+
+from paretone.listening.trials import CCR, PREFERENCE, RecordError, TrialConditions, TrialRecord
+from paretone_app.listening.session import ListeningSession, Planned
+from paretone_app.listening.stimuli import PreparedItem
+
+FEWEST_SENTENCES = 10
+"""Below this, what is found holds for few sentences only."""
+REPEATED_SHARE = 0.1
+FIRST, SECOND = range(2)
+"""The buttons."""
+CATEGORIES = {
+    3: "Much better",
+    2: "Better",
+    1: "Slightly better",
+    0: "About the same",
+    -1: "Slightly worse",
+    -2: "Worse",
+    -3: "Much worse",
+}
+"""The second compared with the first (P.800, annex E)."""
+CHOICES = {-1: "The first is better", 0: "No preference", 1: "The second is better"}
+
+
+class PairsSession(ListeningSession):
+    """Common to tests that ask which of two sounds is better, the first or the second."""
+
+    @property
+    def votes(self) -> dict[int, str]:
+        """The possible answers, with their wording."""
+        return CHOICES
+
+    def why_not_answer(self) -> str:
+        missing = [name for button, name in ((FIRST, "first"), (SECOND, "second")) if button not in self.heard_whole]
+        return f"Listen to the {' and the '.join(missing)} to the end first." if missing else ""
+
+    def answer(self, vote: int, around: TrialConditions) -> TrialRecord | None:
+        """Vote how much better the second is than the first. Raises :class:`RecordError` before both were heard
+        whole."""
+        if vote not in self.votes:
+            raise ValueError(f"there is no vote {vote}")
+        return self._answered({"vote": vote}, around)
+
+
+class PreferenceSession(PairsSession):
+    """``trials`` pairs over the items in turn, half of them in either order, and a tenth more of them swapped."""
+
+    def __init__(
+        self,
+        items: Sequence[PreparedItem],
+        listener: str,
+        trials: int = FEWEST_SENTENCES,
+        graded: bool = True,
+        chance: random.Random | None = None,
+        name: str = "",
+        practice: int = 0,
+    ) -> None:
+        self.method = CCR if graded else PREFERENCE
+        self._trials = trials
+        if any(len(one.stimuli) != 2 for one in items):
+            raise RecordError("A preference is between exactly two settings; tick two.")
+        super().__init__(items, listener, chance, name, practice)
+
+    @property
+    def votes(self) -> dict[int, str]:
+        return CATEGORIES if self.method == CCR else super().votes
+
+    def _plan(self) -> Sequence[Planned]:
+        pairs = [Planned(item, order) for item, order in self._balanced()]
+        for first in sorted(self._shuffled(len(pairs))[: ceil(REPEATED_SHARE * len(pairs))], reverse=True):
+            # Somewhere after the pair itself, from the back, so that earlier places stay what they are.
+            place = self._chance.randrange(first + 1, len(pairs) + 1)
+            pairs.insert(place, Planned(pairs[first].item, pairs[first].order[::-1], repeat=True))
+        return pairs
+
+    def _balanced(self) -> list[tuple[int, tuple[int, ...]]]:
+        """An order for each item: each item's trials, and all trials, half in either order, give or take one."""
+        spread = self._spread(self._trials)
+        turns = [(0, 1), (1, 0)]
+        self._chance.shuffle(turns)
+        places: dict[int, list[int]] = {}
+        for place, item in enumerate(spread):
+            places.setdefault(item, []).append(place)
+        orders: dict[int, tuple[int, ...]] = {}
+        odd = 0
+        for own in places.values():
+            self._chance.shuffle(own)
+            for turn, place in enumerate(own):
+                orders[place] = turns[(turn + odd) % 2]
+            # What one item has too much of one order, the next such item has of the other.
+            odd += len(own) % 2
+        return [(item, orders[place]) for place, item in enumerate(spread)]

@@ -1,0 +1,76 @@
+"""Staircase: from where on along a row of settings is a difference heard? A or B is the reference again, and the
+listener says which of the two is not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from paretone.listening.staircase import TRIALS, Staircase
+from paretone.listening.trials import STAIRCASE, RecordError, TrialConditions, TrialRecord
+from paretone_app.listening.session import ListeningSession, Planned
+from paretone_app.listening.stimuli import PreparedItem
+
+REFERENCE, A, B = range(3)
+"""The buttons."""
+FEWEST, MOST = 3, 24
+"""Settings of a row."""
+
+
+class StaircaseSession(ListeningSession):
+    """``trials`` trials over the items in turn, each at the place where the answers before it lead.
+
+    Of each item the first stimulus is the reference, the others are the row, the closest to it first. ``scale`` has a
+    rising value for each of the row, which trials keep. Practice is at the far end.
+    """
+
+    method = STAIRCASE
+
+    def __init__(
+        self,
+        items: Sequence[PreparedItem],
+        listener: str,
+        scale: Sequence[float],
+        trials: int = TRIALS,
+        chance: random.Random | None = None,
+        name: str = "",
+        practice: int = 0,
+    ) -> None:
+        if any(len(one.stimuli) != len(scale) + 1 for one in items):
+            raise RecordError("A staircase needs the reference and every setting of its row in each sentence.")
+        self._trials, self._scale = trials, list(scale)
+        self._stairs = Staircase(len(self._scale))
+        super().__init__(items, listener, chance, name, practice)
+
+    def _plan(self) -> Sequence[Planned]:
+        # Where a trial is on the row shows when its turn comes.
+        return [Planned(item, (0, 0, len(self._scale))) for item in self._spread(self._trials)]
+
+    def _begin(self) -> None:
+        super()._begin()
+        if self._waiting:
+            trial = self._waiting[0]
+            place = len(self._scale) if trial.practice else 1 + self._stairs.place
+            pair = (0, place) if self._chance.randrange(2) else (place, 0)
+            self._waiting[0] = replace(trial, order=(0, *pair))
+
+    def why_not_answer(self) -> str:
+        missing = [name for button, name in ((A, "A"), (B, "B")) if button not in self.heard]
+        return f"Listen to {' and '.join(missing)} first." if missing else ""
+
+    def feedback(self, answer: Mapping[str, Any]) -> str:
+        was = 0 if self.trial.order[A] else 1
+        return f"{'AB'[was]} was not the reference: {'right' if answer['said'] == was else 'wrong'}."
+
+    def answer(self, said: int, around: TrialConditions) -> TrialRecord | None:
+        """The listener says that A (0) or B (1) is not the reference. Raises :class:`RecordError` before both were
+        heard."""
+        if said not in (0, 1):
+            raise ValueError(f"the other is A (0) or B (1), not {said}")
+        if problem := self.why_not_answer():
+            raise RecordError(problem)
+        if not self.practising and not around.underruns:
+            self._stairs.answer(self.trial.order[A + said] > 0)
+        return self._answered({"said": said, "scale": self._scale}, around)

@@ -1,0 +1,232 @@
+"""Stimuli of a listening test: settings, the sentences that all of them spoke, and the prepared sounds.
+
+Free of Qt and of torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from paretone.audio.resampling import resample
+from paretone.errors import SettingError
+from paretone.listening import anchors
+from paretone.listening.trials import MUSHRA, ConditionRecord, ItemRecord, RecordError
+from paretone.measure.loudness import matching_gains
+from paretone.models import catalogue
+from paretone.setting.knobs import Values
+from paretone.setting.library import TakeSummary
+from paretone.setting.setting import Setting
+from paretone.setting.take import Take
+from paretone_app.state.differences import keeps_timing, technique_text
+
+LONGEST_SECONDS = 12.0
+"""Longest sentence in MUSHRA (BS.1534-3)."""
+MOST_SLIDERS = 12
+"""Most sounds on one page of MUSHRA, including hidden reference and anchors (BS.1534-3)."""
+SILENT_LUFS = -120.0
+"""Stands for silence in records."""
+TOLERANCE_DECIBELS = 0.1
+"""Sounds of one trial are equally loud within this."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A setting without its seed: what is judged."""
+
+    key: str
+    """See :func:`setting_key`."""
+    setting: Setting
+    """The setting with seed 0."""
+    title: str
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether techniques are in use."""
+        return bool(self.setting.techniques)
+
+
+@dataclass(frozen=True)
+class Item:
+    """A sentence with one take of each condition, by their ids."""
+
+    text: str
+    voice: str
+    seed: int
+    takes: tuple[str, ...]
+    fingerprints: tuple[str, ...]
+    real_time_factors: tuple[float, ...]
+    """Of the takes; only how they compare matters."""
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """One sound, made ready: at the device's rate, and as loud as the others of its item."""
+
+    record: ConditionRecord
+    samples: np.ndarray = field(repr=False, compare=False)
+    """(n,) float32 without the gain."""
+
+    @property
+    def amplified(self) -> np.ndarray:
+        """The samples as they are heard, (n,) float32."""
+        return self.samples * np.float32(10 ** (self.record.gain / 20))
+
+
+@dataclass(frozen=True)
+class PreparedItem:
+    """Everything that is heard in the trials of one sentence."""
+
+    record: ItemRecord
+    stimuli: tuple[Stimulus, ...]
+    """By condition; MUSHRA's anchors come last."""
+    rate: int
+    aligned: bool
+    """Whether the models keep the timing from take to take."""
+    target: float
+    """LUFS of every sound after its gain."""
+    exact: bool
+    """False where a sound is too short for the gated measurement."""
+
+
+def setting_key(setting: Setting) -> str:
+    """The key of a condition: the fingerprint of ``setting`` with the seed 0, equal for all its takes."""
+    return replace(setting, seed=0).fingerprint
+
+
+def conditions(settings: Iterable[Setting]) -> tuple[Condition, ...]:
+    """The conditions among ``settings``, in the order they first occur, with titles that distinguish them."""
+    found = {setting_key(one): replace(one, seed=0) for one in settings}
+    parts = {key: _parts(one) for key, one in found.items()}
+    # What all of them have in common distinguishes none.
+    common = set.intersection(*map(set, parts.values())) if len(parts) > 1 else set()
+    titles = {key: " · ".join([own[0], *(one for one in own[1:] if one not in common)]) for key, own in parts.items()}
+    doubled = {title for title in titles.values() if list(titles.values()).count(title) > 1}
+    return tuple(
+        Condition(key, one, f"{titles[key]} ({key[:4]})" if titles[key] in doubled else titles[key])
+        for key, one in found.items()
+    )
+
+
+def _parts(setting: Setting) -> list[str]:
+    """Techniques, those options that are not the model's own defaults, and the model."""
+    model, usual = setting.model, Values()
+    with contextlib.suppress(SettingError):  # Takes outlive models and techniques.
+        entry = catalogue.entry(setting.model)
+        model, usual = entry.title, entry.options_with()
+    try:
+        techniques = technique_text(setting)
+    except SettingError:
+        techniques = " + ".join(one.technique for one in setting.techniques)
+    options = [f"{name} {value}" for name, value in setting.options.items() if usual.get(name) != value]
+    return [techniques, *options, model]
+
+
+def items(takes: Iterable[TakeSummary], wanted: Sequence[Condition]) -> tuple[Item, ...]:
+    """Sentences that ``wanted`` all spoke in one voice from one seed, so that only the setting differs. Of several
+    takes of the same, the first counts: hand over the newest first."""
+    keys = {one.key: place for place, one in enumerate(wanted)}
+    found: dict[tuple[str, str, int], dict[int, TakeSummary]] = {}
+    for take in takes:
+        place = keys.get(setting_key(take.setting))
+        if place is not None:
+            found.setdefault((take.text, take.voice, take.setting.seed), {}).setdefault(place, take)
+    return tuple(
+        Item(
+            *spoken,
+            tuple(by_place[place].id for place in range(len(wanted))),
+            tuple(by_place[place].setting.fingerprint for place in range(len(wanted))),
+            tuple(by_place[place].measurements.real_time_factor for place in range(len(wanted))),
+        )
+        for spoken, by_place in found.items()
+        if len(by_place) == len(wanted)
+    )
+
+
+def item_of(takes: Sequence[Take]) -> Item:
+    """The one item of a test on just these takes; text, voice and seed are those of the first."""
+    first = takes[0]
+    return Item(
+        first.text,
+        first.voice,
+        first.setting.seed,
+        tuple(one.id for one in takes),
+        tuple(one.setting.fingerprint for one in takes),
+        tuple(one.measurements.real_time_factor for one in takes),
+    )
+
+
+def compared(takes: Sequence[Take]) -> tuple[tuple[Condition, ...], tuple[Item, ...], str]:
+    """Conditions and item of a test on two takes, whatever they say, and why these make none, as a sentence."""
+    found = conditions(one.setting for one in takes)
+    if len(takes) < 2:
+        return found, (), "Choose two takes as A and B first."
+    cut = next((one.unfinished for one in takes if one.unfinished), "")
+    if cut:
+        return found, (), f"One of the takes was {cut}; choose takes of the whole text."
+    if len(found) < 2:
+        return found, (), "A and B have the same setting; choose takes of different settings."
+    return found, (item_of(takes),), ""
+
+
+def prepared(
+    item: Item, judged: Sequence[Condition], method: str, rate: int, load: Callable[[str], tuple[np.ndarray, int]]
+) -> PreparedItem:
+    """The sounds of ``item`` at ``rate`` hertz, equally loud, with anchors of the first one where ``method`` is MUSHRA.
+
+    ``load`` gives a take's samples and rate by its id. Raises :class:`PlainError` for what cannot be used.
+    """
+    sounds = []
+    for take in item.takes:
+        samples, own = load(take)
+        sounds.append(resample(samples, own, rate))
+    names = [(one.key, one.title, one.accelerated) for one in judged]
+    origins = [
+        (take, one.setting.to_json(), fingerprint)
+        for take, one, fingerprint in zip(item.takes, judged, item.fingerprints, strict=True)
+    ]
+    if method == MUSHRA:
+        seconds = max(map(len, sounds)) / rate
+        if seconds > LONGEST_SECONDS:
+            raise RecordError(
+                f"“{item.text[:40]}…” lasts {seconds:.1f} s; MUSHRA allows {LONGEST_SECONDS:g} s. Leave it out."
+            )
+        for name, cutoff in anchors.CUTOFFS.items():
+            sounds.append(anchors.low_passed(sounds[0], rate, cutoff))
+            names.append((name, anchors.TITLES[name], False))
+            origins.append(("", {}, ""))
+    match = matching_gains([(one, rate) for one in sounds])
+    made = tuple(
+        Stimulus(
+            ConditionRecord(*name, *origin, round(gain, 4), round(max(SILENT_LUFS, level), 4)),
+            sound,
+        )
+        for name, origin, gain, level, sound in zip(names, origins, match.gains, match.levels, sounds, strict=True)
+    )
+    return PreparedItem(
+        ItemRecord(item.text, item.voice, item.seed),
+        made,
+        rate,
+        all(keeps_timing(one.setting) for one in judged),
+        match.target,
+        match.exact,
+    )
+
+
+def levelled(made: Sequence[PreparedItem]) -> tuple[PreparedItem, ...]:
+    """``made``, all as loud as the quietest of them: one volume, set once, holds for a whole test."""
+    audible = [one.target for one in made if np.isfinite(one.target)]
+    if not audible:
+        return tuple(made)
+    target = min(audible)
+    return tuple(_lowered(one, one.target - target) if np.isfinite(one.target) else one for one in made)
+
+
+def _lowered(item: PreparedItem, decibels: float) -> PreparedItem:
+    stimuli = tuple(
+        replace(one, record=replace(one.record, gain=round(one.record.gain - decibels, 4))) for one in item.stimuli
+    )
+    return replace(item, stimuli=stimuli, target=item.target - decibels)

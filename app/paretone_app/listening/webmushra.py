@@ -1,0 +1,296 @@
+"""webMUSHRA (github.com/audiolabs/webMUSHRA): results as its scripts know them, and whole tests for remote panels.
+
+Columns are those of webMUSHRA's ``service/write.php``, in its order. Names of conditions are their titles; the hidden
+reference and the anchors are called as webMUSHRA calls them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from paretone import __version__, files
+from paretone.export.delivery import deliver
+from paretone.listening import anchors
+from paretone.listening.results import vote_for_second_condition
+from paretone.listening.trials import (
+    ABX,
+    CCR,
+    METHODS,
+    MUSHRA,
+    PREFERENCE,
+    RANKING,
+    STAIRCASE,
+    RecordError,
+    TrialRecord,
+    complete_sessions,
+)
+from paretone.tables import comma_separated
+from paretone_app.listening import volume_reference as calibration
+from paretone_app.listening.stimuli import LONGEST_SECONDS, SILENT_LUFS, PreparedItem
+
+RATE = 48000
+"""Hertz. webMUSHRA plays only what has the browser's own rate."""
+REFERENCE = "reference"
+_NOISE = "noise.wav"
+_PRACTICE = "This page is practice and is not scored."
+MUSHRA_COLUMNS = (
+    "session_test_id",
+    "session_uuid",
+    "trial_id",
+    "rating_stimulus",
+    "rating_score",
+    "rating_time",
+    "rating_comment",
+)
+PAIR_COLUMNS = (
+    "session_test_id",
+    "trial_id",
+    "choice_reference",
+    "choice_non_reference",
+    "choice_answer",
+    "choice_time",
+    "choice_comment",
+)
+_QUESTIONS = {
+    ABX: "One of A and B is the reference. Which one?",
+    PREFERENCE: "Which one do you prefer?",
+    MUSHRA: "How good is each, compared with the reference? One of them is the reference itself: rate it 100. "
+    "The reference is the unaccelerated output of the same model, not human speech.",
+}
+
+
+# --- Results ---------------------------------------------------------------------------------------------------------
+def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
+    """The complete sessions of ``found`` as files that webMUSHRA might have written: ``mushra.csv`` for ratings,
+    ``paired_comparison.csv`` for pairs.
+
+    Answers of ABX and of staircases are ``correct`` and ``incorrect``; ``choice_reference`` is what X was, or the
+    reference. webMUSHRA has no graded pairs: of
+    the two preference methods the answer is the vote for ``choice_non_reference`` over ``choice_reference``.
+    """
+    sessions = complete_sessions(found)
+    names = _trial_names(found)
+    rated = [row for own in sessions for one in own if one.method == MUSHRA for row in _rating_rows(one, names)]
+    paired = [_pair_row(one, names) for own in sessions for one in own if one.method != MUSHRA]
+    made = {}
+    if rated:
+        made["mushra.csv"] = _csv(MUSHRA_COLUMNS, rated)
+    if paired:
+        made["paired_comparison.csv"] = _csv(PAIR_COLUMNS, paired)
+    return made
+
+
+def _trial_names(found: Sequence[TrialRecord]) -> dict[tuple[str, object], str]:
+    """webMUSHRA's names of trials: the same one for the same sentence of one method."""
+    names: dict[tuple[str, object], str] = {}
+    for method in METHODS:
+        for number, item in enumerate(dict.fromkeys(one.item for one in found if one.method == method), start=1):
+            names[method, item] = f"{method}_{number}"
+    return names
+
+
+def _rating_rows(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> list[tuple]:
+    name, time = names[trial.method, trial.item], trial.around.milliseconds
+    return [
+        (
+            f"paretone-{MUSHRA}",
+            trial.session,
+            name,
+            REFERENCE if place == 0 else _condition_name(one.key, one.title),
+            score,
+            time,
+            "",
+        )
+        for place, (one, score) in enumerate(zip(trial.conditions, trial.answer["ratings"], strict=True))
+    ]
+
+
+def _pair_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tuple:
+    if trial.method == ABX:
+        x = trial.order[2]
+        reference, other = trial.conditions[x], trial.conditions[1 - x]
+        answer: object = "correct" if trial.answer["said"] == x else "incorrect"
+    elif trial.method == STAIRCASE:
+        reference, other = trial.conditions[0], trial.conditions[max(trial.order)]
+        answer = "correct" if trial.order[1 + trial.answer["said"]] else "incorrect"
+    elif trial.method == RANKING:
+        reference, other = (trial.conditions[one] for one in trial.order)
+        answer = trial.answer["vote"]
+    else:
+        reference, other = trial.conditions
+        answer = vote_for_second_condition(trial)
+    comment = "repeat" if trial.repeat else ""
+    return (
+        f"paretone-{trial.method}",
+        names[trial.method, trial.item],
+        reference.title,
+        other.title,
+        answer,
+        trial.around.milliseconds,
+        comment,
+    )
+
+
+def _condition_name(key: str, title: str) -> str:
+    return key if key in anchors.CUTOFFS else title
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:
+    return comma_separated([columns, *rows]).encode("utf-8")
+
+
+def write_tables(found: Sequence[TrialRecord], folder: Path) -> tuple[Path, ...]:
+    """Write :func:`tables` into ``folder``: all files or none. Raises :class:`PlainError` otherwise."""
+    made = tables(found)
+    if not made:
+        raise RecordError("No listening test has been completed yet; there is nothing to export.")
+    return deliver(folder, made, lambda done, total: None)
+
+
+def why_not_exported(method: str) -> str:
+    """Why webMUSHRA cannot run a test of this method, as a sentence, or ``""``."""
+    if method == CCR:
+        return "webMUSHRA has no graded comparison of pairs; choose Preference to export one."
+    if method == STAIRCASE:
+        return "webMUSHRA has no staircase; choose ABX or MUSHRA to export a test of some of its settings."
+    if method == RANKING:
+        return "webMUSHRA has no ranking; choose Preference or MUSHRA to export a test of some of its settings."
+    return ""
+
+
+# --- Tests -----------------------------------------------------------------------------------------------------------
+def bundle(
+    name: str, method: str, prepared: Sequence[PreparedItem], trials: int, practice: int = 0
+) -> dict[str, bytes]:
+    """The files of a test that webMUSHRA can run: ``<name>.yaml``, the sounds, and ``<name>.json`` with what each sound
+    is. They belong into the folder ``configs/<name>`` of webMUSHRA. Sounds are 32-bit float WAV files at 48 kHz,
+    equally loud and equally long, as webMUSHRA demands. ABX asks ``trials`` times; the others ask about each sentence
+    as often as webMUSHRA does. Before that the volume is set by noise at the level of the test, and the first
+    ``practice`` pages are gone through; webMUSHRA writes these down, too, as ``practice_1`` and so on.
+    """
+    if any(one.rate != RATE for one in prepared):
+        raise ValueError(f"a bundle is made of sounds at {RATE} Hz")
+    sounds: dict[str, bytes] = {}
+    sounds[_NOISE] = files.wav(_noise(prepared), RATE)
+    described: list[dict] = []
+    pages: list = ["random"]
+    for number, item in enumerate(prepared, start=1):
+        length = max(len(one.samples) for one in item.stimuli)
+        if method == MUSHRA and length / RATE > LONGEST_SECONDS:
+            raise RecordError(f"“{item.record.text[:40]}…” is longer than {LONGEST_SECONDS:g} s, which MUSHRA allows.")
+        paths = {}
+        for place, one in enumerate(item.stimuli):
+            file = f"{number:02d}-{place}.wav"
+            heard = np.zeros(length, np.float32)
+            heard[: len(one.samples)] = one.amplified
+            sounds[file] = files.wav(heard, RATE)
+            paths[_condition_name(one.record.key, one.record.title)] = f"configs/{name}/{file}"
+            described.append(
+                {
+                    "file": file,
+                    "text": item.record.text,
+                    "voice": item.record.voice,
+                    "seed": item.record.seed,
+                    "condition": one.record.title,
+                    "setting": one.record.key,
+                    "take": one.record.take,
+                    "gain_db": one.record.gain,
+                    "lufs_before_gain": one.record.lufs,
+                }
+            )
+        times = len(range(number - 1, trials, len(prepared))) if method == ABX else 1
+        pages += [_page(method, f"{number}" if time == 0 else f"{number}_{time + 1}", paths) for time in range(times)]
+    config = {
+        "testname": f"Listening test {name}",
+        "testId": name,
+        "bufferSize": 2048,
+        "stopOnErrors": True,
+        "showButtonPreviousPage": False,
+        "remoteService": "service/write.php",
+        "pages": [
+            {
+                "type": "volume",
+                "id": "volume",
+                "name": "Volume",
+                "content": "Set a comfortable volume and do not change it. All sounds are as loud as this noise.",
+                "stimulus": f"configs/{name}/{_NOISE}",
+                "defaultVolume": 0.5,
+            },
+            *_practice_pages(pages[1:], practice),
+            pages,
+            {
+                "type": "finish",
+                "name": "Thank you",
+                "content": "Thank you for listening.",
+                "showResults": False,
+                "writeResults": True,
+            },
+        ],
+    }
+    about = {
+        "schema": 1,
+        "made_by": f"Paretone {__version__}",
+        "method": method,
+        "rate": RATE,
+        "lufs": [round(one.target, 4) for one in prepared],
+        "sounds": described,
+    }
+    return {
+        f"{name}.yaml": yaml.safe_dump(config, sort_keys=False, allow_unicode=True).encode(),
+        f"{name}.json": (json.dumps(about, indent=1, ensure_ascii=False) + "\n").encode(),
+        **sounds,
+    }
+
+
+def _noise(prepared: Sequence[PreparedItem]) -> np.ndarray:
+    """Noise as loud as the test."""
+    samples = calibration.noise(RATE)
+    target = next((one.target for one in prepared if np.isfinite(one.target)), SILENT_LUFS)
+    return samples * np.float32(calibration.gain(samples, RATE, target))
+
+
+def _practice_pages(pages: Sequence[dict], practice: int) -> list[dict]:
+    """The first pages once more, to be gone through before anything counts."""
+    return [
+        {**page, "id": f"practice_{number}", "name": "Practice", "content": f"{page['content']} {_PRACTICE}"}
+        for number, page in enumerate(pages[:practice], start=1)
+    ]
+
+
+def _page(method: str, name: str, paths: Mapping[str, str]) -> dict:
+    """One page; ``paths`` of its sounds by the names of their conditions, the reference first."""
+    if problem := why_not_exported(method):
+        raise RecordError(problem)
+    (first, reference), *others = paths.items()
+    page = {"id": f"{method}_{name}", "name": "Listening test", "content": _QUESTIONS[method]}
+    if method == MUSHRA:
+        extra = {
+            "showWaveform": False,
+            "enableLooping": True,
+            "strict": True,
+            "reference": reference,
+            "createAnchor35": False,
+            "createAnchor70": False,
+            "randomize": True,
+            "showConditionNames": False,
+            "stimuli": dict(others),
+        }
+        return {"type": "mushra", **page, **extra}
+    if method == ABX:
+        extra = {"showWaveform": False, "enableLooping": True, "reference": reference, "stimuli": dict(others)}
+        return {"type": "paired_comparison", **page, **extra}
+    extra = {"considerOrder": True, "mustPlayback": "ended", "stimuli": {first: reference, **dict(others)}}
+    return {"type": "preference_test", **page, **extra}
+
+
+def write_bundle(
+    name: str, method: str, prepared: Sequence[PreparedItem], trials: int, folder: Path, practice: int = 0
+) -> tuple[Path, ...]:
+    """Write :func:`bundle` into the folder ``name`` within ``folder``: all files or none. Raises :class:`PlainError`
+    otherwise."""
+    return deliver(folder / name, bundle(name, method, prepared, trials, practice), lambda done, total: None)

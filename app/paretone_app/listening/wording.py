@@ -1,0 +1,212 @@
+"""Results of listening tests in words: what was found, how sure it is, and what it does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from paretone.listening import statistics
+from paretone.listening.results import AbxResult, MushraResult, PreferenceResult, RankingResult, Result, StaircaseResult
+from paretone.listening.staircase import Noticeable
+from paretone.listening.statistics import MeanInterval
+from paretone_app.numbers import counted, fixed, localised, percent
+
+_HIGH = 80
+"""MUSHRA is made for what is rated below this."""
+
+
+def headline(result: Result) -> str:
+    """The finding in one sentence."""
+    if isinstance(result, AbxResult):
+        if result.heard:
+            return f"A difference was heard: {result.hits} of {result.trials} right, p = {probability(result.p)}."
+        return f"No difference was shown: {result.hits} of {result.trials} right, p = {probability(result.p)}."
+    if isinstance(result, PreferenceResult):
+        first, second = result.titles
+        if result.sign.p > statistics.LEVEL:
+            return f"No preference was shown between {first} and {second}, p = {probability(result.sign.p)}."
+        better = second if result.sign.better > result.sign.worse else first
+        return f"{better} was preferred, p = {probability(result.sign.p)}."
+    if isinstance(result, StaircaseResult):
+        return _first_heard(result, result.median)
+    if isinstance(result, RankingResult):
+        return _first_ranked(result)
+    worse = [one.condition for one in result.differences if one.p <= statistics.LEVEL and one.difference.mean < 0]
+    if not result.summaries:
+        return "No listener passed post-screening, so there is no result."
+    if worse:
+        return f"Rated below the hidden reference: {', '.join(worse)}."
+    return "No setting was shown to be rated below the hidden reference."
+
+
+def details(result: Result) -> tuple[str, ...]:
+    """Further remarks, a sentence each."""
+    if isinstance(result, AbxResult):
+        return _abx(result)
+    if isinstance(result, StaircaseResult):
+        return _staircase(result)
+    if isinstance(result, RankingResult):
+        return _ranking(result)
+    return _preference(result) if isinstance(result, PreferenceResult) else _mushra(result)
+
+
+def _abx(result: AbxResult) -> tuple[str, ...]:
+    made = [
+        f"A was {result.titles[0]}, B was {result.titles[1]}.",
+        f"Right in {interval(result.rate, percent)} of the trials{_of(result.listeners)}. "
+        + (f"{result.needed} were needed at the 5 % level." if result.needed is not None else ""),
+    ]
+    if not result.heard:
+        rate = result.smallest_detectable
+        made.append(
+            "This does not mean that the two are identical. "
+            + (
+                f"A test of {result.trials} trials detects, with 80 % probability, listeners who are right in "
+                f"{percent(rate)} of them or more, but not smaller differences."
+                if rate is not None
+                else f"{result.trials} trials are too few to show anything."
+            )
+        )
+    return tuple(made)
+
+
+def _preference(result: PreferenceResult) -> tuple[str, ...]:
+    first, second = result.titles
+    name, scale = ("CMOS", "−3 to 3") if result.graded else ("Mean vote", "−1 to 1")
+    sign = result.sign
+    made = [
+        f"{name} of {second} against {first}: {interval(result.mean, _two_digits)} on a scale of {scale}"
+        f"{_of(result.listeners)}.",
+        f"{second} was better {sign.better} times, {first} {sign.worse} times; {counted(sign.ties, 'tie', 'ties')} "
+        "excluded from the sign test.",
+        f"Heard first won {result.first} times, heard second {result.second} times: "
+        + (
+            f"the order mattered (p = {probability(result.order_p)}), which balanced orders even out."
+            if result.order_p <= statistics.LEVEL
+            else f"no order bias was shown (p = {probability(result.order_p)})."
+        ),
+    ]
+    if result.repeats:
+        made.append(
+            f"{counted(result.repeats, 'swapped repeat', 'swapped repeats')}: {result.consistent} did not contradict "
+            "the first answer."
+        )
+    return tuple(made)
+
+
+def _first_heard(result: StaircaseResult, found: Noticeable) -> str:
+    """From where on a difference is heard, as a sentence."""
+    last = result.scale[-1]
+    if found.value > last:
+        return f"No difference was heard every second time, up to {speed_up(last)} as fast ({result.titles[-1]})."
+    interval = f"95 % interval {_within(result, found.low)} to {_within(result, found.high)}"
+    if found.value < result.scale[0]:
+        return f"A difference is heard even at {speed_up(result.scale[0])} as fast ({result.titles[0]}); {interval}."
+    return f"A difference is heard every second time from {speed_up(found.value)} as fast on ({interval})."
+
+
+def _staircase(result: StaircaseResult) -> tuple[str, ...]:
+    made = [
+        f"The reference was {result.reference}.",
+        "Heard every second time means right in three of four trials: half of those that are not heard are guessed.",
+    ]
+    if len(result.noticeable) > 1:
+        made[0] += f" The headline is of the listener in the middle of {len(result.noticeable)}."
+        made += [f"Listener {listener}: {_first_heard(result, one)}" for listener, one in result.noticeable]
+    beyond = result.median.beyond
+    if 0.025 < beyond < 0.975:
+        made.append(f"With {percent(beyond)} probability it is beyond the fastest setting of the row.")
+    return tuple(made)
+
+
+def _first_ranked(result: RankingResult) -> str:
+    """Which one is the most preferred, if any is, as a sentence."""
+    (title, best), *_ = result.ranked
+    if best.best < 1 - statistics.LEVEL:
+        return f"No setting was shown to be preferred to all others; {title} is ahead."
+    return f"{title} was preferred to all others (with {percent(best.best)} probability)."
+
+
+def _ranking(result: RankingResult) -> tuple[str, ...]:
+    return (
+        f"{counted(result.comparisons, 'comparison', 'comparisons')}, {counted(result.ties, 'tie', 'ties')}"
+        f"{_of(result.listeners)}.",
+        "Strength: log odds of being preferred to the average of these settings (Bradley–Terry), with its 95 % "
+        "interval; a tie counts half for either.",
+        f"Heard first won {result.first} times, heard second {result.second} times "
+        f"(p = {probability(result.order_p)}).",
+    )
+
+
+def _within(result: StaircaseResult, value: float) -> str:
+    """An end of an interval; beyond the row nothing was played."""
+    if value > result.scale[-1]:
+        return f"more than {speed_up(result.scale[-1])}"
+    return f"less than {speed_up(result.scale[0])}" if value < result.scale[0] else speed_up(value)
+
+
+def _mushra(result: MushraResult) -> tuple[str, ...]:
+    made = [f"The reference was the unaccelerated output ({result.reference}), not human speech."]
+    for one in result.differences:
+        made.append(
+            f"{one.condition} against the hidden reference: {interval(one.difference, _one_digit)} points, "
+            f"p = {probability(one.p)} (Holm-adjusted)."
+        )
+    for screened in result.screenings:
+        if screened.excluded:
+            made.append(
+                f"Listener {screened.listener} is excluded by post-screening: the hidden reference was rated below "
+                f"{statistics.REFERENCE_FLOOR} in {screened.reference_missed} and the 7 kHz anchor above "
+                f"{statistics.ANCHOR_CEILING} in {screened.anchor_missed} of {screened.items} pages; "
+                f"{percent(statistics.SCREENED_SHARE)} are allowed."
+            )
+    if result.indistinct:
+        made.append(
+            f"{counted(result.indistinct, 'sentence', 'sentences')} excluded nobody by the 7 kHz anchor: more than "
+            f"{percent(statistics.INDISTINCT_SHARE)} of the listeners rated it above {statistics.ANCHOR_CEILING} there."
+        )
+    rated = {one.condition for one in result.differences}
+    high = [one.median >= _HIGH for one in result.summaries if one.condition in rated]
+    if sum(high) > len(high) / 2:
+        made.append(
+            f"Most settings were rated {_HIGH} or more. BS.1534-3 doubts such tests, because they hardly separate good "
+            "settings; use ABX."
+        )
+    made.append(f"{counted(result.pages, 'page', 'pages')} by {_listeners(len(result.screenings))}.")
+    return tuple(made)
+
+
+def interval(one: MeanInterval, shown: Callable[[float], str]) -> str:
+    """A mean with its interval, each as ``shown``, and n."""
+    return f"{shown(one.mean)} (95 % interval {shown(one.low)} to {shown(one.high)}, n = {one.n})"
+
+
+def speed_up(value: float) -> str:
+    """A factor from its log2."""
+    return f"{fixed(2**value, 2)}×"
+
+
+def signed(value: float, plus: str = "", digits: int = 1) -> str:
+    """A number with a minus sign, and with ``plus`` before what is above 0; never a negative zero."""
+    rounded = round(value, digits) + 0.0
+    return f"{'−' if rounded < 0 else plus if rounded > 0 else ''}{fixed(abs(rounded), digits)}"
+
+
+def _one_digit(value: float) -> str:
+    return signed(value, "+")
+
+
+def _two_digits(value: float) -> str:
+    return signed(value, "+", 2)
+
+
+def probability(p: float) -> str:
+    """A p value; never 0."""
+    return fixed(p, 3) if p >= 0.001 else localised(f"{p:.1e}")
+
+
+def _of(listeners: int) -> str:
+    return "" if listeners == 1 else f", {_listeners(listeners)}"
+
+
+def _listeners(count: int) -> str:
+    return "one listener" if count == 1 else f"{count} listeners"

@@ -1,0 +1,75 @@
+"""Numbers as the window writes them: with the decimal sign of the user's language.
+
+Files, tables that are copied, the command line and reports keep the point.
+"""
+
+from __future__ import annotations
+
+import re
+
+from paretone import wording
+
+_POINT = re.compile(r"[^\s<>]*[/\\][^\s<>]*|(?<![\w.])(?<!\w-)(?!\d{4}\.\d{5})(?P<whole>\d+)\.(?P<part>\d+)(?!\.?\d)")
+"""In a number; not in a version such as 1.2.3, in a paper's number such as 2509.09748, in a name such as w-0.67, nor in
+a path or link."""
+_NARROW_SPACE = "\u202f"
+_sign = "."
+
+
+def use_sign(sign: str) -> None:
+    """From now on write this decimal sign, and groups of digits as goes with it."""
+    global _sign
+    _sign = sign
+    # A comma between groups would be a decimal sign in other languages; those have a narrow space.
+    wording.use_separator("," if sign == "." else _NARROW_SPACE)
+
+
+def localised(text: str) -> str:
+    """Numbers that were written with a point, and what surrounds them."""
+    return text if _sign == "." else _POINT.sub(_with_sign, text)
+
+
+def _with_sign(found: re.Match[str]) -> str:
+    return found[0] if found["whole"] is None else f"{found['whole']}{_sign}{found['part']}"
+
+
+def fixed(value: float, places: int) -> str:
+    """With ``places`` decimals."""
+    return localised(f"{value:.{places}f}")
+
+
+def signed(value: float, places: int) -> str:
+    """With ``places`` decimals, and a plus if it is not negative."""
+    return localised(f"{value:+.{places}f}")
+
+
+def percent(share: float, places: int = 0) -> str:
+    """``share`` of 1 in percent, as everywhere (:mod:`paretone.wording`)."""
+    return localised(wording.percent(share, places))
+
+
+def general(value: float, digits: int = 6) -> str:
+    """With up to ``digits`` digits that count, whole numbers beyond that in full."""
+    if 10**digits <= abs(value) < 1e15:
+        return grouped(value)
+    return localised(f"{value:.{digits}g}")
+
+
+def grouped(number: float) -> str:
+    """A whole number, in groups of three digits, as everywhere (:mod:`paretone.wording`)."""
+    return wording.grouped(number)
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number of things, which are called ``one`` or ``many``: whole words, as no language only adds a letter."""
+    return f"{grouped(number)} {one if number == 1 else many}"
+
+
+def rough_duration(seconds: float, tenths: bool = True) -> str:
+    """A duration as far as estimates go, in seconds, minutes or hours; ``tenths`` of seconds where there are few, which
+    would only flicker while time runs."""
+    if tenths and seconds < 10.0:
+        return f"{fixed(seconds, 1)} s"
+    if seconds < 100.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 120 * 60 else f"{fixed(seconds / 3600, 1)} h"

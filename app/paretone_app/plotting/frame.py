@@ -1,0 +1,288 @@
+"""A frame that plots are drawn in: a pyqtgraph view between two axes with round numbers and titles.
+
+Without menus and buttons, so that frames can be made and thrown away on paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import ArrayLike
+from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtWidgets import QGraphicsSimpleTextItem, QStyleOptionGraphicsItem, QWidget
+
+from paretone.figures.scales import Scale, tick_text
+from paretone.figures.scatter import Dimension
+from paretone_app.numbers import localised
+from paretone_app.plotting.bare_axis import BareAxis
+from paretone_app.shell.colours import Colours
+
+_TITLE_ROOM, _BARE_ROOM = 2.2, 0.6
+"""Room next to the widest number of the Y axis, with and without a title; in heights of the font, like all room
+here."""
+_BETWEEN = {"bottom": 4.0, "left": 2.2}
+_BENEATH = -200.0
+_OVERHANG = 4.0
+"""Pixels by which the first and last number may exceed the ends of their axis."""
+
+
+def pen(colour: str | QColor, width: float = 1.0, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
+    """A pen whose lines become wider on larger paper, which pyqtgraph's do not."""
+    return QPen(QColor(colour), width, style)
+
+
+class TickAxis(BareAxis):
+    """Round numbers of a scale with lines through the plot, a title, and at one end a word that says what is better."""
+
+    def __init__(self, side: str, parent: pg.GraphicsWidget) -> None:
+        super().__init__(side, parent=parent)
+        self.ruler = Scale()
+        self.spell: Callable[[float], str] = tick_text
+        """Function that formats a number."""
+        self.between = _BETWEEN[side]
+        """Heights of the font from one number to the next, at least."""
+        self._names: list[tuple[float, str]] | None = None
+        self.steady = False
+        """Whether an upright axis hardly changes its width with the section that it shows."""
+        self.choose: Callable[[int], Sequence[float]] | None = None
+        """The numbers, at most this many, instead of the scale's own."""
+        self._along = Dimension("")
+        self._title, self._hint = QGraphicsSimpleTextItem(self), QGraphicsSimpleTextItem(self)
+        self.enableAutoSIPrefix(False)
+        # So that lines through the plot are within its bounds.
+        self.setGrid(255)
+        # Beneath the view, where pyqtgraph draws lines over what is in it.
+        self.setZValue(_BENEATH)
+
+    # --- What it says ------------------------------------------------------------------------------------------------
+    def set_look(self, colours: Colours, font: QFont) -> None:
+        """Follow theme and font."""
+        self.setPen(pen(colours.border))
+        self.setTickPen(pen(colours.raised))
+        self.setTextPen(pen(colours.muted))
+        self.setStyle(tickFont=font)
+        for item, colour in ((self._title, colours.text), (self._hint, colours.good)):
+            item.setFont(font)
+            item.setBrush(QColor(colour))
+        self.picture = None
+
+    def set_title(self, along: Dimension) -> None:
+        """Title of the axis, with its better end."""
+        self._along = along
+        self._place_title()
+
+    def set_names(self, names: Sequence[tuple[float, str]] | None) -> None:
+        """Write these at their places instead of numbers, and draw no lines there; numbers again for ``None``."""
+        self._names = None if names is None else list(names)
+        self.picture = None
+
+    def needed(self, length: float) -> float:
+        """The width of an upright axis of this length."""
+        shown = self._spelled(length) if self._names is None else [text for _, text in self._names]
+        shown += ["0.000"] if self.steady else []
+        widest = max(map(QFontMetricsF(self.style["tickFont"]).horizontalAdvance, shown), default=0.0)
+        return widest + self._em * (_TITLE_ROOM if self._along.title else _BARE_ROOM)
+
+    # --- Drawing -----------------------------------------------------------------------------------------------------
+    @property
+    def _em(self) -> float:
+        return QFontMetricsF(self.style["tickFont"]).height()
+
+    @property
+    def _length(self) -> float:
+        return self.size().height() if self.orientation == "left" else self.size().width()
+
+    def _figures(self, length: float) -> Sequence[float]:
+        return (self.choose or self.ruler.ticks)(max(2, int(length / (self.between * self._em))))
+
+    def _spelled(self, length: float) -> list[str]:
+        return [localised(self.spell(one)) for one in self._figures(length)]
+
+    def generateDrawSpecs(self, painter: QPainter) -> tuple:
+        """The axis's line, lines through the plot, and numbers: ends and pen, or room, alignment and text of each.
+        pyqtgraph's own leaves out numbers at the very ends."""
+        upright, length, metrics = self.orientation == "left", self._length, QFontMetricsF(self.style["tickFont"])
+        if self._names is None:
+            figures = self._figures(length)
+            places, texts = self.ruler.share(np.array(figures, float)).tolist(), self._spelled(length)
+        else:
+            first, last = self.ruler.ends
+            places = [(place - first) / ((last - first) or 1.0) for place, _ in self._names]
+            texts = [text for _, text in self._names]
+        view, lines, words = self.linkedView().geometry(), [], []
+        for share, text in zip(places, texts, strict=True):
+            if upright:
+                # The axis lies on the left of the view, and at its height.
+                edge, at = self.size().width(), (1 - share) * length
+                lines.append((QPointF(edge, at), QPointF(edge + view.width(), at)))
+                room = QRectF(0, at - metrics.height(), edge - 0.4 * self._em, 2 * metrics.height())
+                words.append((room, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text))
+            else:
+                at = share * length
+                lines.append((QPointF(at, 0), QPointF(at, -view.height())))
+                room = QRectF(at - 5 * self._em, 0.2 * self._em, 10 * self._em, metrics.height())
+                words.append((room, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, text))
+        pens = [(self.tickPen(), *ends) for ends in lines] if self._names is None else []
+        start = QPointF(self.size().width(), 0) if upright else QPointF()
+        return (self.pen(), start, start + (QPointF(0, length) if upright else QPointF(length, 0))), pens, words
+
+    def boundingRect(self) -> QRectF:
+        room = _OVERHANG * self._em
+        return super().boundingRect().adjusted(-room, -room, room, room)
+
+    def resizeEvent(self, event: object = None) -> None:
+        super().resizeEvent(event)
+        # pyqtgraph asks already while it makes the axis.
+        if hasattr(self, "_title"):
+            self._place_title()
+
+    def _place_title(self) -> None:
+        metrics, length, along = QFontMetricsF(self._title.font()), self._length, self._along
+        em, upright = metrics.height(), self.orientation == "left"
+        room, text = length - 2.4 * em, along.title
+        if metrics.horizontalAdvance(text) > room and along.short:
+            text = along.short
+        text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(room, 0.0))
+        self._title.setText(text)
+        towards = along.towards
+        # On short axes the arrow alone.
+        if metrics.horizontalAdvance(text) + 2 * metrics.horizontalAdvance("better → ") >= length:
+            towards = towards.replace("better", "").strip()
+        self._hint.setText(towards)
+        for item, share in ((self._title, 0.5), (self._hint, 1.0 if towards.endswith("→") else 0.0)):
+            along_axis = share * (length - metrics.horizontalAdvance(item.text()))
+            if upright:
+                item.setRotation(-90)
+                item.setPos(0.2 * em, length - along_axis)
+            else:
+                item.setPos(along_axis, 1.35 * em)
+
+
+class _Title(QGraphicsSimpleTextItem):
+    """With an opaque ground, so that lines do not run through the words."""
+
+    ground: QColor | None = None
+
+    def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
+        if self.ground is not None and self.text():
+            painter.fillRect(self.boundingRect().adjusted(-3, 0, 3, 0), self.ground)
+        # Off the screen there is no widget.
+        super().paint(painter, option, cast(QWidget, widget))
+
+
+class Frame(pg.GraphicsWidget):
+    """Places are in pixels of the frame. Curves go into :attr:`view`, in what its scales are even in; see
+    :meth:`Scale.even`; everything else is a :class:`paretone_app.plotting.layers.Layer`."""
+
+    changed = Signal()
+    """It shows another part of the axes, or has another size or look."""
+
+    def __init__(self, colours: Colours, font: QFont, on_paper: bool = False) -> None:
+        super().__init__()
+        self.colours, self.on_paper = colours, on_paper
+        self.margins = QMarginsF(0.0, 0.8, 1.2, 2.7)
+        """Room around the view, in heights of the font; on the left what the axis needs, at least."""
+        self._bordered = True
+        self.title_left, self.title_top = 0.0, 0.35
+        """Left edge of its title, in pixels, and its distance from the top, in heights of the font."""
+        self.across, self.up = Scale(), Scale()
+        self.view = pg.ViewBox(parent=self, enableMenu=False, enableMouse=False, defaultPadding=0)
+        self.view.disableAutoRange()
+        self.bottom, self.left = TickAxis("bottom", self), TickAxis("left", self)
+        for axis in (self.bottom, self.left):
+            axis.linkToView(self.view)
+        self._title = _Title(self)
+        self._titles: tuple[str, ...] = ("",)
+        self.set_look(colours, font)
+
+    @property
+    def em(self) -> float:
+        """Height of the font."""
+        return QFontMetricsF(self.font()).height()
+
+    @property
+    def area(self) -> QRectF:
+        """Rectangle of the view."""
+        return self.view.geometry()
+
+    def set_look(self, colours: Colours, font: QFont) -> None:
+        """Follow theme and font."""
+        self.colours = colours
+        self.setFont(font)
+        for axis in (self.bottom, self.left):
+            axis.set_look(colours, font)
+        self.set_bordered(self._bordered)
+        self._title.setFont(font)
+        self._title.setBrush(QColor(colours.text))
+        self._title.ground = QColor(colours.base)
+        self.arrange()
+
+    def set_bordered(self, bordered: bool) -> None:
+        """Whether a line runs around the view."""
+        self._bordered = bordered
+        self.view.setBorder(pen(self.colours.border) if bordered else None)
+
+    def set_title(self, *texts: str) -> None:
+        """Write the first of ``texts`` that has room above the view, or what there is room for of the last."""
+        self._titles = tuple(map(localised, texts))
+        self.arrange()
+
+    def set_scales(self, across: Scale, up: Scale) -> None:
+        """Show this part of the axes."""
+        self.across, self.up = self.bottom.ruler, self.left.ruler = across, up
+        # Heat maps are drawn from the top.
+        self.view.invertY(up.low > up.high)
+        self.view.setRange(xRange=across.ends, yRange=sorted(up.ends), padding=0)
+        for axis in (self.bottom, self.left):
+            axis.picture = None
+            axis.update()
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Give view and axes their places."""
+        whole, margins, em = self.rect(), self.margins, self.em
+        area = whole.adjusted(0, margins.top() * em, -margins.right() * em, -margins.bottom() * em)
+        left = max(margins.left() * em, self.left.needed(area.height()))
+        area.setLeft(min(left, area.right() - 1))
+        self.view.setGeometry(area)
+        self.left.setWidth(left)
+        self.left.setGeometry(QRectF(0, area.top(), left, area.height()))
+        self.bottom.setHeight(whole.bottom() - area.bottom())
+        self.bottom.setGeometry(QRectF(area.left(), area.bottom(), area.width(), whole.bottom() - area.bottom()))
+        metrics = QFontMetricsF(self.font())
+        # From the view on, or, if it has no room there, from the frame's own edge on.
+        widest = metrics.horizontalAdvance(self._titles[0])
+        self.title_left = area.left() if area.left() + widest <= whole.width() else 0.5 * em
+        room = max(whole.width() - self.title_left, 0.0)
+        text = next((one for one in self._titles if metrics.horizontalAdvance(one) <= room), self._titles[-1])
+        self._title.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, room))
+        self._title.setPos(self.title_left, self.title_top * em)
+        self.changed.emit()
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)
+        self.arrange()
+
+    # --- From figures to places --------------------------------------------------------------------------------------
+    def to_x(self, figures: ArrayLike) -> np.ndarray:
+        """Values on x to pixels."""
+        return self.area.left() + _pixels(self.across, figures, self.area.width())
+
+    def to_y(self, figures: ArrayLike) -> np.ndarray:
+        """Values on y to pixels."""
+        return self.area.bottom() - _pixels(self.up, figures, self.area.height())
+
+    def place(self, x: float, y: float) -> QPointF:
+        """A point in pixels."""
+        return QPointF(float(self.to_x(x)), float(self.to_y(y)))
+
+
+def _pixels(scale: Scale, figures: ArrayLike, length: float) -> np.ndarray:
+    """Distances of ``figures`` from the start of an axis of ``length`` pixels. What is infinite stays so, also on an
+    axis without length, where it would be no number at all."""
+    shares = scale.share(np.asarray(figures, float))
+    return shares * np.where(np.isinf(shares), 1.0, length)

@@ -1,0 +1,221 @@
+"""Drawing a panel of a figure in a frame: a heat map, curves, or groups of bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QBrush, QColor
+
+from paretone.figures.scales import Scale
+from paretone.figures.scatter import Dimension
+from paretone.views.figure import Bars, HeatMap, Lines, Panel
+from paretone_app.plotting.cells import Cells
+from paretone_app.plotting.curves import CurveLayers, Series, shape_of
+from paretone_app.plotting.frame import Frame, pen
+from paretone_app.plotting.layers import Block, Blocks
+from paretone_app.plotting.palette import DASHES, category_colours, magnitude_map, series_colour
+from paretone_app.plotting.points import Beams, IntervalMark, Rings
+from paretone_app.plotting.reading import GROUP_WIDTH, bar_centre
+from paretone_app.plotting.words import Entry, Legend
+from paretone_app.shell.colours import Colours
+
+_TICK_LETTERS = 26
+"""Most letters of all names of groups of bars together; more do not fit in a row."""
+_SHADES = 256
+_LEGEND_SHARE = (0.7, 0.4)
+"""Largest share of a plot for a legend, in width and height."""
+_LEGEND_POINTS = 40
+"""Points sampled on each curve, to find room for the legend."""
+_CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))
+_WIDEST_BEAM = 5.0
+
+Ends = tuple[float, float]
+
+
+class PanelLayers:
+    """Draws one panel after the other: what is drawn once stays and is used again, see
+    :class:`paretone_app.plotting.canvas.FigureCanvas`."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self._cells = Cells()
+        frame.view.addItem(self._cells, ignoreBounds=True)
+        self._bars, self._beams = Blocks(frame, 1), Beams(frame, 2)
+        self._curves = CurveLayers(frame, 3)
+        self.legend = Legend(frame, 4)
+        self.mark = Rings(frame, 5)
+        """Mark of the reading cursor."""
+
+    def show(self, panel: Panel, ends: Ends) -> None:
+        """Draw ``panel``. The colours of a heat map go from one of ``ends`` to the other."""
+        frame = self.frame
+        frame.set_title(panel.title)
+        frame.bottom.set_title(Dimension(panel.x.label, panel.x.title))
+        frame.left.set_title(Dimension(panel.y.label, panel.y.title))
+        frame.bottom.set_names(None)
+        for axis in (frame.bottom, frame.left):
+            axis.choose = None
+        self._cells.setVisible(isinstance(panel, HeatMap))
+        self._bars.blocks, self._beams.intervals, self.legend.entries = [], [], []
+        self.mark.show_rings([], pen(frame.colours.danger))
+        self._curves.show([], frame.across, frame.up)
+        match panel:
+            case HeatMap():
+                self._show_heat_map(panel, ends)
+            case Lines():
+                self._show_lines(panel)
+            case Bars():
+                self._show_bars(panel)
+
+    def _show_heat_map(self, panel: HeatMap, ends: Ends) -> None:
+        shades = _shades(panel, self.frame.colours, ends)
+        bounds = self._cells.show_cells(panel.columns, panel.rows, panel.values, shades)
+        across, up = Scale(bounds.left(), bounds.right()), Scale(bounds.bottom(), bounds.top())
+        for axis, low, high in (
+            (self.frame.bottom, panel.columns[0], panel.columns[-1]),
+            (self.frame.left, panel.rows[0], panel.rows[-1]),
+        ):
+            axis.choose = lambda most, low=low, high=high: whole_numbers(low, high, most)
+        self.frame.set_scales(across, up)
+
+    def _show_lines(self, panel: Lines) -> None:
+        colours, drawn, intervals = self.frame.colours, [], []
+        for index, curve in enumerate(panel.curves):
+            colour = colours.muted if curve.reference else series_colour(colours, index)
+            style = Qt.PenStyle.DotLine if curve.reference else DASHES[index % len(DASHES)]
+            mark = "" if curve.reference and not curve.notes else shape_of(index)
+            drawn.append(Series(curve.name, np.array(curve.x), np.array(curve.y), colour, 2.0, style, mark))
+            ends = zip(curve.x, curve.low, curve.high, strict=False)
+            intervals += [IntervalMark(*one, colour) for one in ends if all(map(math.isfinite, one))]
+        across = Scale.of(np.array([x for curve in panel.curves for x in curve.x]), panel.x.logarithmic)
+        up = Scale.of(_heights(panel), panel.y.logarithmic)
+        if _heights(panel).min() >= 0 and not up.logarithmic:
+            # What cannot be negative shall not look as if it could; marks at zero keep some room.
+            up = Scale(max(up.low, -0.06 * (_heights(panel).max() or 1.0)), up.high)
+        self._beams.intervals, self._beams.beam = intervals, _WIDEST_BEAM
+        self.legend.entries = [
+            Entry(one.name, line=pen(one.colour, one.width, one.style), glyph=one.glyph if one.mark else None)
+            for one in drawn
+        ]
+        self.legend.corner = emptiest_corner(panel)
+        self._curves.show(drawn, across, up)
+        self.frame.set_scales(across, up)
+
+    def _show_bars(self, panel: Bars) -> None:
+        colours, width, blocks, intervals = self.frame.colours, GROUP_WIDTH / len(panel.series), [], []
+        for row, one in enumerate(panel.series):
+            fill = _bar_fill(colours, row)
+            for column, value in enumerate(one.values):
+                if math.isfinite(value):
+                    place = bar_centre(panel, row, column)
+                    ends = place - 0.46 * width, place + 0.46 * width
+                    blocks.append(Block(ends, (0.0, value), fill, pen(series_colour(colours, row))))
+                    intervals += [IntervalMark(place, one.low[column], one.high[column])] if one.low else []
+        several = len(panel.series) > 1
+        tops = [value for one in panel.series for value in (*one.values, *one.high) if math.isfinite(value)]
+        self._bars.blocks, self._beams.intervals, self._beams.beam = blocks, intervals, _WIDEST_BEAM
+        if several:
+            self.legend.entries = [Entry(one.name, _bar_fill(colours, row)) for row, one in enumerate(panel.series)]
+            self.legend.corner = (1, 1)
+        stride = -(-sum(map(len, panel.groups)) // _TICK_LETTERS)
+        self.frame.bottom.set_names([(float(at), name) for at, name in enumerate(panel.groups)][::stride])
+        # Room for the legend above the bars.
+        top = max(tops, default=1.0) * (1.25 if several else 1.05) or 1.0
+        self.frame.set_scales(Scale(-0.6, len(panel.groups) - 0.4), Scale(0.0, top))
+
+
+class ColourScale:
+    """Colour scale of heat maps, as a narrow plot."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self._strip = pg.ImageItem(np.linspace(0.0, 1.0, _SHADES)[None, :])
+        frame.view.addItem(self._strip, ignoreBounds=True)
+        frame.bottom.hide()
+
+    def show(self, name: str, ends: Ends) -> None:
+        """Show these colours, from the least value to the greatest."""
+        low, high = _apart(ends)
+        self._strip.setColorMap(magnitude_map(self.frame.colours))
+        self._strip.setRect(QRectF(0.0, low, 1.0, high - low))
+        self.frame.left.set_title(Dimension(name))
+        self.frame.set_scales(Scale(0.0, 1.0), Scale(low, high))
+
+
+def ends_of(panels: Sequence[Panel]) -> dict[str, Ends]:
+    """The least and the greatest value of all heat maps whose colours mean the same, by that meaning."""
+    values: dict[str, list[float]] = {}
+    for panel in panels:
+        if isinstance(panel, HeatMap) and not panel.categories:
+            found = [value for row in panel.values for value in row if math.isfinite(value)]
+            values.setdefault(panel.colour.label, []).extend(found)
+    return {name: (min(found), max(found)) for name, found in values.items() if found}
+
+
+def legend_text(names: Sequence[str], colours: Colours) -> str:
+    """A legend of kinds as rich text."""
+    fills = category_colours(colours, len(names))
+    return "&nbsp;&nbsp;&nbsp;".join(
+        f'<span style="color:{fill}">■</span> <span style="color:{colours.text}">{name}</span>'
+        for name, fill in zip(names, fills, strict=True)
+    )
+
+
+def whole_numbers(least: float, greatest: float, most: int) -> list[float]:
+    """Whole numbers at equal distances, at most this many. From 1 on: steps and layers are counted so."""
+    wanted = (greatest - least) / max(1, most)
+    spacing = next((one for one in (1, 2, 3, 5, 10, 20, 50, 100) if one >= wanted), 1000)
+    first = 1 + spacing * math.ceil((least - 1) / spacing)
+    return [float(first + spacing * index) for index in range(int((greatest - first) // spacing) + 1)]
+
+
+def emptiest_corner(panel: Lines) -> tuple[int, int]:
+    """The corner that the curves leave free, the upper right one where several are; as :attr:`Legend.corner`."""
+    heights = panel.y.even(_heights(panel))
+    least, high = heights.min(), heights.max() - heights.min() or 1.0
+    places = panel.x.even(np.array([x for curve in panel.curves for x in curve.x]))
+    left, wide = places.min(), (places.max() - places.min()) or 1.0
+    across, up = [], []
+    for one in panel.curves:
+        xs, ys = panel.x.even(np.array(one.x)), panel.y.even(np.array(one.y))
+        along = np.linspace(xs.min(), xs.max(), _LEGEND_POINTS)
+        order = np.argsort(xs)
+        across.append((along - left) / wide)
+        up.append((np.interp(along, xs[order], ys[order]) - least) / high)
+    x, y = np.concatenate(across), np.concatenate(up)
+
+    def taken(corner: tuple[int, int]) -> int:
+        near = x > 1 - _LEGEND_SHARE[0] if corner[0] > 0 else x < _LEGEND_SHARE[0]
+        level = y > 1 - _LEGEND_SHARE[1] if corner[1] > 0 else y < _LEGEND_SHARE[1]
+        return int((near & level).sum())
+
+    return min(_CORNERS, key=taken)
+
+
+def _shades(panel: HeatMap, colours: Colours, ends: Ends) -> Callable[[float], QColor]:
+    if panel.categories:
+        fills = [QColor(one) for one in category_colours(colours, len(panel.categories))]
+        return lambda value: fills[int(value)]
+    table = magnitude_map(colours).getLookupTable(nPts=_SHADES, alpha=False)
+    low, high = _apart(ends)
+    return lambda value: QColor(*map(int, table[round((value - low) / (high - low) * (_SHADES - 1))]))
+
+
+def _bar_fill(colours: Colours, row: int) -> QBrush | QColor:
+    colour = QColor(series_colour(colours, row))
+    return colour if row % 2 == 0 else QBrush(colour, Qt.BrushStyle.Dense4Pattern)
+
+
+def _heights(panel: Lines) -> np.ndarray:
+    """Everything that is drawn along y."""
+    drawn = np.array([value for one in panel.curves for value in (*one.y, *one.low, *one.high)], float)
+    return drawn[np.isfinite(drawn)] if np.isfinite(drawn).any() else np.zeros(1)
+
+
+def _apart(ends: Ends) -> Ends:
+    low, high = ends
+    return (low, high) if high > low else (low - 0.5, high + 0.5)

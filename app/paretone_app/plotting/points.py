@@ -1,0 +1,231 @@
+"""Layers of points: their glyphs and intervals, and the rings and badges around those that are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPixmap
+
+from paretone.figures.glyphs import Glyph
+from paretone_app.plotting.frame import Frame
+from paretone_app.plotting.glyphs import paint_glyph, sprite
+from paretone_app.plotting.layers import Layer, StaticLayers
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.metrics import text_font
+
+_DIM = 0.22
+_SPRITES = 500
+"""Pictures of points that are kept at most."""
+_FAINT = 110
+"""Alpha of an interval's line."""
+_HIDDEN = 1.6
+"""In radii of a point: an interval that is shorter lies hidden beneath it."""
+
+
+class Points(Layer):
+    """Points with their glyphs, many at a time; ``order`` says which are drawn, the lowest first, and ``dim`` how many
+    of them step back."""
+
+    def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None) -> None:
+        super().__init__(frame, z, still, overhang=1.0)
+        self.across = self.up = np.empty(0)
+        """Figures."""
+        self.glyphs: Sequence[Glyph] = ()
+        self.radius: np.ndarray | float = 1.0
+        """In pixels, of each or of all."""
+        self.order: np.ndarray = np.empty(0, int)
+        self.dim = 0
+        self.doubtful: frozenset[int] = frozenset()
+        """Points with a dashed ring."""
+        self._sprites: dict[tuple[Glyph, float, float, Colours], QPixmap] = {}
+
+    def draw(self, painter: QPainter) -> None:
+        x, y = self.frame.to_x(self.across), self.frame.to_y(self.up)
+        radii = np.broadcast_to(self.radius, x.shape)
+        inside = self.frame.area.adjusted(-1, -1, 1, 1)
+        seen = (x >= inside.left()) & (x <= inside.right()) & (y >= inside.top()) & (y <= inside.bottom())
+        order, dim = self.order[seen[self.order]], int(seen[self.order[: self.dim]].sum())
+        colours, ratio = self.frame.colours, painter.device().devicePixelRatioF()
+        known: dict[tuple[int, float], tuple[QPixmap, float]] = {}
+        places = list(zip(order.tolist(), x[order].tolist(), y[order].tolist(), radii[order].tolist(), strict=True))
+        if dim:
+            painter.setOpacity(_DIM)
+        for number, (index, left, top, radius) in enumerate(places):
+            if number == dim:
+                painter.setOpacity(1.0)
+            glyph = self.glyphs[index]
+            if self.frame.on_paper:
+                paint_glyph(painter, QPointF(left, top), radius, glyph, colours)
+                continue
+            key = id(glyph), radius
+            if key not in known:
+                drawn = self._sprite(glyph, radius, ratio)
+                known[key] = drawn, drawn.deviceIndependentSize().width() / 2
+            picture, half = known[key]
+            painter.drawPixmap(QPointF(left - half, top - half), picture)
+        painter.setOpacity(1.0)
+        if not self.doubtful:
+            return
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(colours.warning), 1.3, Qt.PenStyle.DashLine))
+        for index, left, top, radius in places:
+            if index in self.doubtful:
+                painter.drawEllipse(QPointF(left, top), radius + 2.5, radius + 2.5)
+
+    def _sprite(self, glyph: Glyph, radius: float, ratio: float) -> QPixmap:
+        key = glyph, radius, ratio, self.frame.colours
+        if key not in self._sprites:
+            if len(self._sprites) > _SPRITES:
+                self._sprites.clear()
+            self._sprites[key] = sprite(glyph, radius, ratio, self.frame.colours)
+        return self._sprites[key]
+
+
+class Whiskers(Layer):
+    """Intervals along both axes, each in its own colour; those that a point hides are left out."""
+
+    def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None) -> None:
+        super().__init__(frame, z, still)
+        self.across = self.up = np.empty((0, 3))
+        """(n, 3) each: value, low and high end, in figures."""
+        self.colours: Sequence[str] = ()
+        self.hidden = 0.0
+        """The radius of the points."""
+
+    def draw(self, painter: QPainter) -> None:
+        x, y = self.frame.to_x(self.across), self.frame.to_y(self.up)
+        area = self.frame.area
+        seen = (
+            (x[:, 2] >= area.left()) & (x[:, 1] <= area.right()) & (y[:, 1] >= area.top()) & (y[:, 2] <= area.bottom())
+        )
+        wide = np.flatnonzero(seen & (x[:, 2] - x[:, 1] > _HIDDEN * self.hidden))
+        high = np.flatnonzero(seen & (y[:, 1] - y[:, 2] > _HIDDEN * self.hidden))
+        index = np.r_[wide, high]
+        ends = (
+            np.r_[x[wide, 1], x[high, 0]],
+            np.r_[y[wide, 0], y[high, 1]],
+            np.r_[x[wide, 2], x[high, 0]],
+            np.r_[y[wide, 0], y[high, 2]],
+        )
+        known = {name: number for number, name in enumerate(dict.fromkeys(self.colours))}
+        numbers = np.array([known[name] for name in self.colours], int)[index]
+        for name, number in known.items():
+            colour = QColor(name)
+            colour.setAlpha(_FAINT)
+            painter.setPen(QPen(colour, 1.2))
+            own = np.flatnonzero(numbers == number)
+            # One by one: thousands of lines that are alive at once would call Python's collector.
+            for line in zip(*(end[own].tolist() for end in ends), strict=True):
+                painter.drawLine(QLineF(*line))
+
+
+@dataclass(frozen=True)
+class IntervalMark:
+    """An upright interval, in figures."""
+
+    place: float
+    low: float
+    high: float
+    colour: str = ""
+    """That of words if none is given."""
+
+
+class Beams(Layer):
+    """Upright intervals with a beam at either end, in two strokes, so that they stand out from bar and ground."""
+
+    def __init__(self, frame: Frame, z: float) -> None:
+        super().__init__(frame, z)
+        self.intervals: Sequence[IntervalMark] = ()
+        self.beam = 5.0
+        """Half of a beam, in pixels."""
+
+    def draw(self, painter: QPainter) -> None:
+        colours = self.frame.colours
+        for one in self.intervals:
+            ends = self.frame.place(one.place, one.low), self.frame.place(one.place, one.high)
+            across = QPointF(self.beam, 0)
+            for ink, width in ((colours.base, 3.6), (one.colour or colours.text, 1.6)):
+                painter.setPen(QPen(QColor(ink), width))
+                painter.drawLine(*ends)
+                for end in ends:
+                    painter.drawLine(end - across, end + across)
+
+
+# --- What is chosen ---------------------------------------------------------------------------------------------------
+class Rings(Layer):
+    """Rings around points."""
+
+    clipped = False
+
+    def __init__(self, frame: Frame, z: float) -> None:
+        super().__init__(frame, z)
+        self.rings: Sequence[tuple[QPointF, float]] = ()
+        """Middle and radius, in pixels."""
+        self.pen = QPen()
+
+    def show_rings(self, rings: Sequence[tuple[QPointF, float]], pen: QPen) -> None:
+        """Draw these."""
+        if (list(rings), pen) != (list(self.rings), self.pen):
+            # Only what was and what will be there is drawn again: what lies beneath may be thousands of points.
+            self.prepareGeometryChange()
+            self.rings, self.pen = rings, pen
+            self.update()
+
+    def boundingRect(self) -> QRectF:
+        found = QRectF()
+        for middle, radius in self.rings:
+            room = radius + self.pen.widthF()
+            found |= QRectF(middle.x() - room, middle.y() - room, 2 * room, 2 * room)
+        return found
+
+    def draw(self, painter: QPainter) -> None:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(self.pen)
+        for middle, radius in self.rings:
+            painter.drawEllipse(middle, radius, radius)
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A word on its own ground."""
+
+    text: str
+    fill: str
+    place: QPointF
+    """Place of its point, in pixels."""
+
+
+class Badges(Layer):
+    """Marks of points, above them and to their right, or on the other side if there is no room."""
+
+    clipped = False
+
+    def __init__(self, frame: Frame, z: float) -> None:
+        super().__init__(frame, z)
+        self.badges: Callable[[], Sequence[Badge]] = tuple
+        self.radius = 0.0
+        """Radius of the points."""
+
+    def draw(self, painter: QPainter) -> None:
+        font = text_font(self.frame.font(), strong=True)
+        painter.setFont(font)
+        metrics, em = QFontMetricsF(font), self.frame.em
+        for one in self.badges():
+            spot = self._spot(one.place, metrics.horizontalAdvance(one.text) + 0.5 * em)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(one.fill))
+            painter.drawRoundedRect(spot, 3, 3)
+            painter.setPen(QColor(self.frame.colours.base))
+            painter.drawText(spot, Qt.AlignmentFlag.AlignCenter, one.text)
+
+    def _spot(self, place: QPointF, width: float) -> QRectF:
+        height, away = 1.05 * self.frame.em, 0.7 * self.radius
+        left, top = place.x() + away, place.y() - self.radius - height
+        if left + width > self.frame.area.right():
+            left = place.x() - away - width
+        if top < 0:
+            top = place.y() + self.radius
+        return QRectF(left, top, width, height)

@@ -1,0 +1,175 @@
+"""A scatter plot in a frame: its front, levels, intervals, points and their names, layer by layer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
+from PySide6.QtGui import QBrush, QColor
+
+from paretone.figures.scales import Scale
+from paretone.figures.scatter import Dimension, Scatter
+from paretone_app.plotting.frame import Frame, pen
+from paretone_app.plotting.layers import Shape, Shapes, StaticLayers
+from paretone_app.plotting.points import Points, Whiskers
+from paretone_app.plotting.sections import EVERYTHING, Sections
+from paretone_app.plotting.words import Label, Labels, next_to
+from paretone_app.shell.metrics import SMALL
+
+_RADIUS, _SMALL_RADIUS = 0.36, 0.22
+"""In heights of the font."""
+MANY = 400
+"""Number of points from which they are drawn small."""
+_NAMES = 40
+"""Maximum number of labelled points."""
+_RIM = 0.5
+"""Pixels by which a point may miss the section."""
+
+
+class ScatterLayers:
+    """Draws one :class:`Scatter`, or a section of it, and says what is where. Places are in pixels of the frame."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.shown = Scatter(Dimension(""), Dimension(""))
+        self.wholes = self.shown.scales()
+        """Scales of the X axis and the Y axis, with room for everything."""
+        still = StaticLayers(frame, 1)
+        self._front, self._lines = Shapes(frame, 1, still), Shapes(frame, 2, still)
+        self._whiskers, self._points = Whiskers(frame, 3, still), Points(frame, 4, still)
+        self._names = Labels(frame, 5, still, share=SMALL)
+        self._names.labels, self._names.covers, self._names.taken = self._labels, self._covers, self._steps
+        frame.changed.connect(self._locate)
+        self.px = self.py = np.empty((0,))
+        """Positions of the points, in pixels."""
+        self.inside = np.empty(0, bool)
+        """Which of them lie in the section."""
+        self.radius = 0.0
+
+    def show(self, shown: Scatter, sections: Sections = EVERYTHING) -> None:
+        """Draw ``shown``."""
+        self.shown, self.wholes = shown, shown.scales()
+        for axis, along in ((self.frame.bottom, shown.x), (self.frame.left, shown.y)):
+            axis.set_title(along)
+        self._points.across, self._points.up = shown.across[:, 0], shown.up[:, 0]
+        self._points.glyphs, self._points.doubtful = shown.glyphs, frozenset(shown.doubtful)
+        self._whiskers.across, self._whiskers.up = shown.across, shown.up
+        self._whiskers.colours = [one.colours[0] for one in shown.glyphs]
+        self._whiskers.setVisible(shown.intervals)
+        self.show_sections(sections)
+        self.highlight(None)
+
+    def show_sections(self, sections: Sections) -> None:
+        """Show another part of the axes."""
+        across, up = (one or whole for one, whole in zip(sections, self.wholes, strict=True))
+        self._draw_lines(across, up)
+        self.frame.set_scales(across, up)
+
+    def highlight(self, bright: Collection[int] | None) -> None:
+        """Dim all other points; ``None`` dims none."""
+        rank = np.zeros(len(self.shown.glyphs), int)
+        # The front lies on top of what it beats, what is chosen on top of all.
+        rank[list(self.shown.front)] = 1
+        rank[list(bright or ())] += 2
+        self._points.order = np.argsort(rank, kind="stable")
+        self._points.dim = 0 if bright is None else int((rank < 2).sum())
+        self._points.redraw()
+
+    def _draw_lines(self, across: Scale, up: Scale) -> None:
+        shown, colours = self.shown, self.frame.colours
+        tint, edge_tint = QColor(colours.accent), QColor(colours.accent)
+        tint.setAlpha(16)
+        edge_tint.setAlpha(170)
+        faint = QColor(colours.muted)
+        faint.setAlpha(110)
+        edge, ground = shown.edge(across, up)
+        strands, level = pen(faint, 1.0, Qt.PenStyle.DotLine), pen(colours.muted, 1.2, Qt.PenStyle.DashLine)
+        outline = Shape.through(edge, pen(edge_tint, 1.6))
+        self._front.shapes = [Shape.through(ground, fill=QBrush(tint)), outline] if edge else []
+        self._lines.shapes = [
+            *(Shape((x, x), (up.low, up.high), level) for x in shown.x.levels),
+            *(Shape((across.low, across.high), (y, y), level) for y in shown.y.levels),
+            *(Shape(shown.across[list(one), 0], shown.up[list(one), 0], strands) for one in shown.strands),
+        ]
+
+    # --- What is where -----------------------------------------------------------------------------------------------
+    def _locate(self) -> None:
+        """The frame changed."""
+        shown, area = self.shown, self.frame.area
+        self.radius = self.frame.em * (_SMALL_RADIUS if len(shown.glyphs) > MANY else _RADIUS)
+        self._points.radius = self._whiskers.hidden = self.radius
+        self.px, self.py = self.frame.to_x(shown.across[:, 0]), self.frame.to_y(shown.up[:, 0])
+        self.inside = (self.px >= area.left() - _RIM) & (self.px <= area.right() + _RIM)
+        self.inside &= (self.py >= area.top() - _RIM) & (self.py <= area.bottom() + _RIM)
+
+    def place(self, index: int) -> QPointF:
+        """Position of a point, in pixels."""
+        return QPointF(self.px[index], self.py[index])
+
+    def nearest(self, place: QPointF) -> int | None:
+        """The point at a place, if any; of several at once the uppermost."""
+        if not len(self.px):
+            return None
+        far = np.hypot(self.px - place.x(), self.py - place.y())
+        far[~self.inside] = np.inf
+        index = int(len(far) - 1 - np.argmin(far[::-1]))
+        return index if far[index] <= self.radius + 0.35 * self.frame.em else None
+
+    def within(self, box: QRectF) -> np.ndarray:
+        """The indices of points in a rectangle."""
+        within = (self.px >= box.left()) & (self.px <= box.right())
+        within &= (self.py >= box.top()) & (self.py <= box.bottom())
+        return np.flatnonzero(within & self.inside)
+
+    # --- Words -------------------------------------------------------------------------------------------------------
+    def _labels(self) -> list[Label]:
+        """Names of levels, and of points where there is room."""
+        colours, area = self.frame.colours, self.frame.area
+        found = [
+            Label(
+                self.shown.level_title,
+                colours.muted,
+                partial(_along, area, at, level),
+                True,
+            )
+            for level, places in (
+                (False, self.frame.to_x(self.shown.x.levels)),
+                (True, self.frame.to_y(self.shown.y.levels)),
+            )
+            for at in places.tolist()
+        ]
+        named = [index for index, text in enumerate(self.shown.labels) if text and self.inside[index]]
+        if len(named) > _NAMES:
+            return found
+        away = self.radius + 0.5 * self.frame.em  # Beyond the ring around a chosen point.
+        for index in sorted(named, key=lambda one: self.px[one]):
+            place = self.place(index)
+            found.append(Label(self.shown.labels[index], colours.muted, partial(next_to, place, away)))
+        return found
+
+    def _covers(self, spot: QRectF) -> bool:
+        room, middle = 1.1 * self.radius, spot.center()
+        across = np.abs(self.px - middle.x()) < spot.width() / 2 + room
+        return bool((across & (np.abs(self.py - middle.y()) < spot.height() / 2 + room)).any())
+
+    def _steps(self) -> list[QRectF]:
+        """The front's line, piece by piece."""
+        edge, _ = self.shown.edge(self.frame.across, self.frame.up)
+        corners = [self.frame.place(x, y) for x, y in edge]
+        return [QRectF(one, other).normalized() for one, other in itertools.pairwise(corners)]
+
+
+def _along(area: QRectF, at: float, level: bool, size: QSizeF) -> Iterable[QRectF]:
+    """Places for words along a line through the whole area."""
+    width, height = size.width(), size.height()
+    if level:
+        lefts: Iterable[float] = np.arange(area.right() - width - 2, area.left(), -width / 2).tolist()
+        tops: Iterable[float] = (at - height, at)
+    else:
+        lefts, tops = (at + 3, at - 3 - width), np.arange(area.top(), area.bottom() - height, height).tolist()
+    for top in tops:
+        for left in lefts:
+            yield QRectF(left, top, width, height)

@@ -1,0 +1,308 @@
+"""The messages that are shown: cards in the lower right corner, laid over the panels. They never block, never steal the
+focus and move nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QRect, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QWidget
+from shiboken6 import isValid
+
+from paretone_app.shell.metrics import GAP, NEAR
+from paretone_app.widgets.cross_button import cross_button
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+INFO, WARNING, ERROR = "info", "warning", "error"
+MOST = 3
+"""Messages that are shown at a time; those that must be seen wait for room, the others go."""
+_WIDTH, _LEAST_WIDTH = 34, 18
+"""Width of a card in heights of the font: usually, and in a narrow window."""
+LASTING = {INFO: 8.0, WARNING: 20.0}
+"""Seconds for which a message is shown in addition to the time that reading it takes; errors stay."""
+_TICK_MILLISECONDS = 250
+_LETTERS_A_SECOND = 15
+"""Speed of a reader in no hurry."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A sentence, or a question with its choices."""
+
+    sentence: str
+    level: str
+    choices: tuple[str, ...] = ()
+    answered: Callable[[str], object] | None = None
+    at_risk: bool = False
+    """Whether data may be lost."""
+
+    @property
+    def stays(self) -> bool:
+        """Whether it stays until the user dismisses or answers it."""
+        return self.at_risk or bool(self.choices) or self.level == ERROR
+
+    @property
+    def seconds(self) -> float:
+        """How long it is shown, if it does not stay."""
+        return LASTING[self.level] + len(self.sentence) / _LETTERS_A_SECOND
+
+
+class Card(QFrame):
+    """One message. Escape dismisses the one with the focus."""
+
+    dismissed = Signal()
+    """The user has seen it."""
+    chosen = Signal(str)
+    """The answer to its question."""
+
+    def __init__(self, message: Message, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.message = message
+        self.setProperty("look", "banner")
+        self.setProperty("level", message.level)
+        self._text = QLabel(message.sentence, wordWrap=True)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self._text.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self._text.setAccessibleName("Message")
+        self._text.setAccessibleDescription(message.sentence)
+        self._scrolled = QScrollArea(widgetResizable=True)
+        self._scrolled.setFrameShape(QFrame.Shape.NoFrame)
+        self._scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scrolled.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scrolled.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._scrolled.setWidget(self._text)
+        for one in (self._scrolled.viewport(), self._text):
+            one.setAutoFillBackground(False)
+        self.close_button = cross_button("Dismiss the message", "Dismiss this message (Esc)")
+        self.close_button.clicked.connect(self.dismissed)
+        self.answers = tuple(QPushButton(choice) for choice in message.choices)
+        """The buttons that answer its question, in the order of its choices."""
+        self._head = HBoxLayout()
+        self._head.addWidget(self._scrolled, 1)
+        self._head.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
+        self._column = VBoxLayout(self)
+        self._column.setContentsMargins(GAP, NEAR, NEAR, NEAR)
+        self._column.addLayout(self._head)
+        if self.answers:
+            row = HBoxLayout()
+            row.addStretch(1)
+            for button, choice in zip(self.answers, message.choices, strict=True):
+                button.setAccessibleName(f"Choose {choice}")
+                button.clicked.connect(lambda _=False, one=choice: self.chosen.emit(one))
+                row.addWidget(button)
+            self._column.addLayout(row)
+        self.setFocusProxy(self.answers[0] if self.answers else self._text)
+
+    @property
+    def label(self) -> QLabel:
+        """The sentence."""
+        return self._text
+
+    def fit(self, width: int, most: int) -> int:
+        """Be as high as the wrapped sentence needs, and at most ``most``; the height."""
+        self.ensurePolished()
+        self.setFixedWidth(width)
+        inside, margins = self.contentsRect(), self._column.contentsMargins()
+        close = self.close_button.sizeHint()
+        room = inside.width() - margins.left() - margins.right() - self._head.spacing() - close.width()
+        answers = max((one.sizeHint().height() + self._column.spacing() for one in self.answers), default=0)
+        around = self.height() - inside.height() + margins.top() + margins.bottom() + answers
+        text = max(close.height(), min(self._text.heightForWidth(room), most - around))
+        self._scrolled.setFixedHeight(text)
+        self.setFixedHeight(around + text)
+        return around + text
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.dismissed.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        """Escape is the card's before it cancels a job."""
+        is_asked = event.type() is QEvent.Type.ShortcutOverride
+        if is_asked and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            event.accept()
+            return True
+        return super().event(event)
+
+
+class Banner(QWidget):
+    """The cards, the newest of them nearest the corner. Hidden while there is none."""
+
+    dismissed = Signal(object)
+    """The user has seen this :class:`Message`."""
+    expired = Signal(object)
+    """This :class:`Message` went by itself."""
+    chosen = Signal(object, str)
+    """A :class:`Message` and the answer to it; its card is gone by then."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._room = QRect()
+        self._cards: list[Card] = []
+        """The newest last."""
+        self._before: QWidget | None = None
+        """What had the focus before a card."""
+        self._left: dict[Card, float] = {}
+        """Seconds that cards are still shown, if they do not stay."""
+        self._clock = QTimer(self, interval=_TICK_MILLISECONDS)
+        self._clock.timeout.connect(self._pass_time)
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.focusChanged.connect(self._note_focus)
+        self.hide()
+
+    # --- What is shown -----------------------------------------------------------------------------------------------
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """Those shown, the newest last."""
+        return tuple(one for one in self._cards if not one.isHidden())
+
+    @property
+    def text(self) -> str:
+        """The newest sentence shown, or ``""``."""
+        return self._cards[-1].message.sentence if self._cards else ""
+
+    @property
+    def level(self) -> str:
+        """The level of the newest sentence."""
+        return self._cards[-1].message.level if self._cards else ""
+
+    @property
+    def answers(self) -> tuple[QPushButton, ...]:
+        """The buttons that answer the newest question."""
+        return self._cards[-1].answers if self._cards else ()
+
+    @property
+    def waits(self) -> bool:
+        """Whether a message is there that stays until the user has seen to it."""
+        return any(one.message.stays for one in self._cards)
+
+    # --- Coming and going --------------------------------------------------------------------------------------------
+    def show_message(self, message: Message) -> None:
+        """Show ``message`` in front of all others; one with the same sentence goes."""
+        for one in [one for one in self._cards if one.message.sentence == message.sentence]:
+            self._remove(one)
+        card = Card(message, self)
+        card.dismissed.connect(lambda: self.dismiss(card))
+        card.chosen.connect(lambda answer: self._answer(card, answer))
+        self._cards.append(card)
+        if not message.stays:
+            self._left[card] = message.seconds
+        passing = [one for one in self._cards if not one.message.stays]
+        for one in passing[: max(0, len(self._cards) - MOST)]:
+            if one is not card:
+                self._expire(one)
+        self._arrange()
+        self._clock.start()
+
+    @Slot()
+    def dismiss(self, card: Card | None = None) -> None:
+        """Take a card away, by default the newest."""
+        card = card or (self._cards[-1] if self._cards else None)
+        if card is not None and card in self._cards:
+            self._take_away(card)
+            self.dismissed.emit(card.message)
+
+    def dismiss_newest(self) -> bool:
+        """Take the newest card away that neither asks something nor says that data are at risk; whether there was
+        one."""
+        told = [one for one in self.cards if not one.message.choices and not one.message.at_risk]
+        if told:
+            self.dismiss(told[-1])
+        return bool(told)
+
+    def pass_by(self) -> None:
+        """Take away everything that does not stay."""
+        for one in [one for one in self._cards if not one.message.stays]:
+            self._expire(one)
+        self._arrange()
+
+    def clear(self) -> None:
+        """Take everything away."""
+        for one in list(self._cards):
+            self._remove(one)
+        self._arrange()
+
+    def _answer(self, card: Card, answer: str) -> None:
+        if card in self._cards:
+            self._take_away(card)
+            self.chosen.emit(card.message, answer)
+
+    def _take_away(self, card: Card) -> None:
+        focus, before = QApplication.focusWidget(), self._before
+        had_focus = focus is not None and card.isAncestorOf(focus)
+        self._remove(card)
+        self._arrange()
+        if not had_focus:
+            return
+        self._before = before
+        if self._cards:
+            self._cards[-1].setFocus(Qt.FocusReason.OtherFocusReason)
+            self._before = before  # Not where Qt put it meanwhile.
+        elif self._before is not None and isValid(self._before) and self._before.isVisible():
+            self._before.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _expire(self, card: Card) -> None:
+        self._remove(card)
+        self.expired.emit(card.message)
+
+    def _remove(self, card: Card) -> None:
+        self._cards.remove(card)
+        self._left.pop(card, None)
+        card.hide()
+        card.deleteLater()
+
+    def _pass_time(self) -> None:
+        """Time stands still while the user is at a card."""
+        focus = QApplication.focusWidget()
+        if not self._left:
+            self._clock.stop()
+        if self.underMouse() or (focus is not None and self.isAncestorOf(focus)):
+            return
+        for card in list(self._left):
+            self._left[card] -= _TICK_MILLISECONDS / 1000
+            if self._left[card] <= 0:
+                self._expire(card)
+                self._arrange()
+
+    # --- Where they are ----------------------------------------------------------------------------------------------
+    def place(self, room: QRect) -> None:
+        """Stand in the lower right corner of ``room``."""
+        self._room = room
+        self._arrange()
+
+    def _arrange(self) -> None:
+        seen = self._cards[-MOST:]
+        em = self.fontMetrics().height()
+        width = max(min(_WIDTH * em, self._room.width()), min(_LEAST_WIDTH * em, self._room.width()))
+        below = 0
+        for card in self._cards:
+            card.setVisible(card in seen)
+        self.setFocusProxy(seen[-1] if seen else None)  # type: ignore[arg-type]  # As Qt documents it.
+        most = max(6 * em, (self._room.height() - NEAR * len(seen)) // max(1, len(seen)))
+        heights = [card.fit(width, most) for card in seen]
+        for card, height in zip(seen, heights, strict=True):
+            card.move(0, below)
+            below += height + NEAR
+        self.setVisible(bool(seen))
+        height = max(0, below - NEAR)
+        self.setGeometry(self._room.right() + 1 - width, self._room.bottom() + 1 - height, width, height)
+        self.raise_()
+
+    # --- The focus ---------------------------------------------------------------------------------------------------
+    def focus(self) -> None:
+        """Put the focus on the first answer of the newest message, or on its sentence."""
+        if self._cards:
+            self._cards[-1].setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    @Slot(QWidget, QWidget)
+    def _note_focus(self, before: QWidget | None, now: QWidget | None) -> None:
+        if now is not None and before is not None and self.isAncestorOf(now) and not self.isAncestorOf(before):
+            self._before = before

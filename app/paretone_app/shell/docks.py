@@ -1,0 +1,422 @@
+"""The docks of one workspace: its default layout, moving and maximising panels, and the layout kept between sessions.
+
+A new panel is one more :class:`~paretone_app.shell.places.Place`; its presenter puts the panel there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
+
+from paretone_app.shell.places import DOCKED, SIDES, Place, Region, Workspace
+from paretone_app.widgets.shrinkable import Shrinkable
+
+_NARROW = 70
+"""Heights of the font: in a narrower workspace, what is to the right of the centre is a tab below it."""
+
+
+class Docks(QObject):
+    """The docks of one workspace, in a window of their own inside the application's, each with its panel once that is
+    built."""
+
+    front_changed = Signal()
+    """Another panel of the centre may be in front, or panels were shown or hidden."""
+
+    def __init__(self, host: QMainWindow, workspace: Workspace, places: Sequence[Place]) -> None:
+        super().__init__(host)
+        self.host = host
+        self.workspace = workspace
+        self.places = tuple(places)
+        self._docks: dict[str, QDockWidget] = {}
+        self._before: QByteArray | None = None
+        self.family = ""
+        """Family of the models that the shown panels suit; ``""`` before any was used."""
+        self._next_family = ""
+        """Family of the model that was chosen while one panel alone is shown."""
+        self._front = ""
+        """The panel of the centre that was in front last."""
+        self._wanted: dict[Region, QDockWidget] = {}
+        """The docks to be in front of their regions, until they were seen there."""
+        host.setDockNestingEnabled(True)
+        host.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        host.installEventFilter(self)
+        self._looking = QTimer(self, singleShot=True, interval=0)
+        self._looking.timeout.connect(self._look)
+        # Plots that come or go within an event that resizes others crash pyqtgraph.
+        self._fitting = QTimer(self, singleShot=True, interval=0)
+        self._fitting.timeout.connect(self._fit)
+        self._wide: tuple[QByteArray, dict[QDockWidget, int]] | None = None
+        """The layout and the widths of the sides before the workspace became narrow."""
+        for place in self.places:
+            dock = QDockWidget(place.title, host)
+            dock.setObjectName(place.name)
+            dock.setFeatures(
+                QDockWidget.DockWidgetFeature.DockWidgetMovable
+                | QDockWidget.DockWidgetFeature.DockWidgetFloatable
+                | QDockWidget.DockWidgetFeature.DockWidgetClosable
+            )
+            dock.setWidget(QWidget())
+            dock.visibilityChanged.connect(self._look_soon)
+            dock.toggleViewAction().triggered.connect(lambda on, one=dock: self._give_room(one) if on else None)
+            self._docks[place.name] = dock
+        self._kept: dict[QDockWidget, int] = {}
+        """Widths of the sides, as they were laid out or dragged last."""
+        self.unlock(False)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if kind is QEvent.Type.MouseButtonRelease:
+            # Separators between docks are the host's own: where it was clicked, one may have been dragged.
+            QTimer.singleShot(0, self, self._note_widths)
+        elif kind is QEvent.Type.Resize:
+            self.keep_sides()
+            self._fitting.start()
+        elif kind in (QEvent.Type.Show, QEvent.Type.Hide):
+            for dock in self._docks.values():
+                if dock.isFloating() and dock.toggleViewAction().isChecked():
+                    dock.setVisible(kind is QEvent.Type.Show)
+            self._look_soon()
+        elif kind is QEvent.Type.ChildPolished:
+            self._leave_out_tab_bars()
+        return False
+
+    def _leave_out_tab_bars(self) -> None:
+        """Cards stand for the tabs of a gallery, which nobody sees: nor does the focus stop there."""
+        if self.workspace.gallery:
+            for bar in self.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+                bar.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    @Slot()
+    def _look_soon(self) -> None:
+        self._looking.start()
+
+    @Slot()
+    def _look(self) -> None:
+        if not self.host.isVisible():
+            return
+        covered = [one for one in self._wanted.values() if not one.isHidden() and not self.is_seen(one)]
+        self._wanted.clear()
+        for dock in covered:
+            _raise(dock)
+        if covered:
+            self._look_soon()
+        else:
+            seen = next((one for one in self._in(Region.CENTRE) if not one.visibleRegion().isEmpty()), None)
+            self._front = seen.objectName() if seen is not None else self._front
+            self.front_changed.emit()
+
+    # --- Widths -----------------------------------------------------------------------------------------------------
+    @Slot()
+    def _note_widths(self) -> None:
+        sides = (dock for region in SIDES for dock in self._in(region) if not self._folded or region is Region.LEFT)
+        self._kept = {dock: dock.width() for dock in sides if dock.isVisible() and not dock.isFloating()}
+
+    def keep_sides(self) -> None:
+        """Let the sides be as wide as they were laid out or dragged last, and the centre have the rest: for a window
+        that became wider or narrower, or got new panels."""
+        if not self._kept and self.host.isVisible():
+            self._note_widths()
+        # What is in a side may have grown meanwhile: Qt would lay the centre over it.
+        sides = {
+            dock: max(width, dock.minimumSizeHint().width())
+            for dock, width in self._kept.items()
+            if dock.isVisible() and not dock.isFloating()
+        }
+        centre = next((dock for dock in self._in(Region.CENTRE) if not dock.visibleRegion().isEmpty()), None)
+        if sides and centre is not None and any(dock.width() != width for dock, width in sides.items()):
+            rest = centre.width() + sum(dock.width() - width for dock, width in sides.items())
+            docks, widths = [*sides, centre], [*sides.values(), max(rest, 1)]
+            self.host.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
+
+    @property
+    def _is_narrow(self) -> bool:
+        return self.host.width() < _NARROW * self.host.fontMetrics().height()
+
+    @property
+    def _folded(self) -> bool:
+        """Whether what belongs to the right of the centre is tabs below it."""
+        right, below = next(self._in(Region.RIGHT), None), next(self._in(Region.BELOW), None)
+        return right is not None and below is not None and right in self.host.tabifiedDockWidgets(below)
+
+    @Slot()
+    def _fit(self) -> None:
+        """Follow a workspace that became narrow, or wide again: what is to the right of the centre becomes tabs below
+        it, and goes back. What is shown, and what the user moved elsewhere, stays so."""
+        right, below = list(self._in(Region.RIGHT)), list(self._in(Region.BELOW))
+        moved = any(dock.isFloating() for dock in (*right, *below[:1]))
+        if not right or not below or moved or self.alone or self._folded is self._is_narrow:
+            return
+        folded = not self._folded
+        shown = {dock: not dock.isHidden() for dock in self._docks.values()}
+        seen = [dock for dock in self._docks.values() if self.is_seen(dock)]
+        if folded:
+            self._wide = self.host.saveState(self.version), dict(self._kept)
+            # To one that is shown: Qt forgets the place of a group whose first tab is hidden.
+            there = next((dock for dock in below if shown[dock]), below[0])
+            for dock in right:
+                self.host.tabifyDockWidget(there, dock)
+            # Narrower, but never wider than the user wants it.
+            share = self._shares[Region.LEFT]
+            self._kept = {dock: min(self._kept[dock], share) for dock in self._in(Region.LEFT) if dock in self._kept}
+            self._share_height()
+        elif self._wide is not None:
+            layout, self._kept = self._wide
+            self.host.restoreState(layout, self.version)
+        else:
+            self._arrange()
+        for dock, on in shown.items():
+            dock.setVisible(on)
+        if not folded and self._wide is None:
+            self._share_out(self._fronts)
+        for dock in sorted(seen, key=lambda one: one not in right):
+            self.bring_forward(dock.objectName())
+        # Widths are those before otherwise.
+        layout_now = self.host.layout()
+        if layout_now is not None:
+            layout_now.activate()
+        self.keep_sides()
+
+    def _give_room(self, dock: QDockWidget) -> None:
+        """Let ``dock``, which was hidden, have the room of its region: Qt gives none to one that was never shown."""
+        region = self._region(dock.objectName())
+        self._wanted[region] = dock
+        _raise(dock)
+        shares = self._shares
+        if region in shares and not dock.isFloating():
+            self._kept[dock] = shares[region]
+            self.host.resizeDocks([dock], [shares[region]], Qt.Orientation.Horizontal)
+        elif region is Region.BELOW and not dock.isFloating():
+            height = round(self.host.height() * self.workspace.below)
+            self.host.resizeDocks([dock], [height], Qt.Orientation.Vertical)
+
+    # --- Panels -----------------------------------------------------------------------------------------------------
+    def __getitem__(self, name: str) -> QDockWidget:
+        return self._docks[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._docks
+
+    def __iter__(self) -> Iterator[tuple[Place, QDockWidget]]:
+        return ((place, self._docks[place.name]) for place in self.places)
+
+    @property
+    def front(self) -> str:
+        """The name of the panel of the centre that is in front."""
+        return self._front or self._fronts[Region.CENTRE].objectName()
+
+    @property
+    def _fronts(self) -> dict[Region, QDockWidget]:
+        """The docks that are in front of their regions at first, by region."""
+        found = {}
+        for region in DOCKED:
+            first = sorted(self._in(region), key=lambda one: one.objectName() in self._guests)
+            if first:
+                found[region] = first[0]
+        return found
+
+    @property
+    def _guests(self) -> set[str]:
+        """The panels that are at home in another workspace, and shown in this one on request."""
+        return {place.name for place in self.places if place.home is not self.workspace}
+
+    def put(self, name: str, panel: QWidget) -> None:
+        """Put ``panel`` where nothing, its placeholder or another panel was, which is deleted."""
+        before = self._docks[name].widget()
+        self._docks[name].setWidget(panel)
+        if before is not None and before is not panel:
+            before.deleteLater()
+
+    def framed(self, name: str, panel: QWidget) -> QWidget:
+        """``panel`` in what scrolls where there is too little room; the sides scroll by themselves."""
+        region = next(place.region for place in self.places if place.name == name)
+        return panel if region in SIDES else Shrinkable(panel)
+
+    def _region(self, name: str) -> Region:
+        """Where the panel is now."""
+        region = next(place.region for place in self.places if place.name == name)
+        return Region.BELOW if region is Region.RIGHT and self._folded else region
+
+    def is_seen(self, dock: QDockWidget) -> bool:
+        """Whether ``dock`` is in front. (Qt moves the other tabs out of the host; a visible region says nothing where
+        the panel is opaque.)"""
+        return dock.isVisible() and (dock.isFloating() or self.host.rect().intersects(dock.geometry()))
+
+    def is_at_the_right(self, name: str) -> bool:
+        """Whether the panel is to the right of the centre."""
+        return self._region(name) is Region.RIGHT
+
+    def bring_forward(self, name: str) -> None:
+        """Show the panel in front of the tabs next to it, unless it is closed."""
+        region, dock = self._region(name), self._docks[name]
+        if region is Region.CENTRE:
+            self._front = name
+        self._wanted[region] = dock
+        _raise(dock)
+        self._look_soon()
+
+    def show(self, name: str) -> None:
+        """Show the panel in front, also if it was closed."""
+        dock = self._docks[name]
+        if dock.isHidden():
+            dock.show()
+            self._give_room(dock)
+        self.bring_forward(name)
+
+    def unlock(self, on: bool) -> None:
+        """Show the panels' title bars and tabs, by which they can be moved, floated and closed; or hide them again."""
+        for dock in self._docks.values():
+            # None gives the usual title bar back; PySide's declaration leaves that out.
+            dock.setTitleBarWidget(None if on else QWidget(dock))  # type: ignore[arg-type]
+        # The style sheet takes the tabs of a gallery away.
+        self.host.setProperty("tabs", "no" if self.workspace.gallery and not on else "yes")
+        for bar in self.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.style().unpolish(bar)
+            bar.style().polish(bar)
+            QApplication.sendEvent(bar, QEvent(QEvent.Type.StyleChange))  # It keeps its size otherwise.
+            bar.updateGeometry()
+
+    def suit(self, family: str) -> None:
+        """Once models of another ``family`` are used, show the panels that have something to say about them and hide
+        those that have not, though the user can show them all the same. If one was in front, one of theirs is now.
+        Panels that were closed stay closed as long as the family does. While one panel alone is shown, that waits for
+        :meth:`show_as_before`."""
+        if self._before is not None:
+            self._next_family = family
+            return
+        before, self.family = self.family, family
+        if family == before:
+            return
+        strange = [place.name for place in self.places if place.families and family not in place.families]
+        for name in strange:
+            self._docks[name].hide()
+        for place, dock in self:
+            if family in place.families and before and before not in place.families:
+                dock.show()
+        if self.front in strange:
+            centre = [place for place in self.places if place.region is Region.CENTRE]
+            theirs = next((one for one in centre if family in one.families), None)
+            other = theirs or next((one for one in centre if not one.families), None)
+            if other is not None:
+                self.bring_forward(other.name)
+
+    # --- One panel alone --------------------------------------------------------------------------------------------
+    @property
+    def alone(self) -> bool:
+        """Whether one panel alone is shown."""
+        return self._before is not None
+
+    def show_only(self, name: str) -> None:
+        """Hide all panels but one, until :meth:`show_as_before`."""
+        self._before = self.saved()
+        for place, dock in self:
+            dock.setVisible(place.name == name)
+
+    def show_as_before(self) -> None:
+        """Show what :meth:`show_only` hid, where it was."""
+        if self._before is not None:
+            self.host.restoreState(self._before, self.version)
+            self._before = None
+            family, self._next_family = self._next_family or self.family, ""
+            self.suit(family)
+            self._fitting.start()
+            self._look_soon()
+
+    # --- Between sessions -------------------------------------------------------------------------------------------
+    @property
+    def version(self) -> int:
+        """Version of saved layouts: those of another set of panels are ignored."""
+        return zlib.crc32(" ".join(("workspaces", *(place.name for place in self.places))).encode()) & 0x7FFFFFFF
+
+    def saved(self) -> QByteArray:
+        """The layout, for :meth:`restore`; the one that comes back while only one panel is shown."""
+        return self._before if self._before is not None else self.host.saveState(self.version)
+
+    def restore(self, layout: object) -> None:
+        """Take up a saved layout; the default one where ``layout`` is none that fits. Only this before the window is
+        shown: of a layout that another one replaces before then, Qt leaves a tab bar over the menu bar."""
+        if not (isinstance(layout, QByteArray) and self.host.restoreState(layout, self.version)):
+            self.default_layout()
+
+    def default_layout(self) -> None:
+        """Put the docks as they are at first start."""
+        self._before, self._front, self._wide = None, "", None
+        fronts = self._arrange()
+        for name, dock in self._docks.items():
+            dock.setVisible(name not in self._guests)
+        self._wanted = dict(fronts)
+        for dock in fronts.values():
+            _raise(dock)
+        family, self.family, self._next_family = self._next_family or self.family, "", ""
+        if family:
+            self.suit(family)
+        self._share_out(fronts)
+        self._look_soon()
+
+    def _arrange(self) -> dict[Region, QDockWidget]:
+        """Put the docks where they are at first, hidden; returns the docks in front of their regions."""
+        host = self.host
+        for dock in self._docks.values():
+            dock.setFloating(False)
+            host.removeDockWidget(dock)
+        fronts = self._fronts
+        if self._is_narrow and {Region.RIGHT, Region.BELOW} <= set(fronts):
+            del fronts[Region.RIGHT]
+        # All in one area: between two areas, Qt shares out extra room as it likes.
+        row = [fronts[region] for region in (Region.LEFT, Region.CENTRE, Region.RIGHT) if region in fronts]
+        for before, dock in itertools.zip_longest((None, *row[:-1]), row):
+            if before is None:
+                host.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+            else:
+                host.splitDockWidget(before, dock, Qt.Orientation.Horizontal)
+        if Region.BELOW in fronts:
+            host.splitDockWidget(fronts[Region.CENTRE], fronts[Region.BELOW], Qt.Orientation.Vertical)
+        for region, front in fronts.items():
+            docks = [front, *(one for one in self._in(region) if one is not front)]
+            if region is Region.BELOW and Region.RIGHT not in fronts:
+                docks += self._in(Region.RIGHT)
+            for before, dock in itertools.pairwise(docks):
+                host.tabifyDockWidget(before, dock)
+        return fronts
+
+    def _in(self, region: Region) -> Iterator[QDockWidget]:
+        return (self._docks[place.name] for place in self.places if place.region is region)
+
+    @property
+    def _shares(self) -> dict[Region, int]:
+        """Widths of the sides at first, in pixels."""
+        unit, width = self.host.fontMetrics().height(), self.host.width()
+        return {
+            Region.LEFT: min(max(int(width * 0.25), 17 * unit), 21 * unit),
+            Region.RIGHT: min(max(int(width * 0.17), 14 * unit), 20 * unit),
+        }
+
+    def _share_out(self, fronts: dict[Region, QDockWidget]) -> None:
+        width = max(self.host.width(), 50 * self.host.fontMetrics().height())
+        self._kept = {
+            fronts[one]: wanted for one, wanted in self._shares.items() if one in fronts and not fronts[one].isHidden()
+        }
+        rest = width - sum(self._kept.values())
+        self.host.resizeDocks(
+            [*self._kept, fronts[Region.CENTRE]], [*self._kept.values(), rest], Qt.Orientation.Horizontal
+        )
+        self._share_height()
+
+    def _share_height(self) -> None:
+        fronts = self._fronts
+        if Region.BELOW in fronts and not fronts[Region.BELOW].isHidden():
+            below = round(1000 * self.workspace.below)
+            self.host.resizeDocks(
+                [fronts[Region.CENTRE], fronts[Region.BELOW]], [1000 - below, below], Qt.Orientation.Vertical
+            )
+
+
+def _raise(dock: QDockWidget) -> None:
+    """Put ``dock`` in front of the tabs next to it. Qt passes over a dock that was raised last, though its tab may have
+    come only since then: tabs of a window that is not shown do."""
+    if not dock.isFloating():
+        dock.lower()
+    dock.raise_()

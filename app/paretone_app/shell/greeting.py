@@ -1,0 +1,65 @@
+"""The very first start speaks: a newcomer hears a voice before anything has been read or pressed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QSettings, QTimer, Slot
+
+from paretone.models import catalogue
+from paretone_app.state.jobs import Kind
+
+if TYPE_CHECKING:
+    from paretone_app.shell.window import MainWindow
+
+_KEY = "greeted"
+WORDS = (
+    "You hear the baseline: the model without acceleration. Type a text in Setup, follow the steps above, or take the "
+    "tour (Ctrl+F1)."
+)
+
+
+class Greeting(QObject):
+    """Speaks once, as soon as the first model is loaded and everything is there; not where the user was quicker."""
+
+    def __init__(self, window: MainWindow, settings: QSettings) -> None:
+        super().__init__(window)
+        self._window, self._settings = window, settings
+        self._selected = window.state.selection.text, window.state.selection.model_id
+        self._waits = self.is_first(settings)
+        if self._waits:
+            window.built.connect(self._later)
+            window.jobs.began.connect(self._look)
+            window.jobs.ended.connect(self._later)
+
+    @staticmethod
+    def is_first(settings: QSettings) -> bool:
+        """Whether no window has been closed with these settings, nor has one spoken."""
+        return not settings.contains(_KEY) and not settings.contains("geometry")
+
+    @Slot(object)
+    def _look(self, job: object) -> None:
+        """Whatever else the user begins comes first."""
+        if self._window.jobs.running[-1].kind is not Kind.LOAD:
+            self._waits = False
+
+    @Slot()
+    @Slot(object, object, str)
+    def _later(self, *ended: object) -> None:
+        # Once this event is over: the window enables actions only after it.
+        if self._waits:
+            QTimer.singleShot(0, self._speak)
+
+    @Slot()
+    def _speak(self) -> None:
+        window, selection = self._window, self._window.state.selection
+        if not (self._waits and window.is_built and selection.ready) or window.jobs.busy:
+            return
+        self._waits = False
+        if (selection.text, selection.model_id) != self._selected or window.state.availability.why_not_synthesise():
+            return
+        self._settings.setValue(_KEY, True)
+        selection.set_text(catalogue.greeting())
+        window.state.synthesis.synthesise_baseline()
+        if not window.notices.waits:
+            window.notices.say(WORDS, "info")

@@ -1,0 +1,169 @@
+"""The menu bar: which action is in which menu, and the choices of model, device and theme. Entries of actions that
+features declare are declared there, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QMenu
+
+from paretone.models import catalogue
+from paretone_app.shell.actions import Actions
+from paretone_app.shell.entries import MenuPart
+from paretone_app.shell.places import Region
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.workspaces import Workspaces
+
+_SCHEMES = (
+    (Scheme.SYSTEM, "As the &system", "Ctrl+Shift+T"),
+    (Scheme.LIGHT, "&Light", "Ctrl+Shift+L"),
+    (Scheme.DARK, "&Dark", "Ctrl+Shift+K"),
+)
+
+
+class Menus:
+    """Fills the menu bar of ``window``."""
+
+    def __init__(
+        self,
+        window: QMainWindow,
+        actions: Actions,
+        workspaces: Workspaces,
+        theme: Theme,
+        parts: Iterable[MenuPart] = (),
+    ) -> None:
+        """``parts`` are the entries that features declare, in their order."""
+        self._theme = theme
+        self._actions = actions
+        self._devices: dict[str, QAction] = {}
+        bar = window.menuBar()
+        _fill(
+            bar.addMenu("&File"),
+            (
+                actions.export_profile,
+                actions.export_weights,
+                None,
+                actions.quit,
+            ),
+        )
+        _fill(bar.addMenu("&Edit"), (actions.undo, actions.redo))
+        self._fill_model(bar.addMenu("&Model"), actions)
+        _fill(
+            bar.addMenu("&Run"),
+            (
+                actions.baseline,
+                actions.accelerated,
+                None,
+                actions.cancel,
+            ),
+        )
+        _fill(bar.addMenu("&Compare"), (actions.compare, actions.play))
+        view = bar.addMenu("&View")
+        self._fill_view(view, actions, workspaces)
+        _fill(bar.addMenu("&Help"), (actions.first_steps, actions.keys, None, actions.about))
+        for part in parts:
+            menu = next((one for one in bar.findChildren(QMenu) if one.title() == part.menu), None)
+            if menu is None:
+                menu = QMenu(part.menu, bar)
+                around = next((one for one in bar.findChildren(QMenu) if one.title() == part.inside), None)
+                bar.insertMenu(view.menuAction(), menu) if around is None else around.addMenu(menu)
+            _insert(menu, part, actions)
+
+    def _fill_model(self, menu: QMenu, actions: Actions) -> None:
+        self._models = QActionGroup(menu)
+        for entry in catalogue.MODELS:
+            action = QAction(entry.title, menu, checkable=True)
+            menu.addAction(action)
+            action.setData(entry.id)
+            action.setToolTip(entry.summary)
+            action.triggered.connect(lambda _=False, one=entry.id: actions.model_wanted.emit(one))
+            self._models.addAction(action)
+        menu.addSeparator()
+        self._device_menu = menu.addMenu("&Device")
+        self._device_group = QActionGroup(self._device_menu)
+        menu.addAction(actions.reload)
+
+    def _fill_view(self, menu: QMenu, actions: Actions, workspaces: Workspaces) -> None:
+        for workspace in workspaces.there:
+            actions.workspace[workspace].triggered.connect(lambda _=False, one=workspace: workspaces.switch(one))
+            menu.addAction(actions.workspace[workspace])
+        menu.addSeparator()
+        feet = (place for place in workspaces.bars if place.region is Region.FOOT)
+        for index, place in enumerate((*(place for place, _ in workspaces), *feet), start=1):
+            shortcut = f"Alt+{index}" if index <= 9 else f"Ctrl+Alt+{index - 9}" if index <= 18 else ""
+            go = actions.make(f"Go to {place.title}", f"Show the panel {place.title}", shortcut)
+            go.triggered.connect(lambda _=False, one=place.name: workspaces.go_to(one))
+            menu.addAction(go)
+        for action in (actions.next_region, actions.previous_region, actions.message):
+            menu.addAction(action)
+        menu.addSeparator()
+        # Made here: wrappers of menus that Qt makes do not last (see :mod:`paretone_app.state.undo`).
+        self._shown = QMenu("Shown &panels", menu)
+        menu.addMenu(self._shown)
+        self._workspaces = workspaces
+        workspaces.changed.connect(self._offer_panels)
+        self._offer_panels()
+        menu.addAction(actions.maximise)
+        themes = menu.addMenu("&Theme")
+        self._schemes = QActionGroup(menu)
+        for scheme, title, shortcut in _SCHEMES:
+            action = QAction(title, themes, checkable=True, shortcut=QKeySequence(shortcut))
+            themes.addAction(action)
+            action.setData(scheme.value)
+            action.triggered.connect(lambda _=False, one=scheme: self._theme.apply(one))
+            self._schemes.addAction(action)
+        menu.addAction(actions.unlock)
+        menu.addAction(actions.default_layout)
+
+    def _offer_panels(self) -> None:
+        """Panels of the workspace that is shown can be closed and shown again."""
+        self._shown.clear()
+        for _, dock in self._workspaces.shown:
+            self._shown.addAction(dock.toggleViewAction())
+
+    def refresh(self, model: str, may_choose: bool) -> None:
+        """Tick the chosen model and theme; ``may_choose`` says whether another model can be loaded now."""
+        for action in self._models.actions():
+            action.setChecked(action.data() == model)
+            action.setEnabled(may_choose)
+        for action in self._schemes.actions():
+            action.setChecked(action.data() == self._theme.scheme.value)
+
+    def show_devices(self, devices: Sequence[str], wanted: str) -> None:
+        """Offer ``devices``, of which ``wanted`` is chosen. What was offered before is hidden, not deleted: wrappers of
+        deleted actions end others when they are collected."""
+        offered = ("auto", *devices)
+        for name in offered:
+            if name not in self._devices:
+                self._devices[name] = self._add_device(name)
+        for name, action in self._devices.items():
+            action.setVisible(name in offered)
+            action.setChecked(name == wanted)
+
+    def _add_device(self, name: str) -> QAction:
+        action = QAction(name if name == "auto" else name.upper(), self._device_menu, checkable=True)
+        action.triggered.connect(lambda: self._actions.device_wanted.emit(name))
+        self._device_menu.addAction(action)
+        self._device_group.addAction(action)
+        return action
+
+
+def _fill(menu: QMenu, actions: Iterable[QAction | None]) -> None:
+    """Put ``actions`` into ``menu``, a separator for each ``None``."""
+    for action in actions:
+        menu.addSeparator() if action is None else menu.addAction(action)
+
+
+def _insert(menu: QMenu, part: MenuPart, actions: Actions) -> None:
+    """Put the entries of ``part`` into ``menu``, at their place."""
+    there = menu.actions()
+    place = there.index(actions[part.after]) + 1 if part.after else len(there)
+    if part.before:
+        place = there.index(actions[part.before])
+    following = there[place] if place < len(there) else None
+    for name in part.actions:
+        if following is None:
+            menu.addAction(actions[name]) if name else menu.addSeparator()
+        else:
+            menu.insertAction(following, actions[name]) if name else menu.insertSeparator(following)

@@ -1,0 +1,202 @@
+"""Messages to the user: those that are shown, those that were, and the log of everything that happened."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import IntEnum
+
+from PySide6.QtCore import QEvent, QObject, Signal, Slot
+from PySide6.QtWidgets import QMainWindow
+
+from paretone.session.events import Caution, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
+from paretone_app.numbers import fixed, localised
+from paretone_app.shell.banner import WARNING, Banner, Message
+from paretone_app.shell.workspaces import Workspaces
+from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
+from paretone_app.widgets.screen_readers import announce
+
+_MARGIN = 10
+"""Pixels between the messages and the edges of what they lie over."""
+_REMEMBERED = 500
+"""Messages in the history; older ones are dropped."""
+
+
+class Level(IntEnum):
+    """Severity of a log entry."""
+
+    DETAIL = 0
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message of the history."""
+
+    when: datetime
+    level: str
+    sentence: str
+
+
+class Notices(QObject):
+    """The messages that the window shows, their history, and what is logged."""
+
+    noted = Signal(Level, str)
+    """An entry for the log."""
+    history_changed = Signal()
+    """A message came, or went unseen, or the history was looked at."""
+
+    def __init__(self, window: QMainWindow, jobs: Jobs, workspaces: Workspaces) -> None:
+        super().__init__(window)
+        self._window, self._jobs, self._workspaces = window, jobs, workspaces
+        self.banner = Banner(window)
+        self.history: deque[Said] = deque(maxlen=_REMEMBERED)
+        """All messages, the newest last."""
+        self.missed = 0
+        """How many messages went by themselves since the history was looked at."""
+        self.cautioned: set[str] = set()
+        """What was said of voices before anything was spoken."""
+        self.banner.chosen.connect(self._answer)
+        self.banner.expired.connect(self._miss)
+        window.centralWidget().installEventFilter(self)
+        workspaces.changed.connect(self.place)
+        workspaces.moved.connect(self.place)
+        jobs.began.connect(self._job_began)
+        jobs.ended.connect(self._job_ended)
+
+    @Slot()
+    def place(self) -> None:
+        """Put the messages into the lower right corner of the panels, clear of figures that were just measured."""
+        room = self._workspaces.room_for_messages()
+        self.banner.place(room.adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the place of the panels."""
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+            self.place()
+        return False
+
+    # --- The messages -----------------------------------------------------------------------------------------------
+    @Slot(str)
+    def warn(self, sentence: str) -> None:
+        """Show a sentence of caution and log it."""
+        self.note(sentence, Level.WARNING)
+        self.say(sentence)
+
+    def say(self, sentence: str, level: str = WARNING, at_risk: bool = False) -> None:
+        """Show ``sentence``; if it is empty, take away what the user need not see. ``level`` is ``info`` or
+        ``warning``, which go by themselves, or ``error``, which stays until it is dismissed; ``at_risk``: data may be
+        lost, so that the sentence stays as well."""
+        if sentence:
+            self._put(Message(sentence, level, at_risk=at_risk))
+        else:
+            self.banner.pass_by()
+
+    @property
+    def waits(self) -> bool:
+        """Whether a message is shown that stays until the user has seen to it."""
+        return self.banner.waits
+
+    def clear(self) -> None:
+        """Take all messages away, whatever they say."""
+        self.banner.clear()
+
+    def ask(
+        self, question: str, choices: Sequence[str], answered: Callable[[str], object], level: str = WARNING
+    ) -> None:
+        """Show ``question``; ``answered`` is given the one of ``choices`` that the user presses, if any."""
+        self._put(Message(question, level, tuple(choices), answered))
+
+    def dismiss(self) -> bool:
+        """Take the newest message away, unless it asks something or data are at risk; whether there was one."""
+        return self.banner.dismiss_newest()
+
+    def go_to_message(self) -> None:
+        """Put the focus into the newest message, if there is one."""
+        self.banner.focus()
+
+    def look_back(self) -> None:
+        """The user looks at the history."""
+        self.missed = 0
+        self.history_changed.emit()
+
+    @Slot(object, str)
+    def _answer(self, message: Message, choice: str) -> None:
+        if message.answered is not None:
+            message.answered(choice)
+
+    @Slot(object)
+    def _miss(self, message: Message) -> None:
+        self.missed += 1
+        self.history_changed.emit()
+
+    def _put(self, message: Message) -> None:
+        message = replace(message, sentence=localised(message.sentence))
+        self.history.append(Said(datetime.now(), message.level, message.sentence))
+        self.place()
+        self.banner.show_message(message)
+        announce(self.banner, message.sentence)
+        self.history_changed.emit()
+
+    # --- The log ----------------------------------------------------------------------------------------------------
+    def note(self, text: str, level: Level = Level.INFO) -> None:
+        """Log ``text`` without showing it."""
+        self.noted.emit(level, text)
+
+    @Slot(str)
+    def note_qt(self, message: str) -> None:
+        """Log a message of Qt itself."""
+        self.note(f"Qt: {message}", Level.DETAIL)
+
+    @Slot(str, str)
+    def unexpected(self, summary: str, details: str) -> None:
+        """Tell of an exception that nothing caught. The application continues."""
+        self.note(details, Level.ERROR)
+        self.say(
+            f"Unexpected error ({summary}). You can continue; copy the log for a bug report.",
+            "error",
+        )
+
+    def record(self, event: Event) -> None:
+        """Log an event of the engine."""
+        match event:
+            case EngineStatus():
+                self.note(event.text, Level.DETAIL)
+            case Caution():
+                self._caution(event.sentence)
+            case EngineReady():
+                self.note(f"The engine is ready: {event.machine}")
+            case ModelLoaded():
+                self.note(f"Loaded {event.info.title} in {fixed(event.seconds, 1)} s on {event.info.device}")
+            case JobFailed():
+                self.note(event.sentence, Level.ERROR)
+                if event.details:
+                    self.note(event.details, Level.DETAIL)
+
+    def _caution(self, sentence: str) -> None:
+        """Show what is to be known of a voice, once: every take in that voice says it."""
+        if sentence in self.cautioned:
+            self.note(sentence, Level.WARNING)
+            return
+        self.cautioned.add(sentence)
+        self.warn(sentence)
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        if job.kind is not Kind.LOAD:
+            self.say("")
+        self.note(f"{job.kind.value}…")
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        # Why a model could not be loaded is reported by the code that knows which one stays.
+        if outcome is Outcome.FAILED and job.kind is not Kind.LOAD:
+            self.say(sentence, "error")
+        elif not self._jobs.held:
+            # During a listening test nothing is said of what else happens.
+            announce(self._window, f"{job.kind.value}: {outcome.value}")
+        self.note(f"{job.kind.value}: {outcome.value}")

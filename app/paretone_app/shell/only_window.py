@@ -1,0 +1,160 @@
+"""One window per data folder: a second one hands on what it was asked for to the first, and ends.
+
+A lock in the folder says who is first, and goes with its process, however that ends. A local socket, which only this
+user can reach, is where the first is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QStandardPaths
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import PlainError
+from paretone.locks import LockedError, held
+
+LOCK = "window.lock"
+_PATIENCE_SECONDS = 15.0
+"""How long a second window tries to reach the first, which may be starting or closing."""
+_ANSWER_MILLISECONDS = 5000
+_AGAIN_SECONDS = 0.2
+_LONGEST = 65_536
+"""Bytes of a call."""
+_LONGEST_PATH = 104
+"""Bytes that the system takes of a socket's path, or more."""
+_YES, _NO = b"yes\n", b"no\n"
+
+
+class OpenAlready(PlainError):
+    """Another window has the data folder, and comes to the front."""
+
+    exit_code = 0
+
+
+class Calls(QObject):
+    """What later windows ask of this one, the first on its folder."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer: Callable[[str], bool] = lambda path: False
+        """Come to the front, and open the file or folder, if one is named; whether that is done."""
+        self._servers: list[QLocalServer] = []
+        self._locks = contextlib.ExitStack()
+
+    def take(self, folder: Path) -> None:
+        """Be the first on ``folder``, too. Raises :class:`paretone.locks.LockedError` if another one is, and
+        :class:`OSError` if nothing can be written there."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._locks.enter_context(held(folder / LOCK))
+        server, name = QLocalServer(self), _name(folder)
+        server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        QLocalServer.removeServer(name)  # Left by a process that was killed: who holds the lock has no rival.
+        server.newConnection.connect(lambda: self._listen(server))
+        if server.listen(name):
+            self._servers.append(server)
+
+    def close(self) -> None:
+        """Hear and hold nothing any more."""
+        for server in self._servers:
+            server.close()
+        self._locks.close()
+
+    def _listen(self, server: QLocalServer) -> None:
+        while (socket := server.nextPendingConnection()) is not None:
+            socket.readyRead.connect(lambda one=socket: self._read(one))
+            socket.disconnected.connect(socket.deleteLater)
+            self._read(socket)
+
+    def _read(self, socket: QLocalSocket) -> None:
+        if socket.bytesAvailable() > _LONGEST:
+            socket.abort()
+        elif socket.canReadLine():
+            try:
+                asked = json.loads(bytes(socket.readLine().data()))
+                path, token = str(asked["path"]), str(asked["token"])
+            except (ValueError, KeyError, TypeError):
+                socket.abort()
+                return
+            if token:
+                os.environ["XDG_ACTIVATION_TOKEN"] = token  # What Wayland asks of a window that wants the focus.
+            socket.write(_YES if self.answer(path) else _NO)
+            socket.flush()
+            socket.disconnectFromServer()
+
+
+@contextlib.contextmanager
+def first_on(folder: Path, path: str) -> Iterator[Calls | None]:
+    """Be the first window on ``folder``; ``None`` where nothing can be written, so that nobody can tell. Where there is
+    one already, have it come to the front and open ``path``, if any. Raises :class:`OpenAlready` then, and
+    :class:`PlainError` if it does not answer."""
+    folder, calls = folder.absolute(), Calls()
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            calls.take(folder)
+        except OSError:
+            yield None
+            return
+        except LockedError:
+            if _called(folder, path):
+                opens = f" and opens {Path(path).name}" if path else ""
+                raise OpenAlready(
+                    f"Paretone is open already on the data in {folder}: its window comes to the front{opens}. "
+                    "--data FOLDER opens one on other data."
+                ) from None
+            if time.monotonic() > until:
+                raise PlainError(
+                    f"Paretone is running already on the data in {folder}, and does not answer. End it, or give other "
+                    "data with --data FOLDER."
+                ) from None
+            time.sleep(_AGAIN_SECONDS)
+        else:
+            break
+    try:
+        yield calls
+    finally:
+        calls.close()
+
+
+def come_to_front(window: QWidget) -> None:
+    """Show ``window`` in front of all others."""
+    if window.isMinimized():
+        window.showNormal()
+    window.show()
+    window.raise_()
+    window.activateWindow()
+
+
+def _called(folder: Path, path: str) -> bool:
+    """Whether the window on ``folder`` has done what it was asked for."""
+    socket = QLocalSocket()
+    socket.connectToServer(_name(folder))
+    if not socket.waitForConnected(_ANSWER_MILLISECONDS):
+        return False
+    asked = {
+        "path": str(Path(path).absolute()) if path else "",
+        "token": os.environ.get("XDG_ACTIVATION_TOKEN", ""),
+    }
+    socket.write(json.dumps(asked).encode() + b"\n")
+    answer = b""
+    while not answer.endswith(b"\n") and socket.waitForReadyRead(_ANSWER_MILLISECONDS):
+        answer += bytes(socket.readAll().data())
+    socket.abort()
+    return answer == _YES
+
+
+def _name(folder: Path) -> str:
+    """Name of the socket of a folder; outside Windows a file that only this user reaches."""
+    name = f"paretone-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
+    private = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.RuntimeLocation)
+    path = str(Path(private) / name)
+    return path if private and sys.platform != "win32" and len(os.fsencode(path)) < _LONGEST_PATH else name

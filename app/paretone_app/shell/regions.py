@@ -1,0 +1,84 @@
+"""Where the focus goes: into a panel, and by F6 from one part of the window to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
+
+from paretone_app.widgets.invitation import EmptyState
+
+
+def enter(panel: QWidget) -> bool:
+    """Put the focus on what ``panel`` is entered by: its focus proxy, else what fills it while it is empty, else the
+    first that Tab reaches in it; whether there is anything."""
+    main = panel.focusProxy()
+    if main is not None and main.isEnabled() and main.isVisibleTo(panel):
+        main.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        return True
+    for button in (one for empty in panel.findChildren(EmptyState) for one in empty.buttons):
+        if button.isEnabled() and button.isVisibleTo(panel):
+            button.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            return True
+    fields = [one for one in (panel, *_inside(panel)) if _takes_tab(one, panel)]
+    first = next((one for one in fields if _comes_from_outside(one, panel, fields)), next(iter(fields), None))
+    if first is None:
+        return False
+    first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+    return True
+
+
+def _inside(widget: QWidget) -> Iterator[QWidget]:
+    """What is in ``widget``, level by level: PySide keeps a shell of each widget asked for that Qt made by itself, so
+    the window's whole Tab order is never walked."""
+    for one in widget.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        if one.isVisibleTo(widget) and not one.isWindow():
+            yield one
+            yield from _inside(one)
+
+
+def _takes_tab(one: QWidget, panel: QWidget) -> bool:
+    return bool(one.focusPolicy() & Qt.FocusPolicy.TabFocus) and one.isEnabled() and one.isVisibleTo(panel)
+
+
+def _comes_from_outside(field: QWidget, panel: QWidget, fields: list[QWidget]) -> bool:
+    """Whether Tab comes to ``field`` from outside ``panel``, so that it is the first one there."""
+    before = field.previousInFocusChain()
+    while before is not None and panel.isAncestorOf(before) and before not in fields:
+        before = before.previousInFocusChain()
+    return before is None or not panel.isAncestorOf(before)
+
+
+class Regions(QObject):
+    """Goes from part to part of a window, and remembers where the focus was in each."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._last: dict[QWidget, QWidget] = {}
+
+    def go_on(self, parts: Sequence[QWidget], first: QWidget | None = None, backwards: bool = False) -> None:
+        """Put the focus into the part after (or before) the one with the focus, where something in it can have it;
+        into ``first``, if that is shown and has not the focus yet."""
+        parts = [one for one in parts if one.isVisible() and not one.visibleRegion().isEmpty()]
+        focus = QApplication.focusWidget()
+        at = next((index for index, one in enumerate(parts) if _is_in(focus, one)), -1)
+        if focus is not None and at >= 0:
+            self._last[parts[at]] = focus
+        if first in parts and not _is_in(focus, first) and enter(first):
+            return
+        step = -1 if backwards else 1
+        start = at if at >= 0 else (0 if backwards else -1)
+        for number in range(1, len(parts) + 1):
+            part = parts[(start + step * number) % len(parts)]
+            last = self._last.get(part)
+            if last is not None and isValid(last) and _is_in(last, part) and last.isVisible() and last.isEnabled():
+                last.setFocus(Qt.FocusReason.ShortcutFocusReason)
+                return
+            if enter(part):
+                return
+
+
+def _is_in(widget: QWidget | None, part: QWidget) -> bool:
+    return widget is not None and (widget is part or part.isAncestorOf(widget))

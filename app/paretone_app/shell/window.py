@@ -1,0 +1,357 @@
+"""The main window: puts presenters, workspaces and bars together, builds itself in turns, and closes in two phases.
+
+Whatever needs pyqtgraph is built after the first paint, one panel a turn of the event loop, so that the window is
+there within a second. Closing asks the engine to stop, waits for its thread without blocking, then closes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from paretone.session.commands import Command, ShutDown
+from paretone.session.events import Event, JobCancelled, JobFailed, ModelLoaded
+from paretone_app.features.feature import Feature, main_job, tour_stops
+from paretone_app.features.presenter import Presenters, Services
+from paretone_app.features.registry import FEATURES
+from paretone_app.shell import help as pages
+from paretone_app.shell import tab_order
+from paretone_app.shell.actions import Actions
+from paretone_app.shell.bridge import Bridge
+from paretone_app.shell.header import Header
+from paretone_app.shell.menus import Menus
+from paretone_app.shell.mnemonics import VisibleMnemonics
+from paretone_app.shell.notices import Notices
+from paretone_app.shell.rail import Rail
+from paretone_app.shell.regions import Regions
+from paretone_app.shell.status_line import StatusLine
+from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.workspaces import Coloured, Workspaces, add_bar, bars_of
+from paretone_app.state.app_state import AppState
+from paretone_app.state.jobs import Jobs, Kind
+from paretone_app.widgets.screen_readers import announce, tell_roles
+
+_JOIN_POLL_MILLISECONDS = 20
+_LOADING = "loading"
+"""Settings key of the model that a start loads, until it is loaded."""
+_FRAME = 12
+"""Pixels that a window's frame has on each side at most; three times as many with the title above."""
+
+
+class EngineHandle(Protocol):
+    """Interface of the engine thread for the window."""
+
+    def start(self) -> None:
+        """Start the thread."""
+
+    def submit(self, command: Command) -> None:
+        """Queue a command; may be called before :meth:`start`."""
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait up to ``timeout`` seconds for the thread to end; whether it has."""
+
+
+class MainWindow(QMainWindow):
+    """The application's one window."""
+
+    painted = Signal()
+    """The window was painted for the first time."""
+    built = Signal()
+    """Every panel exists."""
+    closed = Signal()
+    """The engine has stopped and the window is closed."""
+    unexpected_happened = Signal(str, str)
+    """An exception that nothing caught, on any thread: its summary and its traceback."""
+    qt_said = Signal(str)
+    """A message of Qt itself, from any thread."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        settings: QSettings,
+        data_folder: Path,
+        make_engine: Callable[[Callable[[Event], None]], EngineHandle],
+        features: Sequence[Feature] = FEATURES,
+    ) -> None:
+        super().__init__()
+        tell_roles()
+        self.theme = theme
+        self.settings = settings
+        self._make_engine = make_engine
+        self.declared = tuple(features)
+        self._engine: EngineHandle | None = None
+        self._was_painted = False
+        self.is_built = False
+        self._closing = False
+        self.is_closed = False
+        self.setWindowTitle("Paretone")
+        self.setAccessibleName("Paretone")
+
+        self.bridge = Bridge(self)
+        self.jobs = Jobs(self._submit, self)
+        self.state = AppState(self.jobs, self)
+        self.action = Actions(self, self.state.undo_stack, [one for feature in features for one in feature.actions])
+        self.workspaces = Workspaces(self, [place for feature in features for place in feature.places])
+        self.header = Header(self.state, self.action.cancel)
+        add_bar(self, "header", "What speaks", self.header)
+        self.rail = Rail({one: self.action.workspace[one] for one in self.workspaces.there}, theme.colours)
+        add_bar(self, "rail", "Workspaces", self.rail, Qt.ToolBarArea.LeftToolBarArea)
+        self.regions = Regions(self)
+        self.status = StatusLine(self, self.jobs)
+        self.notices = Notices(self, self.jobs, self.workspaces)
+        self.features = self._make_presenters(features, data_folder)
+        VisibleMnemonics(self)
+        self._menus = Menus(
+            self, self.action, self.workspaces, theme, [one for feature in features for one in feature.menus]
+        )
+        self._connect()
+        self._restore()
+        self._refresh()
+        later = {name: build for presenter in self.features for name, build in presenter.later.items()}
+        # Those in front first: Qt loses the place of one whose neighbours' hidden tabs were filled before it.
+        self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in self.workspaces.fronts))
+
+    @property
+    def panels(self) -> dict[str, QWidget]:
+        """The panels that are built, by the name of their place."""
+        return self.workspaces.panels
+
+    # --- Putting together -------------------------------------------------------------------------------------------
+    def _make_presenters(self, features: Sequence[Feature], data_folder: Path) -> Presenters:
+        made = Presenters()
+        services = Services(
+            self,
+            self.state,
+            self.action,
+            self.workspaces,
+            self.notices,
+            self.status,
+            self.theme,
+            self.settings,
+            data_folder,
+            main_job(features),
+            tour_stops(features),
+            [one.terms for one in features if one.terms],
+            made,
+        )
+        for feature in features:
+            made.add(feature.name, feature.make(services))
+        return made
+
+    def _connect(self) -> None:
+        state, bridge, action, notices = self.state, self.bridge, self.action, self.notices
+        bridge.happened.connect(self._handle)
+        bridge.progress.connect(self.status.show_progress)
+        bridge.telemetry.connect(self.header.show_telemetry)
+        for presenter in self.features:
+            bridge.progress.connect(presenter.show_progress)
+            bridge.telemetry.connect(presenter.show_telemetry)
+            bridge.reports.connect(presenter.show_reports)
+        state.selection.model_changed.connect(lambda: self.workspaces.suit(state.selection.entry.family))
+        action.failed.connect(notices.warn)
+        action.bind(action.default_layout, self.workspaces.default_layout)
+        action.unlock.toggled.connect(self.workspaces.unlock)
+        action.bind(action.message, notices.go_to_message)
+        action.bind(action.next_region, self._go_on)
+        action.bind(action.previous_region, lambda: self._go_on(backwards=True))
+        action.bind(action.maximise, self.workspaces.maximise)
+        self.workspaces.changed.connect(self._show_workspace)
+        self.workspaces.changed.connect(lambda: announce(self, self.workspaces.current.title))
+        action.bind(action.keys, lambda: pages.show_keys(self, self.declared))
+        action.bind(action.first_steps, lambda: pages.show_first_steps(self, self.declared))
+        action.bind(action.about, lambda: pages.show_about(self, state.machine.title))
+        action.bind(action.quit, self.close)
+        self.qt_said.connect(notices.note_qt, Qt.ConnectionType.QueuedConnection)
+        self.unexpected_happened.connect(notices.unexpected, Qt.ConnectionType.QueuedConnection)
+        self.theme.changed.connect(self._follow_theme)
+        # Last, so that all other listeners have handled the change.
+        for signal in (
+            state.machine.changed,
+            state.selection.model_changed,
+            state.selection.changed,
+            state.comparison.changed,
+            self.jobs.began,
+            self.jobs.ended,
+            *(presenter.changed for presenter in self.features),
+            # A model that cannot be loaded yet leaves the present one chosen, and ticked.
+            action.model_wanted,
+        ):
+            signal.connect(self._refresh)
+
+    # --- Between sessions -------------------------------------------------------------------------------------------
+    def _restore(self) -> None:
+        settings = self.settings
+        scheme = str(settings.value("theme", Scheme.SYSTEM.value))
+        self.theme.apply(Scheme(scheme) if scheme in {one.value for one in Scheme} else Scheme.SYSTEM)
+        geometry = settings.value("geometry")
+        if not (isinstance(geometry, QByteArray) and self.restoreGeometry(geometry)):
+            # With room for its frame, whose size is not known before it is shown.
+            available = self.screen().availableSize() - QSize(2 * _FRAME, 4 * _FRAME)
+            self.resize(QSize(1440, 900).boundedTo(available))
+        layout = self.layout()
+        if layout is not None:
+            layout.activate()
+        self.workspaces.restore(settings, self.workspaces.size)
+        self._show_workspace()
+        self.notices.say("")
+        self.state.selection.passed_over.connect(self.notices.warn)
+        self.state.selection.recall(str(settings.value("selection", "")), str(settings.value(_LOADING, "")))
+
+    def _save(self) -> None:
+        self.settings.remove(_LOADING)
+        self.settings.setValue("theme", self.theme.scheme.value)
+        self.settings.setValue("geometry", self.saveGeometry())
+        self.workspaces.save(self.settings)
+        self.settings.setValue("selection", self.state.selection.remembered())
+        self.settings.sync()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """A key whose action cannot be done says why. Escape, while there is nothing to cancel, dismisses a message."""
+        if event.key() == Qt.Key.Key_Escape and not self.jobs.busy and self.notices.dismiss():
+            return
+        reason = self.action.why_not(QKeySequence(event.keyCombination()))
+        if reason:
+            self.status.say(reason)
+        else:
+            super().keyPressEvent(event)
+
+    # --- Around the workspaces --------------------------------------------------------------------------------------
+    @Slot()
+    def _show_workspace(self) -> None:
+        """The rail and the header follow the workspace."""
+        current = self.workspaces.current
+        self.rail.show_current(current)
+        self.header.show_figures(current.figures)
+        self.setWindowTitle(f"{current.title} · Paretone")
+
+    @property
+    def _feet(self) -> tuple[QWidget, ...]:
+        return bars_of(self, Qt.ToolBarArea.BottomToolBarArea)
+
+    def _go_on(self, backwards: bool = False) -> None:
+        """Go to the message that waits, or to the next part of the window."""
+        heads = bars_of(self, Qt.ToolBarArea.TopToolBarArea)
+        banner = self.notices.banner
+        self.regions.go_on([banner, *heads, self.rail, *self.workspaces.parts, *self._feet], banner, backwards)
+
+    # --- First paint, then the rest ---------------------------------------------------------------------------------
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._was_painted:
+            self._was_painted = True
+            QTimer.singleShot(0, self._after_first_paint)
+
+    @Slot()
+    def _after_first_paint(self) -> None:
+        self.workspaces.enter()
+        self.painted.emit()
+        self.start_engine()
+        self._build_next()
+
+    def start_engine(self) -> None:
+        """Start the engine's thread and have it load the chosen model."""
+        if self._engine is not None or self._closing:
+            return
+        self.status.say("Starting the engine…")
+        self._engine = self._make_engine(self.bridge.post)
+        self._engine.start()
+        for presenter in self.features:
+            presenter.engine_starts()
+        # Should the process end before it is loaded, for lack of memory for one, another model is next.
+        self.settings.setValue(_LOADING, self.state.selection.model_id)
+        self.settings.sync()
+        self.state.loading.reload()
+
+    @Slot()
+    def _build_next(self) -> None:
+        if self._closing:
+            return
+        if self._to_build:
+            # Asked for first, so that a panel that cannot be built does not take the others with it.
+            QTimer.singleShot(0, self._build_next)
+            name, build = self._to_build.popleft()
+            self.workspaces.put(name, build())
+        else:
+            self._follow_theme()
+            self.workspaces.keep_sides()
+            tab_order.follow([self.rail, self.header, *self.workspaces.reading_order, *self._feet])
+            self.is_built = True
+            for presenter in self.features:
+                presenter.panels_built()
+            self.built.emit()
+
+    # --- What happens -----------------------------------------------------------------------------------------------
+    def _submit(self, command: Command) -> None:
+        if self._engine is not None:
+            self._engine.submit(command)
+
+    @Slot(object)
+    def _handle(self, event: Event) -> None:
+        """First the state, then who shows it, then its end."""
+        if isinstance(event, ModelLoaded | JobFailed | JobCancelled):
+            self.settings.remove(_LOADING)
+        self.notices.record(event)
+        self.status.follow(event)
+        self.state.follow(event)
+        for presenter in self.features:
+            presenter.follow(event)
+        self.jobs.handle(event)
+
+    @Slot()
+    def _refresh(self) -> None:
+        """Enable what can be done; say why the rest cannot, and what to press next."""
+        for presenter in self.features:
+            presenter.refresh()
+        self.header.refresh()
+        self.workspaces.look_again()
+        state, running = self.state, self.jobs.running
+        self._menus.refresh(state.selection.model_id, not running or running[0].kind is Kind.LOAD)
+        self._menus.show_devices(state.machine.devices, state.selection.device_wanted)
+
+    @Slot()
+    def _follow_theme(self) -> None:
+        if self.is_closed:
+            return
+        for panel in (self.rail, *self.workspaces.galleries.values(), *self.panels.values()):
+            if isinstance(panel, Coloured):
+                panel.set_colours(self.theme.colours)
+        self._refresh()
+
+    # --- Closing ----------------------------------------------------------------------------------------------------
+    @property
+    def closing(self) -> bool:
+        """Whether the window is on its way out, or closed."""
+        return self._closing or self.is_closed
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if self.is_closed:
+            event.accept()
+            return
+        event.ignore()
+        if self._closing:
+            return
+        self._closing = True
+        self._save()
+        self.status.say("Closing: waiting for the engine to stop…")
+        self.setEnabled(False)
+        if self._engine is not None:
+            self._engine.submit(ShutDown(0))
+        # Not from within: Qt ignores a window that asks to be closed while it is being asked whether it may.
+        QTimer.singleShot(0, self._wait_for_engine)
+
+    @Slot()
+    def _wait_for_engine(self) -> None:
+        if self._engine is not None and not self._engine.join(0):
+            QTimer.singleShot(_JOIN_POLL_MILLISECONDS, self._wait_for_engine)
+            return
+        self.is_closed = True
+        for presenter in reversed(list(self.features)):
+            presenter.shut_down()
+        self.close()
+        self.closed.emit()

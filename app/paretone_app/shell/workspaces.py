@@ -1,0 +1,319 @@
+"""The workspaces: which one is shown, what is where in them, and their layouts between sessions.
+
+Each has its docks in a separate window inside the application's (:mod:`paretone_app.shell.docks`), so that switching
+moves no panel of the others. A panel that lives in several moves to the one that is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
+
+from PySide6.QtCore import QObject, QPoint, QRect, QSettings, QSize, Qt, Signal
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QTabBar, QToolBar, QWidget, QWidgetAction
+from shiboken6 import isValid
+
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.docks import Docks
+from paretone_app.shell.gallery import Gallery
+from paretone_app.shell.places import DOCKED, WORKSPACES, Place, Region, Workspace
+from paretone_app.shell.regions import enter
+
+
+@runtime_checkable
+class Coloured(Protocol):
+    """A widget that follows the theme; every panel is one."""
+
+    def set_colours(self, colours: Colours) -> None:
+        """Draw with ``colours`` from now on."""
+
+
+class Workspaces(QObject):
+    """The workspaces of ``window`` with the places of panels; of all docks, those at home come first."""
+
+    changed = Signal()
+    """Another workspace is shown."""
+    moved = Signal()
+    """Other panels are visible, or panels have moved."""
+
+    def __init__(self, window: QMainWindow, places: Sequence[Place]) -> None:
+        super().__init__(window)
+        self._window = window
+        self._docked = tuple(one for one in places if one.region in DOCKED)
+        self.bars = tuple(one for one in places if one.region not in DOCKED)
+        """The places that are bars of the window."""
+        self.panels: dict[str, QWidget] = {}
+        """The panels that are built, by name."""
+        self._framed: dict[str, QWidget] = {}
+        """What is in the docks: the panels, or what scrolls them."""
+        self._heads: dict[str, QToolBar] = {}
+        """The bars above the panels of a workspace, by name."""
+        self._stack = QStackedWidget()
+        self.overlays: list[QWidget] = []
+        """What features lay over the panels; F6 goes there, too."""
+        self._last: dict[Workspace, QWidget] = {}
+        """What had the focus when another workspace was shown instead."""
+        self.galleries: dict[Workspace, Gallery] = {}
+        """The cards of workspaces that show one panel at a time."""
+        self._docks: dict[Workspace, Docks] = {}
+        for workspace in WORKSPACES:
+            theirs = [one for one in self._docked if workspace in one.workspaces]
+            if not any(one.region is Region.CENTRE and one.home is workspace for one in theirs):
+                continue  # Of a window with fewer features.
+            host = QMainWindow(flags=Qt.WindowType.Widget)
+            host.setObjectName(f"workspace {workspace.name}")
+            host.setAccessibleName(f"Workspace {workspace.title}")
+            self._docks[workspace] = docks = Docks(host, workspace, theirs)
+            docks.front_changed.connect(self.moved)
+            if workspace.gallery:
+                self.galleries[workspace] = Gallery(docks)
+            self._stack.addWidget(host)
+            for place, dock in docks:
+                if len(place.workspaces) > 1:
+                    # Also when the user shows or closes it here.
+                    dock.toggleViewAction().triggered.connect(self._move_panels)
+        self.current = next(iter(self._docks))
+        """The workspace that is shown."""
+        window.setCentralWidget(self._stack)
+
+    # --- Which one is shown -----------------------------------------------------------------------------------------
+    @property
+    def there(self) -> tuple[Workspace, ...]:
+        """The workspaces that have panels, in order."""
+        return tuple(self._docks)
+
+    @property
+    def shown(self) -> Docks:
+        """The docks of the workspace that is shown."""
+        return self._docks[self.current]
+
+    def of(self, workspace: Workspace) -> Docks:
+        """The docks of ``workspace``."""
+        return self._docks[workspace]
+
+    def switch(self, workspace: Workspace) -> None:
+        """Show ``workspace``, with the focus where it was in it last, or in its first panel."""
+        if not self._show(workspace):
+            return
+        last = self._last.get(workspace)
+        if last is not None and isValid(last) and last.isVisible() and last.isEnabled():
+            last.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        else:
+            self.enter()
+
+    def enter(self) -> None:
+        """Put the focus into the first panel of the workspace that is shown."""
+        self._enter(self.shown.front)
+
+    def _show(self, workspace: Workspace) -> bool:
+        """Show ``workspace``; whether another one was shown before."""
+        if workspace is self.current:
+            return False
+        focus = self._window.focusWidget()
+        if focus is not None and self.shown.host.isAncestorOf(focus):
+            self._last[self.current] = focus
+            # Else it would go to a button of the rail first, which screen readers would read out.
+            self._stack.setAccessibleName(workspace.title)
+            self._stack.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.current = workspace
+        self._move_panels()
+        self._stack.setCurrentWidget(self.shown.host)
+        self.shown.keep_sides()
+        self.changed.emit()
+        return True
+
+    def _show_heads(self) -> None:
+        """What is above the panels of a workspace leaves its room to a panel that is shown alone."""
+        for place in self.bars:
+            if place.name in self._heads:
+                self._heads[place.name].setVisible(not self._docks[place.home].alone)
+
+    def _move_panels(self) -> None:
+        """Panels that live in several workspaces go where the shown one has room for them, or home."""
+        for place in self._docked:
+            if len(place.workspaces) > 1 and place.name in self._framed:
+                here = place.name in self.shown and not self.shown[place.name].isHidden()
+                docks, panel = self.shown if here else self._docks[place.home], self._framed[place.name]
+                if docks[place.name].widget() is not panel:
+                    focus = panel.focusWidget()
+                    docks.put(place.name, panel)
+                    panel.show()
+                    if focus is not None:
+                        focus.clearFocus()
+
+    # --- Panels -----------------------------------------------------------------------------------------------------
+    def __getitem__(self, name: str) -> QDockWidget:
+        return self._docks[self._home(name)][name]
+
+    def __iter__(self) -> Iterator[tuple[Place, QDockWidget]]:
+        return ((place, self[place.name]) for place in self._docked)
+
+    def _home(self, name: str) -> Workspace:
+        return next(one.home for one in self._docked if one.name == name)
+
+    def _docks_of(self, name: str) -> Docks:
+        """The docks of the shown workspace if the panel is shown in it, else those of its home."""
+        here = name in self.shown and not self.shown[name].isHidden()
+        return self.shown if here else self._docks[self._home(name)]
+
+    @property
+    def fronts(self) -> tuple[str, ...]:
+        """The names of the panels that are seen first: those of the workspace that is shown."""
+        return tuple(place.name for place in self.shown.places)
+
+    def put(self, name: str, panel: QWidget) -> None:
+        """Put ``panel`` where nothing or its placeholder was."""
+        self.panels[name] = panel
+        bar = next((one for one in self.bars if one.name == name), None)
+        if bar is not None:
+            if bar.region is Region.FOOT:
+                add_bar(self._window, name, bar.title, panel, Qt.ToolBarArea.BottomToolBarArea)
+            else:
+                self._heads[name] = add_bar(self._docks[bar.home].host, name, bar.title, panel)
+            return
+        docks = self._docks_of(name)
+        self._framed[name] = docks.framed(name, panel)
+        docks.put(name, self._framed[name])
+
+    def bring_forward(self, name: str) -> None:
+        """Show the panel in front of the tabs next to it, without leaving the workspace that is shown."""
+        self._docks_of(name).bring_forward(name)
+
+    def go_to(self, name: str) -> None:
+        """Show the panel, in the workspace that is shown or at its home, and put the focus into it."""
+        if any(one.name == name for one in self._docked):
+            docks = self._docks_of(name)
+            self._show(docks.workspace)
+            docks.show(name)
+        self._enter(name)
+
+    def _enter(self, name: str) -> None:
+        if name in self.panels:
+            enter(self.panels[name])
+
+    def maximise(self) -> None:
+        """Show the panel with the focus, or the one in front, alone; or all again."""
+        docks = self.shown
+        if docks.alone:
+            docks.show_as_before()
+        else:
+            focus = self._window.focusWidget()
+            inside = (place.name for place, dock in docks if focus is not None and dock.isAncestorOf(focus))
+            docks.show_only(next(inside, docks.front))
+        if self.current in self.galleries:
+            self.galleries[self.current].show_cards(not docks.alone)
+        self._show_heads()
+
+    def unlock(self, on: bool) -> None:
+        """Show the panels' title bars, by which they can be moved, floated and closed; or hide them again."""
+        for docks in self._docks.values():
+            docks.unlock(on)
+
+    def suit(self, family: str) -> None:
+        """Show the panels that have something to say about models of ``family``, see :meth:`Docks.suit`."""
+        for docks in self._docks.values():
+            docks.suit(family)
+        self._move_panels()
+
+    @property
+    def parts(self) -> tuple[QWidget, ...]:
+        """The parts of the workspace that is shown, for going from one to the next."""
+        return (*self.overlays, *self._parts_of(self.current))
+
+    @property
+    def reading_order(self) -> tuple[QWidget, ...]:
+        """The parts of all workspaces as the eye goes through them, each with what is between its parts last."""
+        return tuple(part for one, docks in self._docks.items() for part in (*self._parts_of(one), docks.host))
+
+    def _parts_of(self, workspace: Workspace) -> tuple[QWidget, ...]:
+        docks = self._docks[workspace]
+        ordered = sorted(docks, key=lambda one: DOCKED.index(one[0].region))
+        cards = (self.galleries[workspace],) if workspace in self.galleries else ()
+        heads = bars_of(docks.host, Qt.ToolBarArea.TopToolBarArea)
+        return (*heads, *(dock for _, dock in ordered), *cards)
+
+    @property
+    def size(self) -> QSize:
+        """The room that every workspace has."""
+        return self._stack.size()
+
+    def room_for_messages(self) -> QRect:
+        """Where messages cover no panel that keeps clear of them, in the window's coordinates: to the left of what is
+        at the right of the centre, above what is below it."""
+        room = QRect(self._stack.mapTo(self._window, QPoint()), self._stack.size())
+        for place, dock in self.shown:
+            if place.uncovered and not dock.isFloating() and self.shown.is_seen(dock):
+                corner = dock.mapTo(self._window, QPoint())
+                if self.shown.is_at_the_right(place.name):
+                    room.setRight(min(room.right(), corner.x() - 1))
+                else:
+                    tabs = self.shown.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+                    above = max((one.height() for one in tabs if one.isVisible()), default=0)
+                    room.setBottom(min(room.bottom(), corner.y() - above - 1))
+        return room
+
+    def look_again(self) -> None:
+        """The panels may show something else: so do the pictures of them."""
+        if self.current in self.galleries:
+            self.galleries[self.current].look_again()
+
+    def keep_sides(self) -> None:
+        """Let the sides keep their widths, see :meth:`Docks.keep_sides`."""
+        self.shown.keep_sides()
+
+    # --- Between sessions -------------------------------------------------------------------------------------------
+    def restore(self, settings: QSettings, size: QSize) -> None:
+        """Take up what :meth:`save` kept, before the window is shown, in workspaces of about ``size``."""
+        for workspace, docks in self._docks.items():
+            docks.host.resize(size)
+            docks.family = str(settings.value("family", ""))
+            docks.restore(settings.value(f"layouts/{workspace.name}"))
+        last = str(settings.value("workspace", ""))
+        self._show(next((one for one in self._docks if one.name == last), self.there[0]))
+        self._move_panels()
+        self._show_heads()
+
+    def save(self, settings: QSettings) -> None:
+        """Keep the layouts, and which workspace is shown."""
+        settings.remove("layout")  # Of the time when there were no workspaces.
+        for workspace, docks in self._docks.items():
+            settings.setValue(f"layouts/{workspace.name}", docks.saved())
+        settings.setValue("family", self.shown.family)
+        settings.setValue("workspace", self.current.name)
+
+    def default_layout(self) -> None:
+        """Put everything as it is at first start, in all workspaces."""
+        for workspace, docks in self._docks.items():
+            docks.host.resize(self.size)
+            docks.default_layout()
+            if workspace in self.galleries:
+                self.galleries[workspace].show_cards(True)
+        self._move_panels()
+        self._show_heads()
+
+
+def bars_of(window: QMainWindow, area: Qt.ToolBarArea) -> tuple[QToolBar, ...]:
+    """The fixed bars of ``window`` in ``area``."""
+    bars = window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    return tuple(one for one in bars if window.toolBarArea(one) is area)
+
+
+def add_bar(
+    window: QMainWindow,
+    name: str,
+    title: str,
+    content: QWidget,
+    area: Qt.ToolBarArea = Qt.ToolBarArea.TopToolBarArea,
+) -> QToolBar:
+    """A fixed bar in ``area`` that holds ``content`` alone."""
+    bar = QToolBar(title, movable=False)
+    bar.setObjectName(name)
+    bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+    # Made here, not by the bar: wrappers of actions that Qt makes do not last (see :mod:`paretone_app.state.undo`).
+    shown = QWidgetAction(bar)
+    shown.setDefaultWidget(content)
+    bar.addAction(shown)
+    bar.toggleViewAction().setVisible(False)
+    if bars_of(window, area):
+        window.addToolBarBreak(area)
+    window.addToolBar(area, bar)
+    return bar

@@ -1,0 +1,65 @@
+"""The application's state: what is selected, compared, available and running. With signals and without widgets.
+
+It has a part for each of these, each with its own signals; features use the parts that they need. The engine's events
+reach the parts by :meth:`AppState.follow`. Nothing here knows how anything looks, so the whole main job can be driven,
+and tested, through this class.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QUndoStack
+
+from paretone.session.events import Event
+from paretone_app.state.artefacts import Artefacts
+from paretone_app.state.availability import Availability
+from paretone_app.state.coming import Coming
+from paretone_app.state.comparison import Comparison
+from paretone_app.state.cost import Cost
+from paretone_app.state.editing import Editing
+from paretone_app.state.gains import Gains
+from paretone_app.state.installing import Installing
+from paretone_app.state.jobs import Jobs
+from paretone_app.state.loading import Loading
+from paretone_app.state.machine import Machine
+from paretone_app.state.making import Making
+from paretone_app.state.open_studies import OpenStudies
+from paretone_app.state.own_voices import OwnVoices
+from paretone_app.state.playing import Playing
+from paretone_app.state.selection import Selection
+from paretone_app.state.synthesis import Synthesis
+
+UNDO_LIMIT = 200
+"""Entries of the undo stack; the oldest go first. What they hold stays in memory, except the audio of deleted takes."""
+
+
+class AppState(QObject):
+    """The parts."""
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.jobs = jobs
+        self.undo_stack = QUndoStack(self, undoLimit=UNDO_LIMIT)
+        self.machine = Machine(self)
+        self.artefacts = Artefacts(self)
+        self.selection = Selection(self.artefacts, self)
+        self.editing = Editing(self.selection, self.artefacts, self.undo_stack, self)
+        self.own_voices = OwnVoices(self.selection, self.undo_stack, self)
+        self.comparison = Comparison(self)
+        self.cost = Cost(self.selection, self.artefacts, self)
+        self.gains = Gains(self.selection, self.machine, self)
+        self.availability = Availability(self.selection, self.artefacts)
+        self.loading = Loading(self.selection, self.cost, self.machine, jobs, self)
+        self.coming = Coming(jobs, self)
+        self.synthesis = Synthesis(self.selection, self.artefacts, self.availability, self.comparison, jobs, self)
+        self.making = Making(jobs, self)
+        self.selection.model_changed.connect(self.making.try_again)
+        self.open_studies = OpenStudies(self)
+        self.playing = Playing(self)
+        self.installing = Installing(jobs, self)
+
+    def follow(self, event: Event) -> None:
+        """Take in what an event of the engine brought. Those that end jobs go to
+        :class:`paretone_app.state.jobs.Jobs`."""
+        for part in (self.machine, self.cost, self.loading, self.coming, self.synthesis, self.making):
+            part.follow(event)

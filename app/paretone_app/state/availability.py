@@ -1,0 +1,231 @@
+"""Availability of actions for the selection, with sentences that say why not and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+
+from paretone.errors import PlainError, SettingError
+from paretone.models import catalogue
+from paretone.models.base import ModelInfo
+from paretone.models.cosyvoice2.config import INSTRUCT, INSTRUCTION, MODE
+from paretone.models.own_voices import is_own
+from paretone.setting.plan import NotPrepared
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import conflict, problem, remarks, resolve, technique
+from paretone.techniques.resolving import known
+from paretone_app.state.artefacts import Artefacts, ArtefactSource
+from paretone_app.state.selection import Selection
+
+
+def require(problem: str) -> None:
+    """Raise :class:`SettingError` with ``problem``, unless that is empty."""
+    if problem:
+        raise SettingError(problem)
+
+
+@dataclass(frozen=True)
+class TrainingOffer:
+    """A training that would make a technique usable with its knobs."""
+
+    knobs: Mapping[str, object]
+    """Knobs of the training."""
+    text: str
+    """Text of the button."""
+    tip: str
+    estimate: str
+    """Estimated time, as a sentence."""
+
+
+class Fit(Enum):
+    """Whether a technique applies to what is selected."""
+
+    APPLIES = "applies"
+    UNPREPARED = "unprepared"
+    """It does once it was prepared."""
+    EXCLUDED = "excluded"
+    """It does without another technique in use."""
+    REFUSED = "refused"
+    """Not with these options."""
+    IMPOSSIBLE = "impossible"
+    """Not to this model, or not on this device."""
+
+
+@dataclass(frozen=True)
+class Applicability:
+    """Whether a technique applies, used or not, and why not."""
+
+    fit: Fit
+    why: str = ""
+    """Why not, as a sentence."""
+    others: tuple[str, ...] = ()
+    """Titles of the techniques in use that exclude it."""
+
+
+class Availability:
+    """Reads the selection and changes nothing. Features of techniques add what only they know."""
+
+    def __init__(self, selection: Selection, artefacts: Artefacts) -> None:
+        self._selection = selection
+        self._artefacts = artefacts
+        self._reasons: dict[str, Callable[[], str]] = {INSTRUCTION.name: self._why_no_instruction}
+        self._offers: dict[str, Callable[[], TrainingOffer | None]] = {}
+        self._asked: dict[str, tuple[ModelInfo, Setting, UsedTechnique]] = {}
+        """What the last answer on each technique was about: typing text asks again and again."""
+        self._found: dict[str, Applicability] = {}
+
+    def explain(self, option: str, reason: Callable[[], str]) -> None:
+        """``reason`` says why a sampler option has no effect as things are selected, or ``""``."""
+        self._reasons[option] = reason
+
+    def why_no_effect(self, option: str) -> str:
+        """Why a sampler option has no effect as things are selected, as a sentence, or ``""``."""
+        return self._reasons[option]() if option in self._reasons and option in self._selection.options else ""
+
+    def offer_training(self, technique: str, offer: Callable[[], TrainingOffer | None]) -> None:
+        """``offer`` gives what could be trained for ``technique``, or ``None``."""
+        self._offers[technique] = offer
+
+    def training_offer(self, technique: str) -> TrainingOffer | None:
+        """The training that would make ``technique`` usable with its knobs."""
+        return self._offers[technique]() if technique in self._offers else None
+
+    # --- What can be run ----------------------------------------------------------------------------------------------
+    def why_not_synthesise(self) -> str:
+        """Why no baseline can be synthesised now, as a sentence, or ``""``."""
+        if reason := self._selection.why_not_ready():
+            return reason
+        if self._selection.voice is None or (reason := self.why_not_in_voice()):
+            return reason or self.why_no_voice()
+        if not self._selection.text.strip():
+            return "Type a sentence to speak first."
+        return ""
+
+    def why_not_in_voice(self) -> str:
+        """Why the model cannot speak in the chosen recording, as a sentence, or ``""``."""
+        chosen, voice = self._selection, self._selection.voice
+        if voice is None or not is_own(voice.id):
+            return ""
+        return catalogue.voice_problem(Path(voice.audio), chosen.model_id, chosen.model_folder, voice.transcript)
+
+    def why_no_voice(self) -> str:
+        """Advice if there is no voice to choose from, as a sentence."""
+        try:
+            catalogue.voice("", self._selection.model_id, self._selection.model_folder)
+        except SettingError as error:
+            return str(error)
+        return "Choose a voice first."
+
+    def why_not_accelerate(self) -> str:
+        """Why no accelerated take can be synthesised now, as a sentence, or ``""``."""
+        setting, info = self._selection.setting, self._selection.info
+        if not setting.techniques:
+            return "Enable a technique first."
+        return (
+            self.why_not_synthesise()
+            or conflict(setting)
+            or self._why_not_prepared()
+            or (problem(info, setting, self._artefacts.of(setting)) if info is not None else "")
+            or ""
+        )
+
+    def why_not_export(self) -> str:
+        """Why what is selected makes no profile now, as a sentence, or ``""``."""
+        return self.why_not_accelerate() if self._selection.setting.techniques else self.why_not_synthesise()
+
+    def _why_not_prepared(self) -> str:
+        """Why a technique in use lacks its artefact, as a sentence, or ``""``."""
+        problems = (self._artefacts.problem(one.technique) for one in self._selection.setting.techniques)
+        return next(filter(None, problems), "")
+
+    # --- Techniques ---------------------------------------------------------------------------------------------------
+    def technique_problem(self, name: str) -> str:
+        """Why the technique cannot be used with this selection, apart from other techniques, as a sentence, or
+        ``""``."""
+        chosen = self._selection
+        if not chosen.is_used(name):
+            return ""
+        setting = chosen.setting
+        reason = conflict(setting, name)
+        if reason or self._artefacts.source(name) is not None:
+            return reason or self._artefacts.problem(name)
+        entry = setting.technique(name)
+        if chosen.info is None or entry is None:
+            return ""
+        # With nothing else in use, so that each technique gives only its own reasons.
+        return problem(chosen.info, chosen.baseline_setting.with_technique(entry)) or ""
+
+    def applicability(self, name: str) -> Applicability:
+        """Whether a technique applies to the chosen model with the selected options and the techniques that are
+        used, whether it is used itself or not."""
+        chosen = self._selection
+        info = chosen.info if chosen.info is not None and chosen.ready else known(chosen.model_id)
+        entry = UsedTechnique(
+            name, chosen.knobs(name), self._artefacts.fingerprint(name) or chosen.chosen_weights(name)
+        )
+        asked = info, replace(chosen.setting, seed=0), entry
+        if self._asked.get(name) != asked:
+            self._asked[name], self._found[name] = asked, self._applies(name, *asked)
+        found, source = self._found[name], self._artefacts.source(name)
+        if found.fit is not Fit.APPLIES or source is None:
+            return found
+        reason = source.problem() if chosen.is_used(name) else _not_calibrated(source)
+        return Applicability(Fit.UNPREPARED if reason else Fit.APPLIES, reason)
+
+    def _applies(self, name: str, info: ModelInfo, setting: Setting, entry: UsedTechnique) -> Applicability:
+        """Whether a technique applies, but for artefacts that sources keep."""
+        if reason := dict(info.lacking).get(name, ""):
+            return Applicability(Fit.IMPOSSIBLE, reason)
+        alone, together = setting.baseline.with_technique(entry), setting.with_technique(entry)
+        if reason := conflict(alone, name):
+            return Applicability(Fit.REFUSED, reason)
+        if reason := conflict(together, name):
+            others = (one for one in together.techniques if one.technique != name)
+            excluding = (one.technique for one in others if conflict(alone.with_technique(one), name))
+            return Applicability(Fit.EXCLUDED, reason, tuple(technique(one).title for one in excluding))
+        if not info.fingerprint or self._artefacts.source(name) is not None:
+            return Applicability(Fit.APPLIES)
+        try:
+            resolve(info, alone)
+        except NotPrepared as error:
+            return Applicability(Fit.UNPREPARED, str(error))
+        except PlainError as error:
+            return Applicability(Fit.REFUSED, str(error))
+        return Applicability(Fit.APPLIES)
+
+    def technique_remarks(self, name: str) -> tuple[str, ...]:
+        """Remarks on surprising effects of the technique's knobs, in sentences."""
+        chosen = self._selection
+        return remarks(chosen.setting).get(name, ()) if chosen.is_used(name) else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes that a take would have, other than its techniques' remarks."""
+        chosen = self._selection
+        if not chosen.ready:
+            return ()
+        said = {sentence for one in chosen.techniques for sentence in self.technique_remarks(one.name)}
+        for setting in (chosen.setting, chosen.baseline_setting):
+            try:
+                notes = resolve(chosen.loaded, setting, self._artefacts.of(setting)).notes
+            except PlainError:
+                continue
+            return tuple(one for one in notes if one not in said)
+        return ()
+
+    # --- Options ------------------------------------------------------------------------------------------------------
+    def _why_no_instruction(self) -> str:
+        """Why an instruction how to speak would not be followed, as a sentence, or ``""``."""
+        if self._selection.options.get(MODE.name, INSTRUCT) == INSTRUCT:
+            return ""
+        title = MODE.titles[MODE.values.index(INSTRUCT)]
+        return f"Only for the mode “{title}”; choose that first."
+
+
+def _not_calibrated(source: ArtefactSource) -> str:
+    """Why a technique that is not used would lack its artefact, as a sentence, or ``""``."""
+    if source.artefact is None:
+        return "Switch it on, then calibrate."
+    return "" if source.fits(source.artefact) else "What was calibrated does not fit the options; calibrate again."

@@ -1,0 +1,146 @@
+"""Which takes are compared as A and B, and what is to be known about that."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from paretone.measure.processor_time import BUSY
+from paretone.setting.editions import are_others
+from paretone.setting.setting import Difference, Setting
+from paretone.setting.take import Take
+from paretone.wording import listed
+from paretone_app.numbers import fixed
+from paretone_app.state.differences import difference_words, differences, speed_of_b
+
+
+def _conditions(one: Take, two: Take) -> tuple[tuple[str, bool], ...]:
+    """In what two takes may differ so that their speeds cannot be compared, and whether they do."""
+    return (
+        ("model", one.setting.model != two.setting.model),
+        ("weights", are_others(one.checkpoint, two.checkpoint)),
+        ("text", one.text != two.text),
+        ("voice", one.voice != two.voice),
+        ("device", one.measurements.device != two.measurements.device),
+        ("machine", one.machine != two.machine),
+    )
+
+
+class Comparison(QObject):
+    """A and B."""
+
+    changed = Signal()
+    """Other takes are A and B."""
+    chosen_changed = Signal()
+    """Another take is :attr:`chosen`."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.take_a: Take | None = None
+        self.take_b: Take | None = None
+        self.chosen: Take | None = None
+        """The take of a point that was chosen elsewhere, to be seen inside next to A and B."""
+
+    def set_a(self, take: Take | None) -> None:
+        """Compare with ``take`` as A."""
+        self.take_a = take
+        self.changed.emit()
+
+    def set_b(self, take: Take | None) -> None:
+        """Compare with ``take`` as B."""
+        self.take_b = take
+        self.changed.emit()
+
+    def set_chosen(self, take: Take | None) -> None:
+        """See ``take`` inside, which is neither A nor B; ``None`` for none."""
+        if take is not self.chosen:
+            self.chosen = take
+            self.chosen_changed.emit()
+
+    def made_with(self, setting: Setting) -> Take | None:
+        """The take, B or A, that was made with exactly this setting; a profile quotes its figures."""
+        takes = (one for one in (self.take_b, self.take_a) if one is not None and not one.unfinished)
+        return next((one for one in takes if one.setting == setting), None)
+
+    def differences(self) -> tuple[Difference, ...]:
+        """Everything in which A and B differ, text and voice included; empty unless both are set."""
+        return differences(self.take_a, self.take_b) if self.take_a is not None and self.take_b is not None else ()
+
+    def headline(self) -> str:
+        """How much faster B was than A, or why that cannot be said, as a sentence; ``""`` unless both are set."""
+        one, two = self.take_a, self.take_b
+        if one is None or two is None or not one.measurements.seconds or not two.measurements.seconds:
+            return ""
+        if reason := self._why_no_ratio(one, two):
+            return f"No speed-up is given: {reason}."
+        ratio = one.measurements.real_time_factor / two.measurements.real_time_factor
+        return f"{speed_of_b(ratio)} ({_runs(one, two)})"
+
+    def basis(self) -> str:
+        """What the speed-up of :meth:`headline` compares, in sentences; ``""`` if it gives none."""
+        one, two = self.take_a, self.take_b
+        if one is None or two is None or self._why_no_ratio(one, two):
+            return ""
+        if not one.repeats and not two.repeats:
+            return (
+                "Compares real-time factors of one run of each take. Repeat ×5, studies and paretone compare repeat "
+                "both."
+            )
+        return (
+            f"Compares real-time factors. A: {_run_text(one)}, B: {_run_text(two)}. Studies and paretone compare run "
+            "both in turn and report how certain the difference is."
+        )
+
+    def _why_no_ratio(self, one: Take, two: Take) -> str:
+        """Why the speeds of A and B cannot be compared, in words, or ``""``."""
+        apart = [what for what, differs in _conditions(one, two) if differs]
+        return self._cut_short() or (f"A and B differ in {listed(apart)}" if apart else "")
+
+    def _cut_short(self) -> str:
+        """Which of A and B were not finished, and why; ``""`` if both were."""
+        sides = (("A", self.take_a), ("B", self.take_b))
+        return " and ".join(f"{side} was {one.unfinished}" for side, one in sides if one is not None and one.unfinished)
+
+    def warning(self) -> str:
+        """A sentence when A and B differ in more than the technique, or in no technique, or ``""``."""
+        if self.take_a is not None and self.take_b is not None and (cut := self._cut_short()):
+            return f"{cut}: their figures cannot be compared."
+        if self.take_a is None or self.take_b is None:
+            return ""
+        found = self.differences()
+        others = [_within_sentence(difference_words(one)[0]) for one in found if not one.technique]
+        if not found:
+            if self.take_a.id == self.take_b.id:
+                return "A and B are the same take."
+            return "A and B have the same setting, seed, text and voice: there is no difference to hear."
+        if [one.what for one in found] == ["seed"]:
+            return "A and B have the same setting with different seeds: only their noise differs."
+        if len(others) == len(found):
+            return f"A and B differ in {listed(others)}, and not in a technique."
+        if not others:
+            return ""
+        return f"A and B also differ in {listed(others)}: what you hear is not the technique alone."
+
+
+def _runs(one: Take, two: Take) -> str:
+    """From how many runs the times of two takes are, and whether they are doubtful."""
+    counts = {max(1, len(take.repeats)) for take in (one, two)}
+    if len(counts) > 1:
+        runs = f"A: {_run_text(one)}, B: {_run_text(two)}"
+    else:
+        runs = "one run each" if counts == {1} else f"medians of {counts.pop()} runs"
+    busy = [side for side, take in (("A", one), ("B", two)) if take.measurements.busy]
+    if not busy:
+        return runs
+    said = f"{runs}; {BUSY} during {' and '.join(busy)}"
+    factors = [take.measurements.cpu_time_factor for take in (one, two)]
+    return f"{said}: {fixed(factors[0] / factors[1], 2)}× in CPU time" if factors[0] and factors[1] else said
+
+
+def _run_text(take: Take) -> str:
+    """``one run``, or ``median of 5 runs``."""
+    return f"median of {len(take.repeats)} runs" if len(take.repeats) > 1 else "one run"
+
+
+def _within_sentence(title: str) -> str:
+    """A title as it stands within a sentence."""
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]

@@ -1,0 +1,269 @@
+"""Comparing takes: in what two of them differ, and how far an accelerated one is from its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from paretone.errors import SettingError
+from paretone.measure.baseline_metrics import with_baseline_metrics
+from paretone.models import catalogue
+from paretone.models.base import FLOW, MASKED, Voice
+from paretone.models.own_voices import shown_name
+from paretone.setting.editions import are_others, checkpoint_text, is_replaced
+from paretone.setting.knobs import Choice, Knob, Number, Switch
+from paretone.setting.library import TakeSummary
+from paretone.setting.setting import Difference, Setting, UsedTechnique
+from paretone.setting.take import Measurements, Take
+from paretone.techniques import find, wording
+from paretone_app.numbers import fixed, general, localised
+
+STREAMING_MEANING = (
+    "How far streamed audio is from the same tokens decoded at once, in decibels of its level; “exact” where the "
+    "decoder streams exactly, “–” for models without tokens"
+)
+
+
+_SAME_SPEED = 1.03
+"""Two takes of one setting differ in time by up to some 3 % on a quiet machine: that is no difference of settings."""
+_OF_ALL = "model", "seed"
+"""What a setting of any model has."""
+
+
+def speed_of_b(ratio: float) -> str:
+    """Speed of B, ``ratio`` being the time of A over that of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower than
+    A``; ``B is about as fast as A`` within what two takes of one setting differ by."""
+    if 1 / _SAME_SPEED < ratio < _SAME_SPEED:
+        return "B is about as fast as A"
+    return f"B is {fixed(ratio, 2)}× as fast as A" if ratio >= 1 else f"B is {fixed(1 / ratio, 2)}× slower than A"
+
+
+def technique_text(setting: Setting) -> str:
+    """The techniques in use with their first knob and what was chosen otherwise than usual, for example ``Step
+    pruning: 7 steps + Precision: bfloat16``; ``baseline`` without."""
+    parts = []
+    for one in setting.techniques:
+        declared, knob, value = find(one.technique), _first_knob(one), first_value(one)
+        title = declared.title if declared else one.technique
+        text = title + (f"{' ' if knob.symbol else ': '}{value}" if knob and value else "")
+        parts.append(", ".join((text, *_unusual_choices(one))))
+    return " + ".join(parts) or "baseline"
+
+
+def label_of(take: Take | TakeSummary) -> str:
+    """The take's label. One that names its techniques was written in the wording and with the signs of its time; it is
+    written anew."""
+    made = technique_text(take.setting)
+    return made if _spelled(take.label) == _spelled(made) else localised(take.label)
+
+
+def _spelled(label: str) -> str:
+    """A label without what differs between languages and versions."""
+    return label.replace(" = ", " ").replace(",", ".")
+
+
+def _unusual_choices(entry: UsedTechnique) -> Iterator[str]:
+    """Options that differ from their defaults, without bracketed parts of titles."""
+    declared = find(entry.technique)
+    for knob in declared.knobs[1:] if declared else ():
+        value = entry.knobs.get(knob.name, knob.default)
+        if isinstance(knob, Choice) and knob.titles and value != knob.default and value in knob.values:
+            words = _short_title(knob, value)
+            yield words if words[:2].isupper() else words[0].lower() + words[1:]
+
+
+def _short_title(knob: Choice, value: object) -> str:
+    """The title of one of a knob's values, without what is in brackets."""
+    if value not in knob.values or not knob.titles:
+        return str(value)
+    return knob.titles[knob.values.index(str(value))].partition(" (")[0]
+
+
+def _first_knob(entry: UsedTechnique) -> Knob | None:
+    """The first knob of a technique in use; ``None`` if it has none, or there is no such technique any more."""
+    declared = find(entry.technique)
+    return next(iter(declared.knobs), None) if declared else None
+
+
+def first_value(entry: UsedTechnique) -> str:
+    """The first knob's value with what it is of, for example ``δ = 0.1``, ``32 frames`` or ``7 steps``; ``""`` without
+    one."""
+    knob = _first_knob(entry)
+    if knob is None or knob.name not in entry.knobs:
+        return ""
+    value = entry.knobs[knob.name]
+    if isinstance(knob, Choice):
+        return _short_title(knob, value)
+    if isinstance(knob, Number) and (words := knob.in_words(value)):
+        return words
+    shown = general(value)
+    return f"{knob.symbol} = {shown}" if knob.symbol else f"{shown} {knob.unit or knob.title.lower()}"
+
+
+def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:
+    """Everything in which two takes differ by intent: text, voice and setting; and weights, where both are known and
+    the model is the same."""
+    spoken = (
+        Difference(what, shown(getattr(left, what)), shown(getattr(right, what)), False)
+        for what, shown in (("text", str), ("voice", shown_name))
+        if getattr(left, what) != getattr(right, what)
+    )
+    weights: tuple[Difference, ...] = ()
+    if left.setting.model == right.setting.model and are_others(left.checkpoint, right.checkpoint):
+        shown = checkpoint_text(left.checkpoint), checkpoint_text(right.checkpoint)
+        weights = (Difference("weights", *shown, False),)
+    return (*spoken, *weights, *setting_differences(left.setting, right.setting))
+
+
+def other_weights(made_with: str, loaded: str) -> str:
+    """That something was made with other weights than those loaded, by their fingerprints, in words, or ``""``."""
+    if not are_others(made_with, loaded):
+        return ""
+    return f"was made with other weights, {checkpoint_text(made_with)}, than those loaded, {checkpoint_text(loaded)}"
+
+
+def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice], loaded: str = "") -> str:
+    """What will be different when ``take`` is made again with the loaded model, which has ``voices`` and the weights
+    ``loaded``: sentences, or ``""``."""
+    notes = []
+    if is_replaced(take.setting.model, take.checkpoint, take.voice):
+        notes.append("The take was made with earlier weights of this model: now it will sound different.")
+    elif others := other_weights(take.checkpoint, loaded):
+        notes.append(f"The take {others}: now it will sound different.")
+    if take.voice not in {one.id for one in voices}:
+        notes.append(f"The voice {shown_name(take.voice)!r} of the take is not there; another one is selected.")
+    return " ".join(notes)
+
+
+def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]:
+    """Everything in which two settings differ, with what a technique is used with included; of options, what was chosen
+    and does not merely follow from another model."""
+    found = left.differences(right)
+    if left.model != right.model:
+        found = tuple(one for one in found if one.technique or one.what in _OF_ALL or _is_chosen(one.what, left, right))
+    return tuple(_spelt_out(one, left, right) for one in found)
+
+
+def _is_chosen(option: str, left: Setting, right: Setting) -> bool:
+    """Whether both models have ``option``, and one of the settings has it otherwise than its model does."""
+    try:
+        usual = [(one, catalogue.entry(one.model).options_with()) for one in (left, right)]
+    except SettingError:
+        return True
+    both = all(option in one.options for one, _ in usual)
+    return both and any(one.options[option] != own.get(option) for one, own in usual)
+
+
+def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Difference:
+    """Say with what a technique is used, not only that it is."""
+    used = left.technique(difference.what) or right.technique(difference.what) if difference.technique else None
+    value = first_value(used) if used is not None else ""
+    if not value:
+        return difference
+    said = {"on": value}
+    return replace(
+        difference,
+        left=said.get(difference.left, difference.left),
+        right=said.get(difference.right, difference.right),
+    )
+
+
+def difference_words(one: Difference) -> tuple[str, str, str]:
+    """A difference for people: what differs, and both values, by the titles of models and of their options."""
+    if one.technique:
+        return wording(one), one.left, one.right
+    if one.what == "model":
+        return "Model", model_title(one.left), model_title(one.right)
+    known = [knob for entry in catalogue.MODELS for knob in entry.options if knob.name == one.what]
+    if not known:
+        return one.what.capitalize(), one.left, one.right
+    return known[0].title, _option_text(known, one.left), _option_text(known, one.right)
+
+
+def setting_text(setting: Setting) -> str:
+    """A setting in a line: techniques, options that differ from the model's own, and the seed."""
+    techniques = technique_text(setting) if setting.techniques else "Baseline"
+    try:
+        entry = catalogue.entry(setting.model)
+    except SettingError:
+        return f"{techniques}, seed {setting.seed}"
+    return ", ".join((techniques, *changed_options(entry, setting.options), f"seed {setting.seed}"))
+
+
+def changed_options(entry: catalogue.CatalogueEntry, options: Mapping[str, object]) -> tuple[str, ...]:
+    """Those of a model's ``options`` that differ from its own, each by its title, for example ``Guidance 1``."""
+    usual = entry.options_with()
+    return option_words(entry, {name: value for name, value in options.items() if value != usual.get(name)})
+
+
+def option_words(entry: catalogue.CatalogueEntry, options: Mapping[str, object]) -> tuple[str, ...]:
+    """Those of ``options`` that the model has, each by its title."""
+    return tuple(
+        f"{knob.title} {value_text(knob, options[knob.name])}" for knob in entry.options if knob.name in options
+    )
+
+
+def value_text(knob: Knob, value: object) -> str:
+    """A knob's value for people: a number in the language's signs, a choice by its title, a switch as on or off."""
+    return _option_text([knob], _shown(value))
+
+
+def _shown(value: object) -> str:
+    return general(value) if isinstance(value, float) else str(value)
+
+
+def model_title(model: str) -> str:
+    """The model's title, or its id if it is not in the catalogue."""
+    try:
+        return catalogue.entry(model).title
+    except SettingError:
+        return model
+
+
+def _option_text(known: Sequence[Knob], value: str) -> str:
+    """A value of an option that models declare as ``known``."""
+    if value == "absent":
+        return "not an option of the model"
+    for knob in known:
+        if isinstance(knob, Choice) and knob.titles and value in knob.values:
+            return knob.titles[knob.values.index(value)]
+        if isinstance(knob, Switch):
+            return {"True": "on", "False": "off"}.get(value, value)
+    return value
+
+
+def family_of(setting: Setting) -> str:
+    """The family of a setting's model; ``""`` if that is not there any more."""
+    try:
+        return catalogue.entry(setting.model).family
+    except SettingError:
+        return ""
+
+
+def keeps_timing(setting: Setting) -> bool:
+    """Whether takes of ``setting`` keep the same timing under skipping, so that they can be switched in sync."""
+    return family_of(setting) in (FLOW, MASKED)
+
+
+def measured_against(take: Take, baseline: Take | None) -> Take:
+    """``take`` with its figures against ``baseline``. Unchanged where the two do not speak the same words in the same
+    time from the same noise."""
+    if baseline is None:
+        return take
+    try:
+        return with_baseline_metrics(baseline, take)
+    except SettingError:
+        return take
+
+
+def streaming_text(measured: Measurements) -> str:
+    """Distance of streamed audio from audio decoded at once, in a word."""
+    if measured.streaming_difference is not None:
+        return f"{measured.streaming_difference:.0f} dB"
+    return "exact" if measured.tokens else "–"
+
+
+def prepared_entry(setting: Setting) -> UsedTechnique | None:
+    """The technique of ``setting`` that is prepared by a calibration, if there is one."""
+    declared = ((one, find(one.technique)) for one in setting.techniques)
+    return next((one for one, found in declared if found is not None and found.prepared_by == "calibration"), None)

@@ -1,0 +1,167 @@
+"""The jobs that the application has handed to the engine, until they end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from PySide6.QtCore import QObject, Signal
+
+from paretone.session.commands import Cancel, Command, Hold, PauseStudy, Release
+from paretone.session.events import EngineHeld, Event, JobCancelled, JobFailed, JobFinished, StudyEnded
+
+
+class Kind(Enum):
+    """Kinds of jobs, by their titles."""
+
+    LOAD = "Loading the model"
+    DOWNLOAD = "Downloading"
+    INSTALL = "Installing packages"
+    BASELINE = "Synthesising the baseline"
+    ACCELERATED = "Synthesising with techniques"
+    CALIBRATE = "Calibrating"
+    ATTENTION = "Capturing attention"
+    VIEW = "Computing the view"
+    TRANSFER = "Measuring the transfer"
+    TRAIN = "Training"
+    LAYERS = "Measuring the layers"
+    ROOFLINE = "Measuring the roofline"
+    STUDY = "Running the study"
+    PARTIAL = "Decoding the canvas"
+    EXPORT = "Exporting"
+    GRID = "Searching a grid"
+    GROUPS = "Finding token groups"
+    TOKENS = "Decoding tokens"
+    MAKE = "Making takes"
+    REPEAT = "Timing takes again"
+
+
+class Outcome(Enum):
+    """End of a job."""
+
+    FINISHED = "finished"
+    PAUSED = "paused"
+    """A study that can be resumed."""
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job under way. ``command`` is what the engine was given."""
+
+    number: int
+    kind: Kind
+    command: Command
+    started: float = field(default_factory=time.monotonic)
+    """Seconds of ``time.monotonic``."""
+
+
+class Jobs(QObject):
+    """Numbers jobs, submits their commands and follows them to their end."""
+
+    began = Signal(object)
+    """A :class:`Job` was submitted."""
+    ended = Signal(object, object, str)
+    """A :class:`Job`, its :class:`Outcome`, and the sentence that says why it failed or ``""``."""
+    cancelling = Signal()
+    """The user wants everything to end: what is to follow a job that may have ended by now, too."""
+    paused = Signal()
+    """Background work is paused, after :meth:`hold`."""
+
+    def __init__(self, submit: Callable[[Command], None], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._submit = submit
+        self._last = 0
+        self._running: dict[int, Job] = {}
+        self._held = False
+        self._pausing = False
+        """Whether the study that ends next was paused."""
+
+    @property
+    def running(self) -> tuple[Job, ...]:
+        """Jobs that have not ended, oldest first."""
+        return tuple(self._running.values())
+
+    @property
+    def busy(self) -> bool:
+        """Whether any job has not ended."""
+        return bool(self._running)
+
+    @property
+    def why_wait(self) -> str:
+        """Why nothing else can begin now, as a sentence, or ``""``."""
+        return "Wait for the running job, or press Esc to cancel it." if self.busy else ""
+
+    def find(self, number: int) -> Job | None:
+        """The job ``number`` if it has not ended."""
+        return self._running.get(number)
+
+    def start(self, kind: Kind, command: Callable[[int], Command]) -> Job:
+        """Submit ``command(number)`` as a new job."""
+        self._last += 1
+        job = Job(self._last, kind, command(self._last))
+        self._running[job.number] = job
+        self._submit(job.command)
+        self.began.emit(job)
+        return job
+
+    def in_background(self, command: Callable[[int], Command]) -> int:
+        """Submit ``command(number)`` as work that nobody waits for, and that is no job: nothing says that it runs. Its
+        number."""
+        self._last += 1
+        self._submit(command(self._last))
+        return self._last
+
+    def cancel_background(self, number: int) -> None:
+        """Cancel what :meth:`in_background` submitted."""
+        self._submit(Cancel(0, number))
+
+    def hold(self) -> None:
+        """Let nothing compute until :meth:`release`: running jobs pause, new ones wait. A take that is being made
+        is finished first; then :attr:`paused` is emitted."""
+        if not self._held:
+            self._held = True
+            self._submit(Hold(0))
+
+    def release(self) -> None:
+        """Release the engine."""
+        if self._held:
+            self._held = False
+            self._submit(Release(0))
+
+    @property
+    def held(self) -> bool:
+        """Whether background work is to pause."""
+        return self._held
+
+    def cancel_all(self) -> None:
+        """Ask the engine to cancel everything that has not ended, the newest first so that nothing waiting starts."""
+        for job in reversed(self.running):
+            self._submit(Cancel(0, job.number))
+        self.cancelling.emit()
+
+    def cancel(self, job: Job) -> None:
+        """Ask the engine to cancel ``job``."""
+        self._submit(Cancel(0, job.number))
+
+    def pause(self, job: Job) -> None:
+        """Ask the engine to end the study that ``job`` runs once the takes under way are finished."""
+        self._submit(PauseStudy(0, job.number))
+
+    def handle(self, event: Event) -> None:
+        """Process the end of a job and the pause; ignore other events."""
+        if isinstance(event, EngineHeld) and self._held:
+            self.paused.emit()
+        if isinstance(event, StudyEnded):
+            self._pausing = event.paused
+        outcomes = {JobFinished: Outcome.FINISHED, JobFailed: Outcome.FAILED, JobCancelled: Outcome.CANCELLED}
+        outcome = outcomes.get(type(event))
+        job = self._running.get(event.job)
+        if outcome is not None and job is not None:
+            del self._running[event.job]
+            if job.kind is Kind.STUDY and outcome is Outcome.FINISHED and self._pausing:
+                outcome = Outcome.PAUSED
+            self.ended.emit(job, outcome, event.sentence if isinstance(event, JobFailed) else "")

@@ -1,0 +1,207 @@
+"""Boxes and sliders that change only on purpose: the mouse wheel scrolls what contains them, and changes them only with
+Ctrl; a number that cannot be taken is refused with a sentence. The window uses these, never Qt's own.
+
+Numbers are shown with the language's decimal sign. A comma and a point are both read, as keyboards have one or the
+other.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QLocale, QPoint, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPaintEvent, QShowEvent, QValidator, QWheelEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QGroupBox,
+    QLabel,
+    QSlider,
+    QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QToolTip,
+    QWidget,
+)
+
+from paretone_app.numbers import general, localised
+
+_TYPED = re.compile(r"[-+]?\d*(?:[.,](?P<places>\d*))?$", re.ASCII)
+"""A number, or the beginning of one."""
+
+
+if TYPE_CHECKING:
+    _Widget = QWidget
+else:
+    _Widget = object
+
+
+class OnPurpose(_Widget):
+    """Changes by click, by key, and by the wheel with Ctrl: the wheel alone scrolls, with the focus here, too."""
+
+    def __init__(self, *arguments: Any, **properties: Any) -> None:
+        super().__init__(*arguments, **properties)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            # With Ctrl Qt takes ten steps, or a page, for a notch.
+            super().wheelEvent(_without_modifiers(event))
+            event.accept()
+        else:
+            event.ignore()
+
+
+def _without_modifiers(event: QWheelEvent) -> QWheelEvent:
+    return QWheelEvent(
+        event.position(),
+        event.globalPosition(),
+        event.pixelDelta(),
+        event.angleDelta(),
+        event.buttons(),
+        Qt.KeyboardModifier.NoModifier,
+        event.phase(),
+        event.inverted(),
+        event.source(),
+        event.pointingDevice(),
+    )
+
+
+class ComboBox(OnPurpose, QComboBox):
+    """A choice, which ends with an ellipsis where it has no room; its arguments are those of Qt's.
+
+    On Linux its name for screen readers is what is chosen; what it chooses is the label that it is the buddy of. One
+    without such a label gets one that only screen readers meet.
+    """
+
+    _label: QLabel | None = None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Qt searches by letters even with Ctrl, which are the window's keys."""
+        commands = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.MetaModifier
+        if event.modifiers() & commands and event.text():
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
+
+    @property
+    def shown(self) -> str:
+        """The text shown, shortened to the room that there is."""
+        return self._elided(self._option())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        option = self._option()
+        option.currentText = self._elided(option)
+        painter = QStylePainter(self)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    def _option(self) -> QStyleOptionComboBox:
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        return option
+
+    def _elided(self, option: QStyleOptionComboBox) -> str:
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        drawing = 0 if option.currentIcon.isNull() else option.iconSize.width() + 4
+        return self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room - drawing)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        around = self.parentWidget()
+        if self._label is None and around is not None and not self._is_labelled(around):
+            self._label = QLabel(around)
+            self._label.hide()
+            self._label.setBuddy(self)
+        if self._label is not None:
+            self._label.setText(self.accessibleName())
+
+    def _is_labelled(self, around: QWidget) -> bool:
+        if isinstance(around, QGroupBox) and around.title() == self.accessibleName():
+            return True
+        labels = around.findChildren(QLabel, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        return any(one.buddy() is self for one in labels)
+
+
+class Slider(OnPurpose, QSlider):
+    """A slider; its arguments are those of Qt's."""
+
+
+class SpinBox(OnPurpose, QSpinBox):
+    """A whole number; its arguments are those of Qt's."""
+
+    refused = Signal(str)
+    """Why what was typed is not taken, as a sentence; the value stays."""
+
+    def __init__(self, *arguments: Any, **properties: Any) -> None:
+        super().__init__(*arguments, **properties)
+        self.setKeyboardTracking(False)  # Else the beginning of what is typed would be taken.
+
+    def fixup(self, text: str) -> str:
+        """Say why ``text`` is not taken; Qt brings the last value back then."""
+        sentence = _refusal(self, text, f"{self.minimum()}", f"{self.maximum()}", f"{self.value()}")
+        self.refused.emit(sentence)
+        return text
+
+
+class DoubleSpinBox(OnPurpose, QDoubleSpinBox):
+    """A number with decimals; its arguments are those of Qt's."""
+
+    refused = Signal(str)
+    """Why what was typed is not taken, as a sentence; the value stays."""
+
+    def __init__(self, *arguments: Any, **properties: Any) -> None:
+        super().__init__(*arguments, **properties)
+        self.setKeyboardTracking(False)  # Else the beginning of what is typed would be taken.
+        self.setLocale(QLocale.c())
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        """Permit what can become a number by further typing, with a decimal comma or point."""
+        typed = _TYPED.match(_bare(self, text))
+        if typed is None or len(typed["places"] or "") > self.decimals():
+            return QValidator.State.Invalid, text, position
+        value = _number(typed.string)
+        if value is None or not self.minimum() <= value <= self.maximum():
+            return QValidator.State.Intermediate, text, position
+        return QValidator.State.Acceptable, text, position
+
+    def textFromValue(self, value: float) -> str:
+        return localised(super().textFromValue(value))
+
+    def valueFromText(self, text: str) -> float:
+        value = _number(_bare(self, text))
+        return self.value() if value is None else value
+
+    def fixup(self, text: str) -> str:
+        """Say why ``text`` is not taken; Qt brings the last value back then."""
+        form = f".{self.decimals()}f"
+        last = localised(f"{self.value():{form}}")
+        self.refused.emit(_refusal(self, text, general(self.minimum()), general(self.maximum()), last))
+        return text
+
+
+def _bare(box: QSpinBox | QDoubleSpinBox, text: str) -> str:
+    """What was typed, without prefix, suffix and spaces."""
+    return text.removeprefix(box.prefix()).removesuffix(box.suffix()).strip().replace("−", "-")
+
+
+def _number(typed: str) -> float | None:
+    """The number, or ``None`` for one that is not complete."""
+    try:
+        return float(typed.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _refusal(box: QSpinBox | QDoubleSpinBox, text: str, least: str, greatest: str, last: str) -> str:
+    """Say at ``box`` why ``text`` is not taken: the sentence."""
+    typed = _bare(box, text)
+    number = _number(typed)
+    why = f"{typed} is not between {least} and {greatest}" if number is not None else f"“{typed}” is no number"
+    sentence = f"{why}; the value stays {last}{box.suffix()}."
+    if box.isVisible():
+        QToolTip.showText(box.mapToGlobal(QPoint(0, box.height())), sentence, box)
+    return sentence

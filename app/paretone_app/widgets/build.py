@@ -1,0 +1,155 @@
+"""Short functions to build panels: labels, buttons, columns, splitters. Used as ``build.button(…)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from PySide6.QtCore import Qt, SignalInstance
+from PySide6.QtGui import QAction, QPainter, QPaintEvent, QTextDocumentFragment
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QComboBox,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QSizePolicy,
+    QSplitter,
+    QWidget,
+)
+
+from paretone_app.numbers import localised
+from paretone_app.widgets.boxes import ComboBox
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+Do = Callable[..., object] | SignalInstance
+Part = QWidget | QLayout
+Built = TypeVar("Built", bound=QWidget)
+
+
+class Label(QLabel):
+    """A label whose text screen readers read after its name; Qt's is read by its name alone."""
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        name, rich = self.accessibleName(), self.textFormat() is Qt.TextFormat.RichText
+        plain = QTextDocumentFragment.fromHtml(text).toPlainText() if rich else text
+        self.setAccessibleDescription(plain if name and plain not in name else "")
+
+    def clear(self) -> None:
+        self.setText("")
+
+
+class Yielding(Label):
+    """A label that ends with an ellipsis where its plain text has no room."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        room = self.contentsRect()
+        shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
+        with QPainter(self) as painter:
+            painter.setPen(self.palette().color(self.foregroundRole()))
+            painter.drawText(room, self.alignment().value | Qt.TextFlag.TextSingleLine.value, shown)
+
+
+def label(
+    text: str = "",
+    look: str = "",
+    *,
+    name: str = "",
+    tip: str = "",
+    wrapped: bool = False,
+    rich: bool = False,
+    selectable: bool = False,
+    yielding: bool = False,
+) -> Label:
+    """``look``: see :func:`paretone_app.shell.style.style_sheet`; ``name``: for screen readers; ``selectable``: by the
+    mouse, for copying; ``yielding``: cut off, if it is plain with an ellipsis, rather than widens its panel."""
+    made = Yielding() if yielding and not rich else Label(wordWrap=wrapped)
+    if look:
+        made.setProperty("look", look)
+    if rich:
+        made.setTextFormat(Qt.TextFormat.RichText)
+    if selectable:
+        made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    if yielding:
+        made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    named(made, name, tip)
+    made.setText(text)
+    return made
+
+
+def words(look: str = "", *, name: str = "", tip: str = "", rich: bool = False, selectable: bool = False) -> Label:
+    """A label for as many lines as its text needs."""
+    return label("", look, name=name, tip=tip, wrapped=True, rich=rich, selectable=selectable)
+
+
+def button(text: str, do: Do | None = None, tip: str = "", *, look: str = "", name: str = "") -> QPushButton:
+    """``do``: what a click does; ``name``: for screen readers, if its text says too little."""
+    made = QPushButton(text)
+    if do is not None:
+        made.clicked.connect(do)
+    if look:
+        made.setProperty("look", look)
+    return named(made, name, tip)
+
+
+def named(one: Built, name: str = "", tip: str = "") -> Built:
+    """``one``, with a name for screen readers."""
+    one.setAccessibleName(name)
+    one.setToolTip(tip)
+    return one
+
+
+def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") -> QComboBox:
+    """A choice among ``entries``, each with its title and what it stands for; ``name`` is for screen readers."""
+    made = ComboBox()
+    for title, value in entries:
+        made.addItem(title, value)
+    return named(made, name, tip)
+
+
+def allow(one: QWidget | QAction, reason: str, tip: str = "") -> None:
+    """Enable ``one`` unless there is a ``reason`` against it, which its tooltip says then, else ``tip``."""
+    one.setEnabled(not reason)
+    one.setToolTip(localised(reason) or tip)
+
+
+def fill(layout: QBoxLayout, parts: Sequence[Part | tuple[Part, int]]) -> QBoxLayout:
+    """Put ``parts``, some of them with how they stretch, into ``layout``, without margins around them."""
+    layout.setContentsMargins(0, 0, 0, 0)
+    for one in parts:
+        part, stretch = one if isinstance(one, tuple) else (one, 0)
+        if isinstance(part, QWidget):
+            layout.addWidget(part, stretch)
+        else:
+            layout.addLayout(part, stretch)
+    return layout
+
+
+def column(*parts: Part | tuple[Part, int]) -> QWidget:
+    """One below the other."""
+    made = QWidget()
+    fill(VBoxLayout(made), parts)
+    return made
+
+
+def row(*parts: Part | tuple[Part, int]) -> QWidget:
+    """One to the right of the other."""
+    made = QWidget()
+    fill(HBoxLayout(made), parts)
+    return made
+
+
+def splitter(
+    orientation: Qt.Orientation, parts: Sequence[tuple[QWidget, int]], sizes: Sequence[int], handle: int = 0
+) -> QSplitter:
+    """Parts with how they stretch, at first of these ``sizes``; none can be made to vanish. ``handle``: pixels between
+    them, if not as usual."""
+    made = QSplitter(orientation, childrenCollapsible=False)
+    if handle:
+        made.setHandleWidth(handle)
+    for number, (one, stretch) in enumerate(parts):
+        made.addWidget(one)
+        made.setStretchFactor(number, stretch)
+    made.setSizes(list(sizes))
+    return made

@@ -1,0 +1,159 @@
+"""What a view shows while there is nothing in it: a faint sketch of what will be there, a sentence, and the button that
+fills it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QAction, QPainter, QPainterPath, QPaintEvent, QPalette
+from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
+
+from paretone_app.shell.metrics import BROAD
+from paretone_app.widgets.action_button import ActionButton, TwinButton
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.sketching import Sketch, ink
+
+_AROUND = BROAD
+"""Pixels between the words and the sketch."""
+
+
+class EmptyState(QWidget):
+    """The sentence and the button in the middle, over the sketch."""
+
+    def __init__(
+        self, sketch: Sketch | None = None, text: str = "", in_a_line: bool = False, parent: QWidget | None = None
+    ) -> None:
+        """``in_a_line``: short words and the button are next to each other, for a view with little height."""
+        super().__init__(parent)
+        self.sketch = sketch
+        self._in_a_line = in_a_line
+        self.words = QLabel(text, wordWrap=not in_a_line)
+        self.words.setAccessibleName(text)
+        if text:
+            self.words.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.words.setProperty("look", "reached")
+        self.buttons: list[QPushButton] = []
+        """Those that fill the view."""
+        self.filling = False
+        """Whether what fills the view is under way: then the words alone are shown."""
+        self._middle = HBoxLayout(self) if in_a_line else VBoxLayout(self)
+        high = 0 if in_a_line else _AROUND
+        self._middle.setContentsMargins(_AROUND, high, _AROUND, high)
+        self._middle.addStretch(1)
+        self._middle.addWidget(self.words)
+        self._row = HBoxLayout()
+        if not in_a_line:
+            self._row.addStretch(1)
+            self._row.addStretch(1)
+        self._middle.addLayout(self._row)
+        self._middle.addStretch(1)
+
+    def add(self, button: QPushButton) -> None:
+        """Offer ``button`` after the words."""
+        self.buttons.append(button)
+        first = 0 if self._in_a_line else 1
+        place = first if button.property("look") == "primary" else first + len(self.buttons) - 1
+        self._row.insertWidget(place, button, 0, Qt.AlignmentFlag.AlignVCenter)
+
+    def offer(self, does: QAction | QPushButton, text: str = "") -> QPushButton:
+        """A button that does what ``does`` it elsewhere."""
+        look = "" if any(one.property("look") == "primary" for one in self.buttons) else "primary"
+        made = TwinButton(does, text, look) if isinstance(does, QPushButton) else ActionButton(does, text, look)
+        made.instead = self.words
+        self.add(made)
+        return made
+
+    def set_filling(self, filling: bool) -> None:
+        """Show the words alone while what fills the view is under way."""
+        self.filling = filling
+        for button in self.buttons:
+            button.setVisible(not filling)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.sketch is None or self.filling:
+            return
+        ground = QPalette.ColorRole.Base if self._in_a_line else QPalette.ColorRole.Window
+        with QPainter(self) as painter:
+            if self._in_a_line:
+                painter.fillRect(self.rect(), self.palette().color(ground))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            edge = float(self.fontMetrics().height())
+            self.sketch(painter, QRectF(self.rect()).adjusted(edge, edge, -edge, -edge), ink(self.palette()))
+            plate = QPainterPath()
+            plate.addRoundedRect(self._plate, 10, 10)
+            painter.fillPath(plate, self.palette().color(ground))
+
+    @property
+    def _plate(self) -> QRectF:
+        """The ground of words and buttons, on which they can be read."""
+        metrics, words = self.words.fontMetrics(), self.words.geometry()
+        text = metrics.boundingRect(
+            words, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap), self.words.text()
+        )
+        for button in self.buttons:
+            if not button.isHidden():
+                text = text.united(button.geometry())
+        return QRectF(text.adjusted(-_AROUND, -_AROUND, _AROUND, _AROUND))
+
+
+class Invited(QStackedWidget):
+    """An invitation, or the panel's content once there is some: one of the two is shown."""
+
+    def __init__(self, content: QWidget, text: str = "", sketch: Sketch | None = None, in_a_line: bool = False) -> None:
+        """``in_a_line``: see :class:`EmptyState`."""
+        super().__init__()
+        self.empty = EmptyState(sketch, in_a_line=in_a_line)
+        self.invitation = self.empty.words
+        for one in (self.empty, content):
+            self.addWidget(_Page(one))
+        self.invite(text)
+
+    def invite(self, text: str, filling: bool = False) -> None:
+        """Invite with these words; ``filling``: say them, what fills the panel being under way."""
+        self.empty.set_filling(filling)
+        self.invitation.setText(text)
+        self.invitation.setAccessibleName(text)
+        # Tab reaches it, so that it is read out to screen readers.
+        self.invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus if text else Qt.FocusPolicy.NoFocus)
+        self.empty.update()
+
+    def offer(self, does: QAction | QPushButton, text: str = "") -> QPushButton:
+        """A button for what fills the panel; ``text``: if that of the action or button that ``does`` it says too little
+        or too much."""
+        return self.empty.offer(does, text)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the invitation is shown."""
+        return self.currentIndex() == 0
+
+    def show_content(self, there: bool) -> None:
+        """Show the content if it is ``there``, else the invitation."""
+        if self.currentIndex() != int(there):
+            self.setCurrentIndex(int(there))
+            self.updateGeometry()
+
+
+class _Page(QWidget):
+    """As low as its content may be: Qt asks for what labels would like, and what is around them scrolls for it. A page
+    that is not shown needs no height."""
+
+    def __init__(self, content: QWidget) -> None:
+        super().__init__()
+        self._content = content
+        column = VBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(content)
+
+    def minimumSizeHint(self) -> QSize:
+        least = super().minimumSizeHint()
+        return QSize(least.width(), 0) if self.isHidden() else least
+
+    def heightForWidth(self, width: int) -> int:
+        if self.isHidden():
+            return 0
+        layout = self._content.layout()
+        if layout is not None and layout.hasHeightForWidth():
+            return layout.totalMinimumHeightForWidth(width)
+        return self._content.heightForWidth(width)

@@ -1,0 +1,223 @@
+"""Controls for declared knobs: an editor, a reset button and a mark when the knob acts later than at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLineEdit,
+    QSpinBox,
+    QToolButton,
+    QWidget,
+)
+
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Switch
+from paretone_app.numbers import localised
+from paretone_app.shell.entries import TERM
+from paretone_app.shell.metrics import NEAR
+from paretone_app.widgets import build
+from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
+from paretone_app.widgets.layouts import GridLayout, VBoxLayout
+
+_FAR = 2**31 - 1
+_MARKS = {Effect.NEXT_SYNTHESIS: "", Effect.AFTER_CALIBRATION: "↻", Effect.AFTER_TRAINING: "⚒", Effect.NEXT_VIEW: ""}
+
+
+def decimals(step: float) -> int:
+    """Decimal places that show one ``step`` and one digit more."""
+    places = 0
+    while places < 6 and abs(step * 10**places - round(step * 10**places)) > 1e-9:
+        places += 1
+    return places + 1
+
+
+_LONG = 26
+"""Letters of a label from which on it wraps to the next line, rather than widen the panel and the window."""
+_ROOM = 36
+"""Letters of the longest label and of the longest choice that fit on one line; longer choices go below
+their labels."""
+
+
+class _Rows(QWidget):
+    """The rows of one set of knobs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.editors: dict[str, QWidget] = {}
+        self.resets: dict[str, QToolButton] = {}
+        self.grid = GridLayout(self)
+        self.grid.setContentsMargins(0, 0, 0, 0)
+        self.grid.setHorizontalSpacing(NEAR)
+        self.grid.setColumnStretch(1, 1)
+
+
+class KnobControls(QWidget):
+    """One row for each knob, built from the declarations. ``changed`` carries a knob's name and new value.
+
+    Rows are built once for every set of knobs and kept while others are shown: there are few sets, and a widget that is
+    never deleted leaves nobody with a reference to what is gone.
+    """
+
+    changed = Signal(str, object)
+    rebuilt = Signal()
+    """There are other controls: where Tab finds them is decided by the widget that contains them."""
+
+    def __init__(self, owner: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._owner = owner
+        self._knobs: tuple[Knob, ...] = ()
+        self._defaults: dict[str, object] = {}
+        self._rows = _Rows()
+        self._kept: dict[object, _Rows] = {((), ()): self._rows}
+        self._column = VBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.addWidget(self._rows)
+
+    @property
+    def knobs(self) -> tuple[Knob, ...]:
+        """The knobs shown."""
+        return self._knobs
+
+    @property
+    def reachable(self) -> tuple[QWidget, ...]:
+        """The widgets in Tab order."""
+        return tuple(one for name, editor in self._rows.editors.items() for one in (editor, self._rows.resets[name]))
+
+    def editor(self, name: str) -> QWidget:
+        """The control of the knob ``name``."""
+        return self._rows.editors[name]
+
+    def set_knobs(
+        self, knobs: Sequence[Knob], values: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+    ) -> None:
+        """Show ``knobs`` at ``values``; ``defaults`` are what the reset buttons restore, in place of the knobs' own."""
+        owners = {knob.name: knob.default for knob in knobs} | dict(defaults or {})
+        if tuple(knobs) != self._knobs or owners != self._defaults:
+            self._knobs, self._defaults = tuple(knobs), owners
+            self._change_rows()
+        for knob in self._knobs:
+            self._show(knob, values.get(knob.name, knob.default))
+
+    def set_reason(self, name: str, reason: str) -> None:
+        """Disable the control of the knob ``name`` for ``reason``, a sentence; ``""`` enables it."""
+        editor = self._rows.editors[name]
+        knob = next(one for one in self._knobs if one.name == name)
+        build.allow(editor, reason, _description(knob))
+        editor.setAccessibleDescription(reason or _spoken(knob))
+
+    def _change_rows(self) -> None:
+        key = self._knobs, tuple(self._defaults.items())
+        self._rows.hide()
+        new = key not in self._kept
+        if new:
+            self._kept[key] = self._build()
+            self._column.addWidget(self._kept[key])
+        self._rows = self._kept[key]
+        self._rows.show()
+        if new:
+            self.rebuilt.emit()
+
+    def _build(self) -> _Rows:
+        rows, defaults = _Rows(), self._defaults
+        row, widest = 0, max((len(one.title) for one in self._knobs), default=0)
+        for knob in self._knobs:
+            editor = self._editor(knob)
+            label = build.label(
+                " ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))), tip=_description(knob)
+            )
+            label.setWordWrap(len(label.text()) > _LONG)
+            label.setBuddy(editor)
+            editor.setToolTip(_description(knob))
+            editor.setProperty(TERM, f"{self._owner}: {knob.title}")
+            editor.setAccessibleName(f"{self._owner}: {knob.label}")
+            editor.setAccessibleDescription(_spoken(knob))
+            reset = QToolButton()
+            reset.setText("↺")
+            reset.setToolTip(f"Reset to {self._default_text(knob)}")
+            reset.setProperty("look", "quiet")
+            reset.setAccessibleName(f"Reset {knob.title} to {self._default_text(knob)}")
+            reset.clicked.connect(lambda _=False, one=knob: self.changed.emit(one.name, defaults[one.name]))
+            rows.grid.addWidget(label, row, 0)
+            if isinstance(knob, Choice) and widest + max(map(len, knob.titles or knob.values)) > _ROOM:
+                row += 1
+                rows.grid.addWidget(editor, row, 0, 1, 2)
+            else:
+                rows.grid.addWidget(editor, row, 1)
+            rows.grid.addWidget(reset, row, 2)
+            row += 1
+            rows.editors[knob.name] = editor
+            rows.resets[knob.name] = reset
+        return rows
+
+    def _editor(self, knob: Knob) -> QWidget:
+        if isinstance(knob, Switch):
+            box = QCheckBox()
+            box.toggled.connect(lambda on, name=knob.name: self.changed.emit(name, on))
+            return box
+        if isinstance(knob, Choice):
+            combo = ComboBox()
+            combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            combo.setMinimumContentsLength(6)
+            for value, title in zip(knob.values, knob.titles or knob.values, strict=True):
+                combo.addItem(title, value)
+            combo.activated.connect(lambda _, one=combo, name=knob.name: self.changed.emit(name, one.currentData()))
+            return combo
+        if not isinstance(knob, Number):
+            line = QLineEdit()
+            line.editingFinished.connect(lambda one=line, name=knob.name: self.changed.emit(name, one.text().strip()))
+            return line
+        spin = SpinBox() if knob.whole else DoubleSpinBox()
+        if isinstance(spin, QDoubleSpinBox):
+            spin.setDecimals(decimals(knob.step))
+            spin.setSingleStep(knob.step)
+            spin.setRange(max(knob.minimum, -_FAR), min(knob.maximum, _FAR))
+        else:
+            spin.setSingleStep(int(knob.step))
+            spin.setRange(int(max(knob.minimum, -_FAR)), int(min(knob.maximum, _FAR)))
+        spin.setSuffix(f" {knob.unit}" if knob.unit else "")
+        spin.setSpecialValueText(knob.lowest)
+        spin.setAlignment(Qt.AlignmentFlag.AlignRight)
+        spin.valueChanged.connect(lambda value, name=knob.name: self.changed.emit(name, value))
+        return spin
+
+    def _show(self, knob: Knob, value: bool | int | float | str) -> None:
+        editor = self._rows.editors[knob.name]
+        editor.blockSignals(True)
+        if isinstance(editor, QCheckBox):
+            editor.setChecked(bool(value))
+        elif isinstance(editor, QComboBox):
+            editor.setCurrentIndex(editor.findData(value))
+        elif isinstance(editor, QLineEdit) and not (editor.hasFocus() and editor.isModified()):
+            # What is being typed stays for further typing.
+            editor.setText(str(value))
+        elif isinstance(editor, QSpinBox):
+            editor.setValue(int(value))
+        elif isinstance(editor, QDoubleSpinBox):
+            editor.setValue(float(value))
+        editor.blockSignals(False)
+        self._rows.resets[knob.name].setEnabled(value != self._defaults[knob.name])
+
+    def _default_text(self, knob: Knob) -> str:
+        default = self._defaults[knob.name]
+        if isinstance(knob, Choice) and knob.titles:
+            return knob.titles[knob.values.index(str(default))]
+        if isinstance(knob, Switch):
+            return "on" if default else "off"
+        if isinstance(default, str):
+            return default or "nothing"
+        if isinstance(knob, Number) and (words := knob.in_words(default)):
+            return words
+        return f"{localised(f'{default:g}')}{' ' + knob.unit if knob.unit else ''}"
+
+
+def _description(knob: Knob) -> str:
+    return f"<b>{knob.label}</b><br>{localised(knob.meaning)}<br><i>Takes effect {knob.effect.value}.</i>"
+
+
+def _spoken(knob: Knob) -> str:
+    return f"{localised(knob.meaning)} Takes effect {knob.effect.value}."

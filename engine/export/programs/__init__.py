@@ -1,2 +1,0 @@
-"""The programs that profiles are exported for, one file for each, with a ``TARGET``; listed in
-:mod:`engine.export.targets`."""

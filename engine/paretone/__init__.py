@@ -1,0 +1,33 @@
+"""Paretone's engine: models, techniques, measurements. Never imports Qt.
+
+The names below are the public Python interface. They are imported on first use, so that ``import paretone`` (and with
+it every front end) stays free of torch until something needs it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from paretone.surroundings import cap_kernels
+
+cap_kernels()  # Here, because it has to precede torch's first convolution, and every program imports this first.
+
+__version__ = "0.2.0"
+
+_PUBLIC = {
+    "Profile": "paretone.setting.profile",
+    "Setting": "paretone.setting.setting",
+    "UsedTechnique": "paretone.setting.setting",
+    "Take": "paretone.setting.take",
+    "EngineThread": "paretone.session.engine_thread",
+    "load_model": "paretone.models",
+    "finished_part": "paretone.models.base",
+    "spread": "paretone.measure.timing",
+}
+
+__all__ = [*_PUBLIC, "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'paretone' has no attribute {name!r}")

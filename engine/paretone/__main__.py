@@ -1,0 +1,42 @@
+"""The command ``paretone``; ``python -m paretone`` is the same.
+
+While the command line is imported, which takes some tenths of a second, Ctrl-C and SIGTERM end the process with the
+sentence and the exit code that they have later (:mod:`paretone.commands.terminal`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+_SIGNALS = signal.SIGINT, signal.SIGTERM
+
+
+def main() -> int:
+    """Run the command line; the process's exit code."""
+    handled = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in handled:
+        signal.signal(number, _leave)
+    from paretone import cli
+
+    code = cli.main()
+    for number in handled:
+        # Nothing is left to be cancelled.
+        signal.signal(number, signal.SIG_DFL)
+    return code
+
+
+def _leave(number: int, frame: object) -> None:
+    """End the process at once: nothing has begun, and an exception within an import may be lost."""
+    code = 128 + number
+    try:
+        if any(len(one) > len("--") and "--json".startswith(one) for one in sys.argv[1:]):
+            os.write(1, f'{{"error": "Cancelled.", "kind": "Cancelled", "exit_code": {code}}}\n'.encode())
+        os.write(2, b"Cancelled.\n")
+    finally:  # Also if standard output or standard error is closed.
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""Is there sound? Asked in a separate process, because asking can kill the process that asks.
+
+A broken ALSA configuration makes PortAudio abort (SIGABRT) while it is being initialised, which ``import sounddevice``
+does. So the question is put to a short-lived child; only after a good answer is ``sounddevice`` imported here. This
+file is also the child's programme and therefore imports nothing of the application.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import asdict, dataclass, field
+
+_MARK = "paretone-sound:"
+_ADVICE = "Playback is off; everything else works."
+
+
+@dataclass(frozen=True)
+class OutputDevice:
+    """One device that can play, as PortAudio lists it."""
+
+    index: int
+    name: str
+    host: str
+    """The host interface: ALSA, Core Audio, WASAPI and so on."""
+    channels: int
+    rate: int
+    """The rate in hertz that the device prefers."""
+
+
+@dataclass(frozen=True)
+class Sound:
+    """The answer: what can play, or a sentence why nothing can."""
+
+    devices: tuple[OutputDevice, ...] = ()
+    default: int = -1
+    """``OutputDevice.index`` of the system's choice, or -1."""
+    reason: str = field(default="")
+
+    @property
+    def usable(self) -> bool:
+        """Whether something can be played."""
+        return not self.reason
+
+    def device(self, wanted: int | str | None = None) -> OutputDevice | None:
+        """The device with this index, or whose name contains this text; the default one for ``None``."""
+        for one in self.devices:
+            if wanted is None and one.index == self.default:
+                return one
+            if isinstance(wanted, int) and one.index == wanted:
+                return one
+            if isinstance(wanted, str) and wanted.casefold() in one.name.casefold():
+                return one
+        return None
+
+
+def probe(timeout: float = 20.0) -> Sound:
+    """Ask a child process what can play. Takes about 0.3 s; never raises, never aborts the caller."""
+    # Not above, for the child has this file alone.
+    from paretone.own_process import command
+
+    try:
+        child = subprocess.run(
+            command("paretone.audio.sound_system"), capture_output=True, text=True, timeout=timeout, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Sound(reason=f"The sound system did not answer within {timeout:g} s. {_ADVICE}")
+    except OSError as error:
+        return Sound(reason=f"The sound system could not be queried ({error}). {_ADVICE}")
+    for line in child.stdout.splitlines():
+        if line.startswith(_MARK):
+            return _from_json(line.removeprefix(_MARK))
+    lines = [line.strip() for line in child.stderr.splitlines() if line.strip()]
+    detail = f": {lines[-1][:200]}" if lines else ""
+    return Sound(
+        reason=f"The sound system crashed during the check (exit code {child.returncode}{detail}). "
+        f"Check the sound configuration, on Linux ~/.asoundrc and /etc/asound.conf. {_ADVICE}"
+    )
+
+
+def answer() -> None:
+    """The child's side: print what :func:`probe` reads."""
+    print(_MARK + json.dumps(asdict(_examine())), flush=True)
+
+
+def _examine() -> Sound:
+    try:
+        import sounddevice
+    except ModuleNotFoundError:
+        return Sound(reason=f"The Python package sounddevice is not installed. {_ADVICE}")
+    except OSError:
+        return Sound(
+            reason="The PortAudio library is missing; on Debian or Ubuntu install it with "
+            f"'sudo apt install libportaudio2'. {_ADVICE}"
+        )
+    hosts = sounddevice.query_hostapis()
+    devices = tuple(
+        OutputDevice(
+            index=int(one["index"]),
+            name=str(one["name"]),
+            host=str(hosts[one["hostapi"]]["name"]),
+            channels=int(one["max_output_channels"]),
+            rate=round(one["default_samplerate"]),
+        )
+        for one in sounddevice.query_devices()
+        if one["max_output_channels"] > 0
+    )
+    default = int(sounddevice.default.device[1])
+    if not devices:
+        return Sound(reason=f"No audio output device was found. {_ADVICE}")
+    if all(one.index != default for one in devices):
+        default = devices[0].index
+    return Sound(devices, default)
+
+
+def _from_json(text: str) -> Sound:
+    data = json.loads(text)
+    return Sound(tuple(OutputDevice(**one) for one in data["devices"]), data["default"], data["reason"])
+
+
+if __name__ == "__main__":
+    answer()

@@ -1,0 +1,73 @@
+"""The log-mel spectrogram of a sound: the Vocos front end (24 kHz, 1024-point FFT, hop 256, 100 HTK bands) in numpy.
+
+It is what the application shows, also of takes whose trace has a mel: that one is what the backbone drew, before the
+vocoder and the cross-fades, and takes of different families could not be subtracted. Torch-free, because the
+application never imports torch.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from paretone.audio.resampling import resample
+
+RATE = 24000
+FFT_LENGTH = 1024
+HOP = 256
+BANDS = 100
+FLOOR = 1e-5
+"""Magnitudes are clipped here before the logarithm: -100 dB."""
+DECIBELS_PER_NEPER = 20 / np.log(10)
+
+
+def log_mel(samples: np.ndarray, rate: int) -> np.ndarray:
+    """Natural logarithm of the mel magnitudes of mono ``samples``: (frames, 100) float32, one frame per 256 / 24000 s.
+
+    Frame ``i`` is centred on sample ``256 i`` of the signal at 24 kHz; the ends are reflected.
+    """
+    signal = np.asarray(samples, np.float32) if rate == RATE else resample(samples, rate, RATE)
+    half = FFT_LENGTH // 2
+    if not len(signal):
+        return np.full((0, BANDS), np.log(FLOOR), np.float32)
+    padded = np.pad(signal, half, mode="reflect" if len(signal) > half else "constant")
+    frames = np.lib.stride_tricks.sliding_window_view(padded, FFT_LENGTH)[::HOP]
+    # The periodic Hann window.
+    window = (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FFT_LENGTH) / FFT_LENGTH)).astype(np.float32)
+    magnitudes = np.abs(np.fft.rfft(frames * window, axis=1)).astype(np.float32)
+    return np.log(np.maximum(magnitudes @ _filters().T, FLOOR))
+
+
+def drawn_or_heard(drawn: np.ndarray | None, samples: np.ndarray, rate: int) -> np.ndarray:
+    """The spectrogram by which a take is compared with its baseline: the one that the model drew, or that of the sound
+    where the model draws none."""
+    return log_mel(samples, rate) if drawn is None else drawn
+
+
+def band_frequency(band: float) -> float:
+    """The centre frequency in hertz of a band (0 .. 99; fractions lie between)."""
+    return float(_from_mel(np.asarray((band + 1) * _to_mel(RATE / 2) / (BANDS + 1))))
+
+
+def frequency_band(frequency: float) -> float:
+    """The inverse of :func:`band_frequency`."""
+    return float(_to_mel(frequency) * (BANDS + 1) / _to_mel(RATE / 2) - 1)
+
+
+def _to_mel(frequency: float) -> float:
+    return 2595.0 * np.log10(1.0 + frequency / 700.0)
+
+
+def _from_mel(mel: np.ndarray) -> np.ndarray:
+    return 700.0 * (10.0 ** (mel / 2595.0) - 1.0)
+
+
+@lru_cache(maxsize=1)
+def _filters() -> np.ndarray:
+    """Triangles of height one on the HTK mel scale, 0 Hz to 12 kHz: (100, 513) float32."""
+    bins = np.linspace(0, RATE / 2, FFT_LENGTH // 2 + 1)
+    corners = _from_mel(np.linspace(0, _to_mel(RATE / 2), BANDS + 2))
+    rising = (bins[None, :] - corners[:-2, None]) / np.diff(corners)[:-1, None]
+    falling = (corners[2:, None] - bins[None, :]) / np.diff(corners)[1:, None]
+    return np.maximum(0, np.minimum(rising, falling)).astype(np.float32)

@@ -1,0 +1,115 @@
+"""Side-by-side benchmarks. Each is a module with ``NAME``, ``run(arguments) -> Report`` and a first docstring line that
+says what it measures; it may have ``add_arguments(parser)`` for its own options, which ``run`` then finds in
+``arguments`` (an :class:`argparse.Namespace`). Adding a bench means adding its module and naming it in its
+technique's ``benches`` or, if it is of none, in ``BENCHES``.
+
+Nothing is printed to standard output but the report, so that ``--json`` can be piped; benches write progress to
+standard error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+from paretone.by_name import by_name
+from paretone.commands import streams
+from paretone.commands.parsing import Parser
+from paretone.errors import PlugInError, SettingError
+from paretone.setting.plan import attempted, described
+from paretone.techniques import techniques
+from paretone.techniques.registry import plug_in, registry
+
+BENCHES: dict[str, str] = {
+    "omnivoice": "paretone.bench.omnivoice",
+    "omnivoice-card": "paretone.bench.omnivoice_card",
+    "omnivoice-exact": "paretone.bench.omnivoice_exact",
+    "own-voices": "paretone.bench.own_voices",
+    "peers": "paretone.bench.peers",
+    "stacked": "paretone.bench.stacked",
+    "study-scale": "paretone.bench.study_scale",
+    "voices": "paretone.bench.voices",
+}
+"""Module of each bench that belongs to no technique, by name. Modules are imported on use only: they import torch."""
+LEAST_ROUNDS = 2
+"""Fewest rounds of a bench that measures in rounds: one round gives no interval."""
+
+
+def benches() -> dict[str, str]:
+    """Module of each bench, those of the techniques first, by name."""
+    found = {}
+    for technique in techniques():
+        for name, module in technique.benches:
+            if name in BENCHES:
+                registry().report(
+                    f"{technique.title}: its bench {name!r} was left out: there is one of that name; rename it."
+                )
+            found[name] = module
+    return found | BENCHES
+
+
+def bench(name: str) -> ModuleType:
+    """The bench's module. Raises :class:`SettingError` that suggests one or lists them, and :class:`PlugInError` for a
+    plug-in's that is none."""
+    target = by_name(name, benches(), "bench", "benches")
+    owner = next((plug_in(one.name) for one in techniques() if (name, target) in one.benches), "")
+    found, error = attempted(import_module, target)
+    if error is not None:
+        if not owner:
+            raise error
+        raise PlugInError(f"The bench {name!r} failed ({described(error, target)}); mend {owner}.") from error
+    if owner and not callable(getattr(found, "run", None)):
+        raise PlugInError(f"The bench {name!r} in {target} has no function run(arguments); mend {owner}.")
+    return found
+
+
+def summary(name: str) -> str:
+    """The first line of the bench's docstring, read without importing it; ``""`` if there is no source."""
+    spec = find_spec(benches()[name])
+    # Not by its class: the loader of the packaged program is of none.
+    read = getattr(spec.loader, "get_source", None) if spec is not None else None
+    source = read(benches()[name]) if read is not None else None
+    docstring = ast.get_docstring(ast.parse(source or "")) or ""
+    return docstring.partition("\n")[0]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the bench that ``argv`` names and print its report, or list the benches when it names none.
+
+    Returns the exit code. Raises :class:`paretone.errors.PlainError` when the bench cannot run.
+    """
+    parser = Parser(prog="paretone bench", description="Side-by-side benchmarks.")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="BENCH",
+        help="bench to run, followed by its options; omit to list all",
+    )
+    name = parser.parse_args(argv[:1]).name
+    if name is not None:
+        return _run(name, argv[1:])
+    known = benches()
+    width = max(map(len, known)) + 2
+    for name in known:
+        streams.show(f"{name:<{width}}{summary(name)}")
+    return 0
+
+
+def _run(name: str, argv: Sequence[str]) -> int:
+    module = bench(name)
+    parser = Parser(prog=f"paretone bench {name}", description=module.__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    if hasattr(module, "add_arguments"):
+        module.add_arguments(parser)
+    arguments = parser.parse_args(argv)
+    if (rounds := getattr(arguments, "rounds", LEAST_ROUNDS)) < LEAST_ROUNDS:
+        raise SettingError(
+            f"{rounds} round{'s' * (rounds != 1)} cannot show how much rounds differ, and what differs by "
+            f"no more must not be reported: give --rounds {LEAST_ROUNDS} or more."
+        )
+    report = module.run(arguments)
+    streams.show(report.to_json() if arguments.json else report.to_text())
+    return 0

@@ -1,0 +1,81 @@
+"""The wall time of a bench: as many rounds, sentences or tokens as fit into it."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from paretone.bench import LEAST_ROUNDS
+from paretone.commands.arguments import above_zero
+
+MINUTES = 4.5
+"""A default run of a bench with a budget ends within five minutes; what was begun is finished."""
+
+
+class Budget:
+    """The wall time of a bench, from now on."""
+
+    def __init__(self, minutes: float, most: int) -> None:
+        """``most`` rounds at most."""
+        self._end, self._most = time.monotonic() + 60 * minutes, most
+
+    def part(self, share: float) -> Budget:
+        """A ``share`` of what is left, from now on."""
+        return Budget(share * self.left / 60, self._most)
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self._end - time.monotonic()
+
+    def rounds(self, seconds: float, share: float = 1.0) -> int:
+        """How many rounds of ``seconds`` each fit into a ``share`` of what is left, at least :data:`LEAST_ROUNDS`."""
+        return max(LEAST_ROUNDS, min(self._most, int(share * self.left / max(seconds, 1e-9))))
+
+    def length(self, seconds: float, most: int, least: int, begin: float = 0.0) -> int:
+        """How many tokens or steps of ``seconds`` each, after ``begin`` seconds, may be spoken at once, so that the
+        fewest rounds fit into what is left: at most ``most``, at least ``least``."""
+        runs = 2 + 3 * LEAST_ROUNDS  # Each way once, then, in every round, the official one twice and ours once.
+        return max(least, min(most, int((self.left / runs - begin) / max(seconds, 1e-9))))
+
+
+class Turns:
+    """Asked before every sentence whether there is time for it."""
+
+    def __init__(self, budget: Budget, least: int, share: float = 1.0) -> None:
+        """``least`` sentences in any case; use ``share`` of the remaining time."""
+        self._budget, self._least = budget, least
+        self._until = (1 - share) * budget.left
+        self._done, self._longest, self._since = 0, 0.0, budget.left
+
+    def another(self) -> bool:
+        """Whether one that takes as long as the longest so far still fits."""
+        left = self._budget.left
+        if self._done:
+            self._longest = max(self._longest, self._since - left)
+        self._since = left
+        fits = self._done < self._least or left - self._longest >= self._until
+        self._done += fits
+        return fits
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The option that the budget comes from."""
+    parser.add_argument(
+        "--minutes",
+        type=above_zero,
+        default=MINUTES,
+        help="time for the bench: fewer rounds and sentences if all would take longer, which the report then says "
+        "(default: %(default)s)",
+    )
+
+
+def heard(sentences: int, of: int, voices: str, takes: int = 1, most: int = 1) -> str:
+    """How much the judges have heard of each way, as a sentence for a report; of some ways ``most`` takes."""
+    each = f", {takes}{f' to {most}' if most > takes else ''} takes of each" if takes > 1 else ""
+    said = f"The judges heard {sentences} sentence{'s' * (sentences != 1)} {voices}{each}"
+    if sentences == of:
+        return f"{said}."
+    return (
+        f"{said}, as many of {of} as fit into the time: too few for figures to quote, for which --minutes gives more."
+    )

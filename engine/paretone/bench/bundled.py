@@ -1,0 +1,163 @@
+"""Shared by benches of the bundled flow model: options, model, sentence, voice, rounds."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Collection, Mapping
+
+from paretone.bench.budget import Budget
+from paretone.commands.arguments import at_least, positive, seed
+from paretone.errors import SettingError
+from paretone.measure.timing import PairedTimes, paired_ratio, stopwatch
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, Voice
+from paretone.models.catalogue import entry, judged_sentences, voice, voices
+from paretone.models.families.flow import FlowSpeech
+from paretone.setting.setting import Setting
+
+SENTENCE = "The juice of lemons makes fine punch."
+HEARD_VOICES = 2
+"""A sentence in every voice would take as many times as long, and say little more of a technique."""
+
+
+def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | None) -> None:
+    """The options that these benches have in common; without ``rounds`` for one that times nothing."""
+    parser.add_argument(
+        "--model",
+        default="f5-mini",
+        help="model of the catalogue (default: %(default)s)",
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
+    parser.add_argument(
+        "--steps",
+        type=positive,
+        default=steps,
+        help="steps of the grid (default: %(default)s)",
+    )
+    if rounds is not None:
+        parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
+    parser.add_argument("--text", default=SENTENCE, help="sentence to speak (default: %(default)s)")
+    parser.add_argument("--voice", default="", help="shipped voice (default: the model's first)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the noise (default: %(default)s)")
+
+
+def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: int) -> None:
+    """The options of benches of another family, whose usual model is ``model``."""
+    parser.add_argument("--model", default=model, help="model of the catalogue (default: %(default)s)")
+    parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
+    parser.add_argument("--threads", type=positive, default=1, help="threads of the processor (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
+    parser.add_argument("--voice", default="", help="shipped voice that is timed (default: the model's first)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the first round (default: %(default)s)")
+
+
+def add_listening_arguments(
+    parser: argparse.ArgumentParser, sentences: int, least: int = 0, spoken: str = "in each voice"
+) -> None:
+    """What the judge hears of a model: :func:`heard_sentences` in :func:`heard_voices`; ``spoken`` says how those share
+    them."""
+    none = "" if least else "; 0: none"
+    parser.add_argument(
+        "--sentences",
+        type=at_least(least),
+        default=sentences,
+        help="how many sentences the judge hears "
+        f"{spoken}, the 30 Harvard sentences first{none} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--voices",
+        type=positive,
+        default=HEARD_VOICES,
+        help="how many of the shipped voices the judge hears (default: %(default)s)",
+    )
+
+
+def heard_sentences(arguments: argparse.Namespace, prepared_on: Collection[str] = ()) -> list[str]:
+    """The sentences that the judge hears in each voice: none of those that something was calibrated or searched on."""
+    known = {one.strip() for one in prepared_on}
+    return [one for one in judged_sentences() if one not in known][: arguments.sentences]
+
+
+def heard_voices(arguments: argparse.Namespace) -> list[Voice]:
+    """The voices in which the judge hears them."""
+    return list(voices(arguments.model)[: arguments.voices])
+
+
+def loaded(arguments: argparse.Namespace) -> SpeechModel:
+    """The model that the options name. Raises :class:`paretone.errors.PlainError`."""
+    say(f"Loading {arguments.model} …")
+    return load_model(arguments.model, device=arguments.device)
+
+
+def loaded_flow(arguments: argparse.Namespace) -> FlowSpeech:
+    """The same, for what only flow models can do. Raises :class:`paretone.errors.PlainError`."""
+    model = loaded(arguments)
+    if not isinstance(model, FlowSpeech):
+        raise SettingError(f"{model.info.title} is not a flow model; choose one of these with --model.")
+    return model
+
+
+def loaded_on_threads(arguments: argparse.Namespace) -> SpeechModel:
+    """The model that the options of :func:`add_family_arguments` name, on as many threads as they say."""
+    import torch
+
+    say(f"Loading {arguments.model} …")
+    model = load_model(arguments.model, folder=arguments.folder, device=arguments.device)
+    torch.set_num_threads(arguments.threads)
+    return model
+
+
+def setting(arguments: argparse.Namespace) -> Setting:
+    """The baseline setting that the options describe."""
+    return Setting(
+        arguments.model,
+        entry(arguments.model).options_with(steps=arguments.steps),
+        seed=arguments.seed,
+    )
+
+
+def speaker(arguments: argparse.Namespace) -> Voice:
+    """The voice that the options name."""
+    return voice(arguments.voice, arguments.model)
+
+
+def timed(
+    variants: Mapping[str, Callable[[], object]],
+    device: str,
+    arguments: argparse.Namespace,
+    what: str = "",
+    warm_up: int = 1,
+    budget: Budget | None = None,
+    share: float = 1.0,
+) -> PairedTimes:
+    """Compare ``variants`` with the first of them in interleaved rounds, as many as the options say, or as fit into a
+    ``share`` of the ``budget``. ``what`` is named in the progress."""
+    rounds = arguments.rounds
+    if budget is not None:
+        rounds, warm_up = _rounds(variants, device, budget, share), 0
+    say(f"{what}{': ' if what else ''}{rounds} rounds of each …")
+    return paired_ratio(
+        variants,
+        rounds,
+        warm_up=warm_up,
+        device=device,
+        on_round=lambda done: say(f"round {done} of {rounds}"),
+    )
+
+
+def _rounds(variants: Mapping[str, Callable[[], object]], device: str, budget: Budget, share: float) -> int:
+    """Runs each once, to warm it up and to see how long it takes at most; the number of rounds that fit."""
+    kept = budget.left * (1 - share)
+    seconds = []
+    for run in variants.values():
+        with stopwatch(device) as watch:
+            run()
+        seconds.append(watch.wall_seconds)
+    return budget.rounds(sum(seconds) + seconds[0], 1 - kept / max(budget.left, 1e-9))
+
+
+def say(line: str) -> None:
+    """A line of progress, separate from the report."""
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,183 @@
+"""Shared by benches of speech language models: options, and timing of decoding.
+
+Sampled speech is not equally long every time, so ways of decoding are compared by their seconds a token: within rounds
+of one sentence and one seed, in an order that changes, the baseline twice (A/A). Timed is the backbone alone, the
+reading of the prompt included.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from paretone.bench import budget, bundled
+from paretone.bench.budget import Turns
+from paretone.bench.hearing import heard_in_turns
+from paretone.errors import SettingError
+from paretone.measure.timing import Interval, interval, running_order, stopwatch
+from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors
+from paretone.models.base import Voice
+from paretone.models.catalogue import entry, harvard_sentences
+from paretone.models.families.language import LanguageSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.models.vocoders import load_vocoder
+from paretone.sampling.autoregressive import Cycle
+from paretone.setting.artefact import Artefact
+from paretone.setting.setting import Setting
+
+AGAIN = "autoregressive, again (A/A)"
+WORD_ERRORS = 0.02
+"""Allowed increase of the word error rate over the baseline's."""
+
+
+def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
+    """The options that these benches have in common."""
+    bundled.add_family_arguments(parser, "lm-mini", rounds)
+    bundled.add_listening_arguments(parser, sentences=30)
+    budget.add_arguments(parser)
+
+
+def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
+    """The model that the options name, on as many threads as they say. Raises :class:`paretone.errors.PlainError`."""
+    model = bundled.loaded_on_threads(arguments)
+    if not isinstance(model, LanguageSpeech):
+        raise SettingError(f"{model.info.title} is not a speech language model; choose one of these with --model.")
+    return model
+
+
+def baseline(arguments: argparse.Namespace) -> Setting:
+    """Plain decoding by the model's usual sampler."""
+    return Setting(arguments.model, entry(arguments.model).options_with(), seed=arguments.seed)
+
+
+@dataclass
+class Decoded:
+    """Times and results of one way of decoding, over all rounds."""
+
+    seconds_per_token: list[float] = field(default_factory=list)
+    cycles: list[Cycle] = field(default_factory=list)
+    token_rate: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(one.tokens) for one in self.cycles)
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """E: tokens of a cycle."""
+        return self.tokens / len(self.cycles)
+
+    @property
+    def acceptance(self) -> float | None:
+        """The share of checked tokens that stayed; ``None`` if none was drafted."""
+        checked = sum(len(one.acceptance) for one in self.cycles)
+        return sum(one.accepted for one in self.cycles) / checked if checked else None
+
+    @property
+    def draft_length(self) -> float:
+        """K: drafted tokens of a cycle."""
+        return sum(len(one.drafted) for one in self.cycles) / len(self.cycles)
+
+    @property
+    def draft_seconds(self) -> float:
+        """Seconds of one draft pass, median over cycles."""
+        return median(one.draft_seconds / len(one.drafted) for one in self.cycles if one.drafted)
+
+    @property
+    def target_seconds(self) -> float:
+        """Seconds of one pass of the target, median over cycles."""
+        return median(one.target_seconds for one in self.cycles)
+
+    @property
+    def real_time_factor(self) -> float:
+        """Backbone seconds over the seconds of speech, median over rounds."""
+        return median(self.seconds_per_token) * self.token_rate
+
+
+@dataclass(frozen=True)
+class DecodingTimes:
+    """Ways of decoding other than the first."""
+
+    decoded: Mapping[str, Decoded]
+    speed_up: Mapping[str, Interval]
+    """Speed-up of every way but the first: the first's seconds per token over its own; :data:`AGAIN` is the first once
+    more."""
+
+
+def timed_decoding(
+    model: LanguageSpeech,
+    ways: Mapping[str, Setting],
+    voice: Voice,
+    rounds: int,
+    say: Callable[[str], None],
+    artefacts: Sequence[Artefact] = (),
+) -> DecodingTimes:
+    """Time ``ways`` in interleaved rounds, every round on the next Harvard sentence with its own seed. ``artefacts``
+    are those that ways name."""
+    first = next(iter(ways))
+    every = {**ways, AGAIN: ways[first]}
+    for setting in every.values():
+        model.make_ready(setting, SilentObserver(), voice)
+    decoded = {name: Decoded(token_rate=model.token_rate) for name in every}
+    sentences, device = harvard_sentences(), model.own.tokens.device.type
+    for number in range(-1, rounds):  # The first is for warming up.
+        text = sentences[number % len(sentences)]
+        for name in running_order(tuple(every), number):
+            setting = replace(every[name], seed=every[name].seed + number + 1)
+            decodings = list(model.decodings(text, voice, setting, artefacts=artefacts))
+            with stopwatch(device) as watch:
+                cycles = [cycle for _, decoding in decodings for cycle in decoding]
+            if number >= 0:
+                found = decoded[name]
+                found.cycles += cycles
+                tokens = sum(len(cycle.tokens) for cycle in cycles)
+                found.seconds_per_token.append(watch.seconds / max(tokens, 1))
+        if number >= 0:
+            say(f"round {number + 1} of {rounds}")
+    base = decoded[first].seconds_per_token
+    speed_up = {
+        name: interval([one / two for one, two in zip(base, found.seconds_per_token, strict=True)])
+        for name, found in decoded.items()
+        if name != first
+    }
+    return DecodingTimes(decoded, speed_up)
+
+
+def judged(
+    model: LanguageSpeech,
+    ways: Mapping[str, Setting],
+    arguments: argparse.Namespace,
+    turns: Turns,
+    artefacts: Sequence[Artefact] = (),
+    prepared_on: Collection[str] = (),
+) -> dict[str, list[VoiceVerdict]]:
+    """Word errors of ``ways`` per voice, and of the original speech, of as many sentences as ``turns`` allow, but none
+    that something was ``prepared_on``; empty if none are wanted."""
+    sentences = bundled.heard_sentences(arguments, prepared_on)
+    if not sentences:
+        return {}
+    # Of what a released model speaks through, the judge has no copies: its floor is the original speech.
+    model_entry = entry(arguments.model)
+    vocoder = load_vocoder(model_entry.vocoder_folder) if model_entry.bundled else None
+    spoken = [Way(name, setting, tuple(artefacts)) for name, setting in ways.items()]
+    return heard_in_turns(sentences, bundled.heard_voices(arguments), vocoder, model, spoken, turns, bundled.say)
+
+
+def listened(said: Mapping[str, Sequence[VoiceVerdict]], arguments: argparse.Namespace) -> str:
+    """How much the judges have heard, as a sentence after a definition; ``""`` if nothing."""
+    if not said:
+        return ""
+    one = next(iter(said.values()))
+    of = len(bundled.heard_sentences(arguments))
+    return f" {budget.heard(len(one[0].errors.words), of, f'in each of {len(one)} voices')}"
+
+
+def heard(said: Sequence[VoiceVerdict]) -> dict[str, float]:
+    """Word errors, all voices together, and the number of runaway utterances."""
+    traces = [synthesis.trace.decoding for one in said for synthesis in one.syntheses]
+    row = counted_errors(said)
+    if traces:
+        row["runaways"] = sum(any(trace.run_away) for trace in traces if trace is not None)
+    return row

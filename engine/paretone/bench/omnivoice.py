@@ -1,0 +1,279 @@
+"""A masked model in the official way, then with each technique added: latency, first audio, launches, quality, memory.
+
+Forwards are timed at OmniVoice's size with random weights, whole takes on a model that speaks. In every round all ways
+speak the same two sentences with the same seed, in an order that changes; a first round warms up. The official way runs
+the Qwen3 of ``transformers`` on both branches, padded, with float32 weights; all others run with the exact savings.
+What a technique costs in words, timbre and codes is measured against the exact savings alone, on single sentences in
+all voices (:mod:`paretone.bench.masked_quality`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import torch
+
+from paretone.bench import bundled, masked
+from paretone.bench.masked_quality import judged
+from paretone.bench.official_masked import (
+    EXACT,
+    FULL_SIZE,
+    OFFICIAL,
+    predictors,
+    random_network,
+    random_request,
+)
+from paretone.bench.report import Report
+from paretone.bench.ways import read
+from paretone.commands.arguments import count, positive
+from paretone.measure.machine import describe
+from paretone.measure.memory import PeakMemory
+from paretone.measure.roofline.launches import launches
+from paretone.measure.timing import interval, paired_ratio, running_order
+from paretone.measure.verdicts import ORIGINAL
+from paretone.models.base import ModelInfo, Voice, run_to_completion
+from paretone.models.catalogue import harvard_sentences
+from paretone.models.families.masked import MaskedSpeech
+from paretone.models.families.masked_networks import offered
+from paretone.models.kernels.fused_masked import FusedMasked
+from paretone.models.silent_observer import SilentObserver
+from paretone.sampling.demasking import Guide, Predictor
+from paretone.sampling.demasking_schedule import Block
+from paretone.setting.setting import Setting
+from paretone.techniques import problem
+
+NAME = "omnivoice"
+KNOWN = ("half", "precision", "way")
+"""Names that additions may refer to: half of the steps, a precision, the base they are added to."""
+ON = ("exact", "fastest")
+"""Bases of additions: the exact savings, in float32 and in the fastest precision."""
+SETTLED = 10
+"""Generations after which memory should not grow any more."""
+DEFINITION = (
+    "Latency of two sentences, run as the official code does, over that with the exact savings, in the fastest "
+    "precision of the device; wall time, median of paired, interleaved rounds."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    masked.add_arguments(parser, rounds=20)
+    parser.add_argument("--full-rounds", type=count, default=3, help="rounds at OmniVoice's size; 0: none (default: 3)")
+    parser.add_argument(
+        "--full-rows", type=positive, nargs=3, default=[36, 75, 50], help="text, reference and canvas rows"
+    )
+    parser.add_argument("--generations", type=count, default=50, help="for the memory; 0: none (default: 50)")
+    bundled.add_listening_arguments(parser, sentences=10)
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="quick look: 4 rounds, 1 at OmniVoice's size, 15 generations, 2 judged sentences",
+    )
+
+
+@dataclass(frozen=True)
+class _Way:
+    """One way of speaking."""
+
+    setting: Setting
+    judged: bool = True
+    """Whether the judge listens to it."""
+    headline: bool = False
+    """Whether it may be the headline."""
+
+
+@dataclass
+class _Taken:
+    """Times of takes in one way."""
+
+    last: list[float] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+    evaluations: int = 0
+    backbone_seconds: float = 0.0
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Forwards at full size, whole takes, quality, memory."""
+    if arguments.quick:
+        arguments.rounds, arguments.full_rounds, arguments.generations, arguments.sentences = 4, 1, 15, 2
+    model = masked.loaded(arguments)
+    device = model.networks.own.device
+    rows: list[dict[str, object]] = []
+    found_ways = _ways(bundled.setting(arguments), model.info)
+    ways = {name: way.setting for name, way in found_ways.items()}
+    memory = []
+    if arguments.generations:  # First: what a network of full size leaves after would hide what grows.
+        memory.append(_memory(model, ways[EXACT], bundled.speaker(arguments), arguments.generations))
+    if arguments.full_rounds:
+        rows += _full_size(arguments.full_rounds, arguments.full_rows, device)
+    taken = _taken(model, ways, bundled.speaker(arguments), arguments.rounds)
+    counts = _launches(model, ways, bundled.speaker(arguments))
+    listened = {name: way.setting for name, way in found_ways.items() if way.judged}
+    said = judged(model, listened, bundled.heard_sentences(arguments), bundled.heard_voices(arguments))
+    official = taken[OFFICIAL].last
+    gains = {
+        name: interval([one / two for one, two in zip(official, found.last, strict=True)])
+        for name, found in taken.items()
+    }
+    for name, found in taken.items():
+        row: dict[str, object] = {"weights": arguments.model, "way": name}
+        for what, values in (("latency", found.last), ("first audio", found.first)):
+            row |= {f"{what} p{share} (s)": float(np.percentile(values, share)) for share in (50, 90)}
+        row |= {"speed-up": gains[name].median, "low": gains[name].low, "high": gains[name].high}
+        row["forwards per second"] = found.evaluations / found.backbone_seconds
+        row["launches per forward"] = counts[name]
+        row["playback waits p90 (s)"] = float(np.percentile(found.pauses, 90))
+        rows.append({**row, **(said[name].columns if name in said else {})})
+    if said:
+        rows.append({"weights": arguments.model, "way": ORIGINAL, **said[ORIGINAL].columns})
+    rows += memory
+    precise = (name for name, way in found_ways.items() if way.headline)
+    top = max((gains[name] for name in precise), key=lambda one: one.median)
+    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+
+
+def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:
+    """All ways of speaking that the device of the model ``info`` describes has, by their names. Those that a model or a
+    device cannot have are left out."""
+    file = read(NAME)
+    fastest = file.texts("fastest")
+    additions = [one.addition(KNOWN, ON) for one in file.tables("ways")]
+    file.require_known()
+    known: dict[str, object] = {"half": max(int(plain.options["steps"]) // 2, 1)}
+    narrow = [one for one in info.precisions if one != "float32"]
+    lacking, by_precision = dict(info.lacking), dict[str, str]()
+    found = {OFFICIAL: _Way(plain, judged=False), EXACT: _Way(plain, headline=True)}
+    for addition in additions:
+        if any(one in lacking for one in addition.needs):
+            continue
+        best = next((by_precision[one] for one in fastest if one in by_precision), EXACT)
+        below = dict.fromkeys({"exact": EXACT, "fastest": best}[one] for one in addition.on or ON[:1])
+        for way, bits in itertools.product(below, narrow if addition.each else [""]):
+            given = {**known, "way": way, "precision": bits}
+            title = addition.title.format(**given)
+            setting = addition.added_to(found[way].setting, given)
+            if problem(info, setting) is not None:
+                continue
+            found[title] = _Way(setting, addition.judged, addition.headline)
+            by_precision |= {bits: title} if bits else {}
+    return found
+
+
+@contextlib.contextmanager
+def _as(model: MaskedSpeech, name: str) -> Iterator[None]:
+    """``model`` in the official way if that is asked for."""
+    if name != OFFICIAL:
+        yield
+        return
+    networks = model.networks
+    begin = predictors(networks.plain, networks.own)[OFFICIAL]
+    with networks.standing_in(networks.own.beginning(begin)):
+        yield
+
+
+def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int) -> dict[str, _Taken]:
+    taken = {name: _Taken() for name in ways}
+    sentences = harvard_sentences()
+    for name, setting in ways.items():
+        if name != OFFICIAL:
+            model.make_ready(setting, SilentObserver(), voice)
+    for number in range(-1, rounds):  # The first is for warming up.
+        text = f"{sentences[number % len(sentences)]} {sentences[(number + 1) % len(sentences)]}"
+        for name in running_order(tuple(ways), number):
+            setting = replace(ways[name], seed=ways[name].seed + number + 1)
+            with _as(model, name):
+                measured = run_to_completion(model.synthesise(text, voice, setting, (), SilentObserver())).measurements
+            if number >= 0:
+                found = taken[name]
+                found.last.append(measured.seconds)
+                found.first.append(measured.first_audio_seconds)
+                found.pauses.append(measured.pause_seconds or 0.0)
+                found.evaluations += measured.evaluations
+                found.backbone_seconds += measured.backbone_seconds
+        if number >= 0:
+            bundled.say(f"round {number + 1} of {rounds}")
+    return taken
+
+
+def _launches(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice) -> dict[str, int]:
+    """Kernels of one guided forward and its scoring on a card; on a processor the operators that it calls."""
+    counts = {}
+    for name, setting in ways.items():
+        with _as(model, name):
+            works = model.internals(harvard_sentences()[0], voice, setting)
+            begun = works.network.begin(works.request, works.rules.guidance)
+        config, frames, device = works.network.config, works.request.frames, works.network.device
+        codes = torch.full((config.codebooks, frames), config.mask, device=device)
+        forward = partial(_scored, begun, codes, works.blocks[0])
+        forward()
+        counts[name] = launches(forward, device)
+    return counts
+
+
+def _scored(begun: Predictor, codes: torch.Tensor, block: Block) -> object:
+    return begun.scores(codes, block.start, block.end, Guide.BOTH).float().max(-1)
+
+
+def _memory(model: MaskedSpeech, setting: Setting, voice: Voice, generations: int) -> dict[str, object]:
+    """Peak memory after some generations and after all, of different lengths."""
+    bundled.say(f"memory of {generations} generations …")
+    memory, sentences = PeakMemory(str(model.networks.own.device)), harvard_sentences()
+    settled = 0
+    longest = " ".join(sentences[:3])
+    for number in range(generations):
+        text = longest if number in (0, generations - 1) else sentences[number % len(sentences)]
+        words = text.split()
+        text = " ".join(words[: 2 + number % max(len(words) - 1, 1)]) if number % 3 else text
+        run_to_completion(model.synthesise(text, voice, replace(setting, seed=number), (), SilentObserver()))
+        if number + 1 == min(SETTLED, generations):
+            settled = memory.peak_bytes
+    return {
+        "weights": setting.model,
+        "way": f"{EXACT}, {generations} generations of different lengths",
+        f"peak after {min(SETTLED, generations)} (MB)": settled / 1e6,
+        f"peak after {generations} (MB)": memory.peak_bytes / 1e6,
+        "growth since (MB)": (memory.peak_bytes - settled) / 1e6,
+    }
+
+
+def _full_size(rounds: int, shape: list[int], device: torch.device) -> list[dict[str, object]]:
+    """Single forwards at OmniVoice's size, with random weights."""
+    bundled.say(f"forwards at OmniVoice's size, {rounds} rounds …")
+    plain = random_network(FULL_SIZE, device)
+    text, reference, frames = shape
+    request = random_request(FULL_SIZE, text, reference, frames, device)
+    exact = FusedMasked.of(plain)
+    begun = {OFFICIAL: predictors(plain, exact)[OFFICIAL](request, 2.0), EXACT: exact.begin(request, 2.0)}
+    for name in offered(device):
+        if name != "float32":
+            begun[f"+ {name}"] = FusedMasked.of(plain, name).begin(request, 2.0)
+    codes = torch.full((FULL_SIZE.codebooks, frames), FULL_SIZE.mask, device=device)
+
+    def forward(name: str) -> torch.Tensor:
+        return begun[name].scores(codes, 0, frames, Guide.BOTH).float().log_softmax(-1)
+
+    expected = forward(OFFICIAL)
+    found = paired_ratio({name: partial(forward, name) for name in begun}, rounds, device=str(device))
+    rows = []
+    for name in begun:
+        taken = float(np.median(found.seconds[name]))
+        gain = found.speed_up.get(name)
+        row: dict[str, object] = {
+            "weights": f"OmniVoice's size, random ({text} + {reference} + {frames} rows)",
+            "way": name,
+            "ms per forward": 1000 * taken,
+            "forwards per second": 1 / taken,
+            "speed-up": 1.0 if gain is None else gain.median,
+        }
+        if gain is not None and rounds > 1:  # Of a single round there is no interval.
+            row |= {"low": gain.low, "high": gain.high}
+        row["launches per forward"] = launches(partial(forward, name), device)
+        rows.append({**row, "largest difference": float((forward(name) - expected).abs().max())})
+    return rows

@@ -1,0 +1,265 @@
+"""How a bundled model sounds: words, naturalness, pitch range, diversity and likeness, against its decoder's own copy.
+
+Harvard sentences and everyday ones, alternately, in the voices in turn. The floor of every figure is what the decoder
+makes of the speaker's own latents: no model of these latents can sound better. Differences of naturalness are those of
+pairs, of one sentence in one voice. Take more than one seed: diversity is the spread over them, and one take of a
+sentence says little about another. Pitch and formant scale by voice, next to those of the copy, show how closely a
+model follows its prompts.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from paretone.bench import bundled
+from paretone.bench.report import Report
+from paretone.commands.arguments import at_least, positive, typed_lines
+from paretone.commands.comparison_sides import Side, prepare, typed_side
+from paretone.errors import SettingError
+from paretone.files import write_wav
+from paretone.measure.estimates import Estimate
+from paretone.measure.evaluation.judges import judge_named
+from paretone.measure.evaluation.speakers import VoiceJudge
+from paretone.measure.machine import describe
+from paretone.measure.melody import diversity, log_pitch, mean_pitch, pitch_range
+from paretone.measure.metrics import estimate
+from paretone.models.base import SpeechModel, Voice, run_to_completion
+from paretone.models.catalogue import harvard_sentences, unseen_sentences, voice, voices
+from paretone.models.minis.natural.layout import SAMPLE_RATE
+from paretone.models.minis.natural.voice_reader import VoiceReader
+from paretone.models.silent_observer import SilentObserver
+from paretone.training.originals import decoder_copy
+
+NAME = "voices"
+FLOOR = "the decoder's copy"
+DEFAULT = "default"
+DEFINITION = (
+    "Predicted naturalness (DistillMOS, 1 to 5) of the model at its default settings, less that of the decoder's own "
+    "copy of the same sentences in the same voices."
+)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the judges say of one take."""
+
+    edits: float
+    words: float
+    naturalness: float
+    own: float
+    """Similarity to the recording of its voice."""
+    alike: Mapping[str, float]
+    """Similarity to those of the other voices, by their ids."""
+    spread: float
+    """Pitch range; NaN where too little is voiced."""
+    curve: np.ndarray = field(repr=False)
+    formants: float = 1.0
+    """Formant scale, 1 is the teacher's own voice."""
+    real_time_factor: float = float("nan")
+
+    @property
+    def others(self) -> float:
+        """Mean similarity to the other voices; NaN if there are none."""
+        return float(np.mean(list(self.alike.values()))) if self.alike else float("nan")
+
+    @property
+    def pitch(self) -> float:
+        """Mean, in hertz; NaN without voice."""
+        return mean_pitch(self.curve)
+
+
+Takes = Mapping[tuple[int, int], Heard]
+"""Of one way of speaking, by sentence and seed."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    parser.add_argument("--model", default="f5-mini", help="bundled model (default: %(default)s)")
+    parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
+    parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: %(default)s)")
+    parser.add_argument("--threads", type=positive, default=1, help="threads of the processor (default: %(default)s)")
+    parser.add_argument("--sentences", type=at_least(2), help="how many of the sentences (default: all)")
+    parser.add_argument("--text-file", metavar="FILE", help="other sentences, one per line (default: the 60 that ship)")
+    parser.add_argument("--voice", action="append", help="voice that speaks; repeat for more (default: all, in turn)")
+    parser.add_argument("--seeds", type=positive, default=2, help="takes of each sentence (default: %(default)s)")
+    parser.add_argument(
+        "--way",
+        action="append",
+        default=[],
+        metavar="OPTIONS",
+        help="another way of speaking, as in paretone compare: steps=4,technique=NAME; can be repeated",
+    )
+    parser.add_argument("--keep", metavar="FOLDER", help="folder for the recordings")
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Speak the sentences every way and let the judges listen."""
+    texts = _texts(arguments.text_file)[: arguments.sentences]
+    if len(texts) < 2:
+        raise SettingError("There must be two sentences or more, of which there are differences.")
+    sides = [replace(typed_side("", arguments.model), title=DEFAULT)]
+    sides += [typed_side(text, arguments.model) for text in arguments.way]
+    panel = Panel(texts, _speakers(arguments), Path(arguments.keep) if arguments.keep else None)
+    model = bundled.loaded_on_threads(arguments)
+    floor = {(at, 0): panel.hear(at, FLOOR, decoder_copy(text, panel.voice(at))) for at, text in enumerate(texts)}
+    rows, headline = [_row(FLOOR, floor, floor, panel)], None
+    for side in sides:
+        bundled.say(f"{side.title}: {len(texts)} sentences, {arguments.seeds} takes of each …")
+        takes = dict(_spoken(side, model, panel, arguments.seeds))
+        rows.append(_row(side.title, takes, floor, panel))
+        headline = headline or _apart(takes, floor)
+    assert headline is not None  # There is always the default.
+    interval = (headline.low, headline.high)
+    return Report(NAME, headline.value, interval, DEFINITION, tuple(rows), describe().to_json())
+
+
+def sentences() -> tuple[str, ...]:
+    """Harvard sentences and everyday ones, alternately."""
+    return tuple(chain.from_iterable(zip(harvard_sentences(), unseen_sentences(), strict=True)))
+
+
+def _texts(file: str | None) -> tuple[str, ...]:
+    """Raises :class:`TextError` if ``file`` cannot be read."""
+    return sentences() if file is None else typed_lines(file)
+
+
+def _speakers(arguments: argparse.Namespace) -> tuple[Voice, ...]:
+    """Raises :class:`SettingError` for a voice that there is not."""
+    if arguments.voice is None:
+        return voices(arguments.model, arguments.folder)
+    return tuple(voice(one, arguments.model, arguments.folder) for one in arguments.voice)
+
+
+class Panel:
+    """The judges, and who says what. Raises :class:`PlainError` when one is not installed."""
+
+    def __init__(self, texts: Sequence[str], speakers: Sequence[Voice], keep: Path | None = None) -> None:
+        self.texts, self.speakers, self._keep = texts, speakers, keep
+        self._words = judge_named("words").ready(texts)
+        self._naturalness = judge_named("naturalness").ready(texts)
+        self._likeness = cast(VoiceJudge, judge_named("voice").ready(texts))
+        self._reader = VoiceReader()
+
+    def voice(self, at: int) -> Voice:
+        """Whose turn it is."""
+        return self.speakers[at % len(self.speakers)]
+
+    def hear(self, at: int, way: str, samples: np.ndarray, rate: int = SAMPLE_RATE, seed: int = 0) -> Heard:
+        """What the judges say of mono ``samples`` (n,): sentence ``at``, spoken in one ``way``."""
+        text, own = self.texts[at], self.voice(at)
+        if self._keep is not None:
+            self._keep.mkdir(parents=True, exist_ok=True)
+            write_wav(self._keep / f"{at:02d}-{own.id}-{way.replace('/', ' ')}-{seed}.wav", samples, rate)
+        return self.judge(text, own, samples, rate)
+
+    def judge(self, text: str, own: Voice, samples: np.ndarray, rate: int) -> Heard:
+        """What the judges say of mono ``samples`` (n,): one of the texts, in the voice ``own``."""
+        words = self._words.hear(text, own, samples, rate).figures
+        heard, judge = self._likeness.voice_of(samples, rate), self._likeness
+        alike = {one.id: judge.similarity(judge.voice_in(one.audio), heard) for one in (own, *self.speakers)}
+        curve = log_pitch(samples, rate)
+        spread = pitch_range(curve)
+        return Heard(
+            words["edits"],
+            words["words"],
+            self._naturalness.hear(text, own, samples, rate).figures["naturalness"],
+            alike.pop(own.id),
+            alike,
+            float("nan") if spread is None else spread,
+            curve,
+            self._reader.formant_scale(samples, rate),
+        )
+
+
+def _spoken(side: Side, model: SpeechModel, panel: Panel, seeds: int) -> Iterator[tuple[tuple[int, int], Heard]]:
+    prepare(side, model)
+    for at, text in enumerate(panel.texts):
+        for seed in range(seeds):
+            setting = replace(side.setting, seed=seed)
+            speech = model.synthesise(text, panel.voice(at), setting, side.artefacts, SilentObserver())
+            take = run_to_completion(speech)
+            heard = panel.hear(at, side.title, take.samples, take.sample_rate, seed)
+            yield (at, seed), replace(heard, real_time_factor=take.measurements.real_time_factor)
+        bundled.say(f"sentence {at + 1} of {len(panel.texts)}")
+
+
+def _row(title: str, takes: Takes, floor: Takes, panel: Panel) -> dict[str, object]:
+    errors = _words(takes, len(panel.texts))
+    row: dict[str, object] = {
+        "speech": title,
+        "takes": len(takes),
+        "word errors": errors.value,
+        "low": errors.low,
+        "high": errors.high,
+        "naturalness": _mean(takes, "naturalness"),
+    }
+    if takes is not floor:
+        row["to the copy"] = _apart(takes, floor).value
+        row["standard error"] = _standard_error(takes, floor)
+    row |= {"pitch range": _mean(takes, "spread"), "own voice": _mean(takes, "own")}
+    row |= {"other voices": _mean(takes, "others")}
+    if takes is not floor:
+        row["diversity"] = _diversity(takes)
+        row["RTF"] = float(np.median([one.real_time_factor for one in takes.values()]))
+    for number, speaker in enumerate(panel.speakers):
+        own = {key: one for key, one in takes.items() if key[0] % len(panel.speakers) == number}
+        row[speaker.id] = _mean(own, "naturalness")
+        row[f"{speaker.id}, Hz"] = _mean(own, "pitch")
+        row[f"{speaker.id}, formants"] = _mean(own, "formants")
+    return row
+
+
+def _words(takes: Takes, count: int) -> Estimate:
+    """The word error rate, with its interval over the sentences."""
+    by_sentence = [[one for (at, _), one in takes.items() if at == sentence] for sentence in range(count)]
+    return estimate(
+        "word_error_rate",
+        [complex(sum(one.edits for one in some), sum(one.words for one in some)) for some in by_sentence],
+    )
+
+
+def _mean(takes: Takes, name: str) -> float | None:
+    """``None`` where no take has the figure, such as the likeness to other voices where only one speaks."""
+    return mean_of_known([getattr(one, name) for one in takes.values()])
+
+
+def mean_of_known(values: Sequence[float]) -> float | None:
+    """Of those that are finite; ``None`` if none is."""
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else None
+
+
+def _differences(takes: Takes, floor: Takes) -> np.ndarray:
+    """(sentences,): the mean naturalness of the takes of each sentence, less that of its copy."""
+    found = []
+    for (sentence, _), copy in floor.items():
+        own = [one.naturalness for (at, _), one in takes.items() if at == sentence]
+        found.append(float(np.mean(own)) - copy.naturalness)
+    return np.array(found)
+
+
+def _apart(takes: Takes, floor: Takes) -> Estimate:
+    apart = _differences(takes, floor)
+    return estimate("naturalness", apart.tolist())
+
+
+def _standard_error(takes: Takes, floor: Takes) -> float:
+    apart = _differences(takes, floor)
+    return float(apart.std(ddof=1) / len(apart) ** 0.5)
+
+
+def _diversity(takes: Takes) -> float | None:
+    """The mean over the sentences; ``None`` with one take of each."""
+    found = [
+        diversity([one.curve for (other, _), one in takes.items() if other == at])
+        for at in sorted({sentence for sentence, _ in takes})
+    ]
+    known = [one for one in found if one is not None]
+    return float(np.mean(known)) if known else None

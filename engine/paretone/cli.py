@@ -1,0 +1,149 @@
+"""The command line: the second front end. ``paretone --help`` says what there is.
+
+Results go to standard output, everything else to standard error. Reading the arguments imports nothing heavy; what a
+command needs, it imports itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+
+from paretone import __version__, errors, failures, files, surroundings
+from paretone.commands import streams
+from paretone.commands.parsing import ArgumentsError, Parser, asks_for_json
+from paretone.commands.session import Session
+from paretone.commands.terminal import Terminal, cancelling, exit_code, terminable
+from paretone.errors import Cancelled, CheckpointError, PlainError
+
+CANCELLED, TERMINATED = Cancelled.exit_code, 143
+"""Exit codes after Ctrl-C and SIGTERM, as shells have them."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the process's exit code."""
+    with terminable():
+        return _answered(arguments)
+
+
+def _answered(arguments: Sequence[str] | None) -> int:
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = asks_for_json(arguments)
+    try:
+        surroundings.cap_threads()
+        streams.prepare()
+        if not {"-h", "--help", "--version"} & set(arguments):
+            surroundings.require_working_folder()
+        return _called(arguments)
+    except ArgumentsError as error:
+        sys.stderr.write(error.usage)
+        return _failed(str(error), type(error).__name__, error.exit_code, as_json)
+    except (Cancelled, KeyboardInterrupt) as interruption:
+        code = exit_code(interruption.signal if isinstance(interruption, Cancelled) else 0)
+        return _failed(str(interruption) or "Cancelled.", "Cancelled", code, as_json)
+    except PlainError as error:
+        sentence = str(error)
+        if isinstance(error, CheckpointError) and error.candidates:
+            sentence = f"{sentence} Here: {' or '.join(f'--variant {name}' for name in error.candidates)}."
+        sys.stderr.write(failures.details(error))
+        if isinstance(error, CheckpointError) and error.files:
+            sentence = f"{sentence} Type one of: {' or '.join(f'--folder {shlex.quote(one)}' for one in error.files)}."
+        if error.lacks_transcript:
+            sentence = f"{sentence} Give its words with --voice RECORDING --transcript WORDS."
+        if error.command:
+            sentence = f"{sentence} Type: {error.command}"
+        return _failed(sentence, type(error).__name__, error.exit_code, as_json)
+    except BrokenPipeError:
+        # The reader of the output has stopped.
+        streams.abandon()
+        return 0
+    except SystemExit:
+        raise
+    except BaseException as error:  # Plug-ins have kinds of their own.
+        sys.stderr.write(failures.details(error))
+        sentence = failures.sentence(error, f"running {arguments[0] if arguments else 'paretone'}")
+        return _failed(sentence, type(error).__name__, PlainError.exit_code, as_json)
+
+
+def _called(arguments: list[str]) -> int:
+    if arguments[:1] == ["bench"]:
+        # Benches declare their own options, which are known only once the bench is.
+        from paretone import bench
+
+        return bench.main(arguments[1:])
+    name = next((one for one in arguments if not one.startswith("-")), "")
+    return _run(parser(name).parse_args(arguments))
+
+
+def _run(options: argparse.Namespace) -> int:
+    with cancelling() as cancelled:
+        terminal = Terminal(cancelled, quiet=options.quiet)
+        try:
+            with files.waiting_for_readers(terminal.wait):
+                result = options.run(options, Session(terminal))
+        finally:
+            terminal.clear()
+    if options.json:
+        streams.show(json.dumps(result.data, allow_nan=False))
+    elif result.text:
+        streams.show(result.text)
+    if result.problem:
+        print(result.problem, file=sys.stderr)
+    return result.exit_code
+
+
+def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
+    if as_json:
+        # If this cannot be written either, the exit code and standard error say what happened.
+        with contextlib.suppress(PlainError, BrokenPipeError):
+            streams.show(json.dumps({"error": sentence, "kind": kind, "exit_code": code}))
+    print(sentence, file=sys.stderr)
+    return code
+
+
+# --- Arguments --------------------------------------------------------------------------------------------------------
+def parser(name: str | None = None) -> argparse.ArgumentParser:
+    """The parser of the command line. If ``name`` is given, only the command of that name knows its arguments:
+    declaring those of all takes longer than parsing, and imports libsndfile."""
+    from paretone.commands import commands
+
+    top = Parser(
+        prog="paretone",
+        description="Accelerate text-to-speech and measure what that costs.",
+        epilog=_exit_codes(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"paretone {__version__}")
+    names = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in commands():
+        one = names.add_parser(command.NAME, help=command.SUMMARY, description=command.SUMMARY)
+        if name not in (None, command.NAME):
+            continue
+        one.add_argument("--json", action="store_true", help="print only one JSON object on standard output")
+        one.add_argument("--quiet", action="store_true", help="show no progress")
+        one.set_defaults(run=command.run)
+        command.declare(one)
+    names.add_parser("bench", help="Run a benchmark; without a name, list all.", add_help=False)
+    return top
+
+
+def _exit_codes() -> str:
+    meanings = {0: "Done.", CANCELLED: "Cancelled with Ctrl-C.", TERMINATED: "Cancelled by SIGTERM."}
+    kinds = [PlainError, *(kind for kind in vars(errors).values() if _is_plain_error(kind) and kind is not PlainError)]
+    for kind in kinds:
+        meanings[kind.exit_code] = (kind.__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".") + "."
+    meanings[errors.SettingError.exit_code] += " Also: invalid arguments."
+    lines = [f"  {code:>3}  {meaning}" for code, meaning in sorted(meanings.items())]
+    return "\n".join(["exit codes:", *lines])
+
+
+def _is_plain_error(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, PlainError)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

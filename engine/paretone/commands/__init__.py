@@ -1,0 +1,51 @@
+"""The commands of the command line, one module each.
+
+A command is a module with ``NAME``, ``SUMMARY``, ``declare(parser)``, which adds its arguments, and ``run(options,
+session)``, which has the work done and returns a :class:`paretone.commands.result.Result`. Adding a command means
+adding its module and naming it in ``OURS``; techniques bring commands of theirs. All of them are torch-free at import:
+what is heavy is imported on use."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from paretone.commands import (
+    compare,
+    doctor,
+    download,
+    export,
+    judge,
+    models,
+    roofline,
+    samples,
+    speak,
+    study,
+    tokens,
+    train,
+    view,
+)
+from paretone.commands.technique_commands import technique_commands
+
+OURS = (
+    models,
+    download,
+    speak,
+    study,
+    compare,
+    judge,
+    export,
+    tokens,
+    train,
+    view,
+    samples,
+    roofline,
+    doctor,
+)
+"""Commands that belong to no technique."""
+
+
+def commands() -> tuple[ModuleType, ...]:
+    """All commands, in the order in which the help lists them. Those of two words, such as ``train draft``, are
+    commands of the first."""
+    names = ("bench", *(one.NAME for one in OURS))
+    return (*OURS, *(one for one in technique_commands(names) if " " not in one.NAME))

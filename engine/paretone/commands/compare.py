@@ -1,0 +1,478 @@
+"""``paretone compare``: two settings in turn on the same texts, their speed and how far their spectrograms differ."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from paretone.bench.report import table as table_lines
+from paretone.commands import arguments
+from paretone.commands.comparison_sides import Side, prepare, refuse_equal, same_but_for_seed, sides_of
+from paretone.commands.figures import difference_line, figures, heard_line, parts_line
+from paretone.commands.output import folder
+from paretone.commands.result import Result
+from paretone.commands.session import Session
+from paretone.commands.terminal import Terminal
+from paretone.commands.terminal import exit_code as interrupted
+from paretone.errors import Cancelled, PlainError, SettingError
+from paretone.failures import exit_code, failure, sentence
+from paretone.files import write_wav
+from paretone.measure.baseline_metrics import with_difference
+from paretone.measure.evaluation.judges import JUDGES, judge_named
+from paretone.measure.machine import describe
+from paretone.measure.metrics import metric
+from paretone.measure.processor_time import busy_line
+from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
+from paretone.models.base import SpeechModel, Synthesis, Voice, run_to_completion
+from paretone.setting.take import Metrics
+from paretone.wording import percent
+
+NAME = "compare"
+SUMMARY = "Compare two settings: print speed and fidelity, write the speech of both."
+EPILOGUE = (
+    "A side is a profile (FILE.json), 'baseline' (the other side without techniques), or options such as "
+    "'steps=16,guidance=1.5', where technique=NAME:KNOB=VALUE;KNOB=VALUE uses a technique (repeatable) "
+    "and table=FILE one that needs a strategy table. Figures are medians over the repeats of a text, then over the "
+    "texts."
+)
+SIDES = ("A", "B")
+DIFFERENCES = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
+"""Those of :class:`paretone.setting.take.Metrics` that are measured of B against A."""
+SPREAD = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds")
+"""Figures of each side that have their own interval."""
+RUNS_PER_REPEAT = 3
+"""A, B, and A again: what A differs from itself is what this machine would report for no difference."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.epilog = EPILOGUE
+    parser.add_argument("a", metavar="A", help="the reference")
+    parser.add_argument("b", metavar="B", help="the setting to compare with it")
+    arguments.add_model(parser)
+    arguments.add_text(parser, required=False, sentences=True)
+    parser.add_argument("--out", metavar="FOLDER", help="folder for the speech: a.wav and b.wav, numbered by text")
+    parser.add_argument(
+        "--repeats",
+        type=arguments.positive,
+        default=3,
+        help="measured runs of each side and text, in turn, after a warm-up (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--judge",
+        action="append",
+        default=[],
+        choices=[one.name for one in JUDGES],
+        help="judge both sides, and the reference speech if available; repeat for more judges",
+    )
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One text under both sides."""
+
+    text: str
+    timing: PairedTimes
+    figures: tuple[dict[str, float | None], dict[str, float | None]]
+    """Medians over the repeats, of A and of B."""
+    runs: tuple[list[dict[str, float | None]], list[dict[str, float | None]]]
+    """The same of each repeat."""
+    last: tuple[Synthesis, Synthesis]
+    distance: float | None
+    metrics: Metrics
+    """Metrics of B against A."""
+    why_not: str
+    """Why there is no distance."""
+
+    @property
+    def speed_up(self) -> float:
+        return self.timing.speed_up["B"].median
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "text": self.text,
+            **{name.lower(): dict(one) for name, one in zip(SIDES, self.figures, strict=True)},
+            "speed_up": asdict(self.timing.speed_up["B"]),
+            "log_mel_distance": self.distance,
+            **{name: getattr(self.metrics, name) for name in DIFFERENCES},
+        }
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Measure both sides on every text."""
+    terminal = session.terminal
+    place = None if options.out is None else folder(options.out)
+    texts = arguments.texts(options)
+    sides = sides_of(options)
+    profile = next((side.profile for side in sides if side.profile), None)
+    voice = arguments.voice(options, (profile or sides[0]).setting.model, profile)
+    loaded: dict[tuple[str, str], SpeechModel] = {}
+    for side in sides:
+        key = side.setting.model, side.variant
+        if key not in loaded:
+            loaded[key] = arguments.load(options, session.another(), *key)
+        prepare(side, loaded[key])
+    refuse_equal(sides)
+    terminal.begin()
+    terminal.status("Synthesising in turn")
+    progress = _Runs(terminal, len(texts) * (len(SIDES) + options.repeats * RUNS_PER_REPEAT))
+    measured, stopped = _measure_all(texts, lambda text: _measure(text, sides, voice, options, progress))
+    heard: dict[str, dict[str, dict[str, object] | None]] = {}
+    if stopped is None:
+        heard, stopped = _judge_all(options.judge, measured, voice, options.device)
+    unjudged = ("; not all judges were asked" if heard else "; nothing was judged") if options.judge else ""
+    problem, code = _problem(len(measured), len(texts), stopped, unjudged)
+    texts = texts[: len(measured)]
+    medians = [_medians([one.figures[index] for one in measured]) for index in range(len(SIDES))]
+    alone = len(texts) * options.repeats == 1
+    spreads = [dict.fromkeys(SPREAD) if alone else _spreads(measured, index) for index in range(len(SIDES))]
+    speed_up, same = _speed_up(measured)
+    distances = [one.distance for one in measured if one.distance is not None]
+    distance = median(distances) if distances else None
+    difference_spreads = {"log_mel_distance": _spread([*distances])}
+    difference_spreads |= {name: _spread([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
+    difference_medians = {name: _median([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
+    written = _write(place, measured) if place else []
+    notes = [list(dict.fromkeys(note for one in measured for note in one.last[index].notes)) for index in range(2)]
+    differences = sides[0].setting.differences(sides[1].setting)
+    data = {
+        **{
+            name.lower(): {"side": name, **row, "setting": side.setting.to_json(), "notes": said}
+            for name, row, side, said in zip(SIDES, medians, sides, notes, strict=True)
+        },
+        "intervals": {name.lower(): _json(spread) for name, spread in zip(SIDES, spreads, strict=True)}
+        | {"beside": _json(difference_spreads)},
+        "speed_up": asdict(speed_up),
+        "same": asdict(same),
+        "clock": measured[0].timing.clock,
+        "repeats": options.repeats,
+        "log_mel_distance": distance,
+        **difference_medians,
+        "judged": heard,
+        "texts": [one.to_json() for one in measured],
+        "differences": [asdict(one) for one in differences],
+        "files": [str(path) for path in written],
+        "machine": describe().line,
+        **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
+    }
+    lines = [*_texts_table(measured), *_sides_table(sides, medians, spreads), ""]
+    over = f"{options.repeats} repeat{'' if options.repeats == 1 else 's'}"
+    over += f" of {len(texts)} texts" if len(texts) > 1 else ""
+    if alone:
+        lines.append(
+            f"B is {speed_up.median:.2f} times as fast as A, A against itself {same.median:.2f} ({data['clock']}), in "
+            "a single run: without an interval, no difference in speed can be claimed; measure more repeats."
+        )
+    else:
+        lines.append(
+            f"B is {speed_up.median:.2f} times as fast as A (95 % interval {speed_up.low:.2f} to {speed_up.high:.2f}; "
+            f"A against itself {same.low:.2f} to {same.high:.2f}; {data['clock']}, {over})."
+        )
+    if not alone and not speed_up.excludes_one:
+        lines.append("The interval includes 1: no difference in speed can be claimed.")
+    if distance is None:
+        lines.append(measured[0].why_not)
+    else:
+        lines.append(difference_line(distance, Metrics(**difference_medians), "B against A"))
+        lines += _difference_spread(difference_spreads, len(texts))
+    lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
+    lines += _busy_lines(measured, medians)
+    lines += [f"{name}: {note}" for name, said in zip(SIDES, notes, strict=True) for note in said]
+    lines += _heard_lines(heard)
+    others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
+    if same := same_but_for_seed(sides):
+        lines.append(same)
+    elif others and not any(one.technique for one in differences):
+        lines.append(f"A and B differ in {', '.join(others)}, and not in a technique.")
+    elif others:
+        lines.append(f"A and B differ in more than the technique: {', '.join(others)}.")
+    lines += [f"Wrote {path}" for path in written]
+    return Result(data, "\n".join(lines), problem, code)
+
+
+# --- Measuring --------------------------------------------------------------------------------------------------------
+class _Runs:
+    """Passes the progress of all runs together on."""
+
+    def __init__(self, terminal: Terminal, total: int) -> None:
+        self._terminal, self._total, self._done = terminal, total, 0
+
+    def check(self) -> None:
+        self._terminal.check()
+
+    def status(self, text: str) -> None:
+        self._terminal.check()
+
+    def caution(self, sentence: str) -> None:
+        self._terminal.caution(sentence)
+
+    def step(self, report: object) -> None:
+        self._terminal.check()
+
+    def next(self) -> None:
+        """Another run is done."""
+        self._done += 1
+        self._terminal.progress(self._done, self._total)
+
+
+def _measure_all(texts: Sequence[str], measure: Callable[[str], _Measured]) -> tuple[list[_Measured], Exception | None]:
+    """Every text, or those that were finished and what ended the rest. Raises what ended it before one was finished."""
+    found: list[_Measured] = []
+
+    def measure_each() -> None:
+        for text in texts:
+            found.append(measure(text))
+
+    stopped = _what_ended(measure_each)
+    if stopped is not None and not found:
+        raise stopped
+    return found, stopped
+
+
+def _judge_all(
+    names: Sequence[str], measured: list[_Measured], voice: Voice, device: str
+) -> tuple[dict[str, dict[str, dict[str, object] | None]], Exception | None]:
+    """:func:`_heard` by every judge, or by those that were finished and what ended the rest."""
+    found: dict[str, dict[str, dict[str, object] | None]] = {}
+
+    def ask_each() -> None:
+        for name in names:
+            found.update(_heard(name, measured, voice, device))
+
+    return found, _what_ended(ask_each)
+
+
+def _what_ended(work: Callable[[], None]) -> Exception | None:
+    """What ended ``work`` early, so that what it has done is kept; ``None`` if nothing did. An interruption, which
+    comes if nothing checks in time, counts as a cancellation."""
+    try:
+        work()
+    except KeyboardInterrupt as interruption:
+        cancelled = Cancelled()
+        cancelled.__cause__ = interruption
+        return cancelled
+    except Exception as error:
+        return error
+    return None
+
+
+def _problem(finished: int, texts: int, stopped: Exception | None, remark: str) -> tuple[str, int]:
+    """Why texts are missing, in sentences, and the exit code; ``""`` and 0 if none is."""
+    if stopped is None:
+        return "", 0
+    done = f"after {finished} of {texts} texts: the figures are of {'it' if finished == 1 else 'these'}{remark}."
+    if isinstance(stopped, Cancelled):
+        return f"Cancelled {done}", interrupted(stopped.signal)
+    return f"Failed {done} {sentence(stopped, 'comparing')}", exit_code(stopped)
+
+
+def _measure(
+    text: str, sides: tuple[Side, Side], voice: Voice, options: argparse.Namespace, progress: _Runs
+) -> _Measured:
+    from paretone.device import choose
+
+    runs: dict[str, list[Synthesis]] = {name: [] for name in SIDES}
+
+    def run(name: str, side: Side) -> Callable[[], None]:
+        model = side.model
+        if model is None:
+            raise ValueError("The side was not prepared.")
+
+        def once() -> None:
+            runs[name].append(run_to_completion(model.synthesise(text, voice, side.setting, side.artefacts, progress)))
+            progress.next()
+
+        return once
+
+    timing = paired_ratio(
+        {name: run(name, side) for name, side in zip(SIDES, sides, strict=True)},
+        options.repeats,
+        warm_up=1,
+        device=choose(options.device).type,
+    )
+    first, second = ([figures(one) for one in runs[name][1:]] for name in SIDES)  # The first is the warm-up.
+    medians = _medians(first), _medians(second)
+    last_first, last_second = (runs[name][-1] for name in SIDES)
+    distance = _distance(last_first, last_second)
+    return _Measured(text, timing, medians, (first, second), (last_first, last_second), *distance)
+
+
+def _spreads(measured: list[_Measured], index: int) -> dict[str, Interval | None]:
+    """Spreads of one side's figures, over the texts or, with a single text, over its repeats."""
+    rows = [one.figures[index] for one in measured] if len(measured) > 1 else measured[0].runs[index]
+    return {name: _spread([row[name] for row in rows]) for name in SPREAD}
+
+
+def _spread(values: list[float | None]) -> Interval | None:
+    """Spread of the median of the values that exist; ``None`` if there is only one."""
+    found = [value for value in values if value is not None]
+    return interval(found) if len(found) > 1 else None
+
+
+def _json(spreads: Mapping[str, Interval | None]) -> dict[str, dict[str, float] | None]:
+    return {name: None if one is None else {"low": one.low, "high": one.high} for name, one in spreads.items()}
+
+
+def _medians(rows: list[dict[str, float | None]]) -> dict[str, float | None]:
+    """Median of each figure over the ``rows`` that have it; whether the machine was busy in any of them."""
+    return {name: _median([row[name] for row in rows]) for name in rows[0]} | {"busy": any(row["busy"] for row in rows)}
+
+
+def _median(values: list[float | None]) -> float | None:
+    """Median of the values that exist."""
+    found = [value for value in values if value is not None]
+    return median(found) if found else None
+
+
+def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
+    """B's speed over A's, and A's over itself: over the repeats of a single text, else over the texts.
+
+    Repeats of one text are not independent findings, so with several texts each of them counts once.
+    """
+    if len(measured) == 1:
+        return measured[0].timing.speed_up["B"], measured[0].timing.same
+    return interval([one.speed_up for one in measured]), interval([one.timing.same.median for one in measured])
+
+
+def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metrics, str]:
+    """The log-mel distance and other measurements of ``second`` against ``first``, or why there is nothing."""
+    sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (first, second)]
+    try:
+        return *with_difference(Metrics(), *sounded), ""
+    except SettingError as error:
+        return None, Metrics(), str(error)
+
+
+# --- Judging ----------------------------------------------------------------------------------------------------------
+def _heard(
+    name: str, measured: list[_Measured], voice: Voice, device: str
+) -> dict[str, dict[str, dict[str, object] | None]]:
+    """Metrics of the judge called ``name`` with intervals, of both sides and of the reference speech: by the metric's
+    name, then ``a``, ``b`` and ``reference``."""
+    # Imported on use: few comparisons are judged.
+    from paretone.device import choose
+    from paretone.measure.evaluation.references import reference_speech
+    from paretone.measure.metrics import JUDGED, estimate
+
+    found: dict[str, dict[str, dict[str, object] | None]] = {}
+    texts = [one.text for one in measured]
+    judge = judge_named(name).ready(texts, str(choose(device)))
+    sounds = {
+        side.lower(): [(one.last[index].samples, one.last[index].sample_rate) for one in measured]
+        for index, side in enumerate(SIDES)
+    }
+    with contextlib.suppress(PlainError):
+        sounds["reference"] = [reference_speech(text, voice) for text in texts]
+    said = {
+        side: [judge.hear(text, voice, *sound).figures for text, sound in zip(texts, recordings, strict=True)]
+        for side, recordings in sounds.items()
+    }
+    for one in JUDGED:
+        if one.judge != name or one.verdict is None:
+            continue
+        found[one.name] = {"a": None, "b": None, "reference": None}
+        for side, every in said.items():
+            values = [value for each in every if (value := one.verdict(each)) is not None]
+            if values:
+                found[one.name][side] = asdict(estimate(one.name, values))
+    return found
+
+
+def _heard_lines(heard: dict[str, dict[str, dict[str, object] | None]]) -> list[str]:
+    lines = []
+    for name, sides in heard.items():
+        said = [
+            f"{title} {one['value']:.3g}{_bounds(one)}"
+            for title, one in (("A", sides["a"]), ("B", sides["b"]), ("reference speech", sides["reference"]))
+            if one is not None
+        ]
+        missing = "" if sides["reference"] else "; no reference speech to show the judge's floor"
+        count = "" if sides["a"] is None else f"; n = {sides['a']['n']}"
+        lines.append(f"{metric(name).title}: {', '.join(said)}{count}{missing}.")
+    return lines
+
+
+def _bounds(one: Mapping[str, object]) -> str:
+    return "" if one["low"] == one["high"] else f" (95 % interval {one['low']:.3g} to {one['high']:.3g})"
+
+
+# --- Showing ----------------------------------------------------------------------------------------------------------
+def _texts_table(measured: list[_Measured]) -> list[str]:
+    """One row for each of several texts."""
+    if len(measured) == 1:
+        return []
+    rows = [
+        {
+            "text": number,
+            **{f"RTF {name} (s/s)": row["real_time_factor"] for name, row in zip(SIDES, one.figures, strict=True)},
+            "B faster (times)": one.speed_up,
+            "log-mel distance (nat. log)": one.distance,
+            "audio of A (s)": one.figures[0]["audio_seconds"],
+        }
+        for number, one in enumerate(measured, start=1)
+    ]
+    return [*table_lines(rows), "", "Medians over the texts:"]
+
+
+def _busy_lines(measured: list[_Measured], medians: list[dict[str, float | None]]) -> list[str]:
+    """How busy other processes were, if they made times doubtful."""
+    runs = [[row for one in measured for row in one.runs[index]] for index in range(len(SIDES))]
+    busy = [sum(bool(row["busy"]) for row in rows) for rows in runs]
+    if not any(busy):
+        return []
+    first, second = (percent(row["other_share"] or 0.0) for row in medians)
+    took = f"{first} of the cores during A and {second} during B (medians)"
+    return [
+        f"{busy_line(took, during=f'{sum(busy)} of {sum(map(len, runs))} runs')} The ratio is in "
+        f"{measured[0].timing.clock}."
+    ]
+
+
+def _with_spread(value: float | None, spread: Interval | None) -> str | float | None:
+    return value if value is None or spread is None else f"{value:.4g} ({spread.low:.3g}–{spread.high:.3g})"
+
+
+def _difference_spread(spreads: Mapping[str, Interval | None], texts: int) -> list[str]:
+    """Intervals of B's figures against A, over the texts."""
+    said = [f"{metric(name).title} {one.low:.3g} to {one.high:.3g}" for name, one in spreads.items() if one is not None]
+    return [f"95 % intervals over the {texts} texts: {', '.join(said)}."] if said else []
+
+
+def _sides_table(
+    sides: tuple[Side, Side], medians: list[dict[str, float | None]], spreads: list[dict[str, Interval | None]]
+) -> list[str]:
+    streamed = any(row["streaming_difference"] is not None for row in medians)
+    return table_lines(
+        [
+            {
+                "side": name,
+                "setting": side.title,
+                "RTF (s/s)": _with_spread(row["real_time_factor"], spread["real_time_factor"]),
+                "RTF in CPU time (s/s)": _with_spread(row["cpu_time_factor"], spread["cpu_time_factor"]),
+                "TTFA (s)": _with_spread(row["first_audio_seconds"], spread["first_audio_seconds"]),
+                "ops ratio": row["ops_ratio"],
+                "synthesis (s)": _with_spread(row["seconds"], spread["seconds"]),
+                "audio (s)": row["audio_seconds"],
+                **({"streamed to whole (dB)": _decibels(row["streaming_difference"])} if streamed else {}),
+            }
+            for name, side, row, spread in zip(SIDES, sides, medians, spreads, strict=True)
+        ]
+    )
+
+
+def _decibels(value: float | None) -> str:
+    return "equal" if value is None else f"{value:.0f}"
+
+
+def _write(place: Path, measured: list[_Measured]) -> list[Path]:
+    written = []
+    for place_in_list, one in enumerate(measured, start=1):
+        for name, synthesis in zip(SIDES, one.last, strict=True):
+            suffix = f"-{place_in_list:03d}" if len(measured) > 1 else ""
+            written.append(place / f"{name.lower()}{suffix}.wav")
+            write_wav(written[-1], synthesis.samples, synthesis.sample_rate)
+    return written

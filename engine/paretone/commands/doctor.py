@@ -1,0 +1,28 @@
+"""``paretone doctor``: what this installation is, what does not work in it, and what to do."""
+
+from __future__ import annotations
+
+import argparse
+
+from paretone.commands.result import Result
+from paretone.commands.session import Session
+
+NAME = "doctor"
+SUMMARY = "Check this installation: versions, device, sound, fonts, folders, space, plug-ins, packages."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the argument."""
+    parser.add_argument("--share", action="store_true", help="name no folder of yours, for a report to others")
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Look at everything."""
+    from paretone import device
+    from paretone.doctor import PROBLEM, as_text, examine, shareable
+
+    found = examine(device.available())
+    if options.share:
+        found = shareable(found)
+    problems = sum(one.state == PROBLEM for one in found)
+    return Result({"checks": [one.to_json() for one in found], "problems": problems}, as_text(found))

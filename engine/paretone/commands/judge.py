@@ -1,0 +1,113 @@
+"""``paretone judge``: words, naturalness, similarity to a voice, melody and loudness of recordings."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from paretone.bench.report import table
+from paretone.commands import arguments
+from paretone.commands.result import Result
+from paretone.commands.session import Session
+from paretone.measure.estimates import Estimate
+from paretone.measure.metrics import metric
+
+NAME = "judge"
+SUMMARY = "Judge recordings: words, naturalness, similarity to a voice, pitch range, loudness."
+COLUMNS = {
+    "word_error_rate": "word errors",
+    "naturalness": "naturalness (1-5)",
+    "voice_similarity": "voice similarity",
+    "pitch_range": "pitch range",
+    "loudness": "loudness (LUFS)",
+    "clipping": "clipping",
+    "silence": "silence",
+}
+"""Columns of the table by the metric's name."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.add_argument("files", nargs="+", metavar="WAV", help="recordings: WAV, FLAC, OGG, MP3; any rate, channels")
+    text = parser.add_mutually_exclusive_group()
+    text.add_argument("--text", action="append", help="what all of them say, or one per recording; adds word errors")
+    text.add_argument("--text-file", metavar="FILE", help="file with one text per recording, UTF-8; - for stdin")
+    parser.add_argument(
+        "--reference", type=Path, metavar="WAV", help="recording of the voice they should have; adds voice similarity"
+    )
+    parser.add_argument(
+        "--diversity",
+        action="store_true",
+        help="the recordings are takes of one sentence in one voice with different seeds: say how much they vary",
+    )
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Judge the recordings."""
+    from paretone.measure.evaluation.judging import Judgement, judge_files
+
+    terminal = session.terminal
+    terminal.status("Judging")
+    paths = [Path(one) for one in options.files]
+    found = judge_files(paths, arguments.several_texts(options), options.reference, terminal.progress, terminal.check)
+    shown = [name for name in COLUMNS if any(name in one.figures for one in found.files)]
+
+    def row(one: Judgement) -> dict[str, object]:
+        return {"file": one.file} | {"seconds": one.seconds} | _cells(shown, one.figures)
+
+    rows = [row(one) for one in found.files if not one.problem]
+    if found.means:
+        mean: dict[str, object] = {COLUMNS[name]: _cell(found.means.get(name)) for name in shown}
+        rows.append({"file": "mean", "seconds": None} | mean)
+    lines = table(rows)
+    if found.means:
+        lines += ["", "Mean: with its 95 % bootstrap interval over the recordings; of word errors, over all words."]
+    diversity = found.diversity if options.diversity else None
+    if options.diversity:
+        lines += ["", _diversity_line(diversity)]
+    remarks = [
+        *(f"Heard in {one.file}: {one.heard or 'nothing'}" for one in found.files if one.figures.get("edits")),
+        *(note for one in found.files for note in one.notes),
+        *(f"Not judged: {one.problem}" for one in found.files if one.problem),
+        *found.missing,
+    ]
+    data = {
+        "files": [
+            {
+                "file": one.file,
+                "seconds": one.seconds,
+                "sample_rate": one.sample_rate,
+                **one.figures,
+                "heard": one.heard,
+                "notes": list(one.notes),
+                "problem": one.problem,
+            }
+            for one in found.files
+        ],
+        "means": {name: _estimate_json(one) for name, one in found.means.items()},
+        **({"diversity": diversity} if options.diversity else {}),
+        "definitions": {name: metric(name).definition for name in shown},
+        "missing": list(found.missing),
+    }
+    return Result(data, "\n".join([*lines, *([""] if remarks else []), *remarks]))
+
+
+def _cells(names: list[str], figures: Mapping[str, float]) -> dict[str, object]:
+    return {COLUMNS[name]: figures.get(name) for name in names}
+
+
+def _cell(figure: Estimate | None) -> str:
+    if figure is None:
+        return "-"
+    return f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})" if figure.spreads else f"{figure.value:.4g}"
+
+
+def _estimate_json(one: Estimate) -> dict[str, float]:
+    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
+
+
+def _diversity_line(value: float | None) -> str:
+    if value is None:
+        return "Diversity could not be measured: it takes two recordings or more that are voiced at the same places."
+    return f"Diversity: {value:.4f}. {metric('diversity').definition}"

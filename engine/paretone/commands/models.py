@@ -1,0 +1,224 @@
+"""``paretone models``: what there is."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paretone.bench.report import table
+from paretone.commands.result import Result
+from paretone.commands.session import Session
+from paretone.models import catalogue
+from paretone.models.base import Voice
+from paretone.models.catalogue import CatalogueEntry
+from paretone.models.files.releases import RELEASES
+from paretone.setting.knobs import Choice, Knob, Number, Switch
+from paretone.techniques import applying_to, problems, techniques
+from paretone.techniques.registry import lacking
+
+NAME = "models"
+SUMMARY = "List models, voices and techniques, with licences."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "model", nargs="?", metavar="MODEL", help="list only what this model has: options, voices, techniques, files"
+    )
+    parser.add_argument("--techniques", action="store_true", help="list techniques and their knobs only")
+    parser.add_argument("--folder", default="", help="folder of MODEL's files, if not the usual one")
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """List models, voices and techniques."""
+    if options.model is not None:
+        return _of_one(catalogue.entry(options.model), options.folder, options.techniques)
+    found = [
+        {
+            "id": one.id,
+            "title": one.title,
+            "family": one.family,
+            "licence": one.licence,
+            "available": one.available,
+            "downloadable": one.id in RELEASES,
+            "folder": str(one.folder),
+            "summary": one.summary,
+        }
+        for one in catalogue.MODELS
+    ]
+    voices = [
+        {"id": one.id, "title": one.title, "transcript": one.transcript, "models": list(models)}
+        for one, models in _voices().items()
+    ]
+    declared = [
+        {
+            "name": one.name,
+            "title": one.title,
+            "summary": one.summary,
+            "paper": one.paper.reference,
+            "prepared_by": one.prepared_by,
+            "knobs": [{"name": knob.name, "default": knob.default, "meaning": knob.meaning} for knob in one.knobs],
+        }
+        for one in techniques()
+    ]
+    knobs = [
+        {"knob": f"{one.name}:{knob.name}", "default": _word(knob.default), "meaning": knob.meaning}
+        for one in techniques()
+        for knob in one.knobs
+    ]
+    rows = [
+        {"model": one.id, "licence": one.licence, "available": _availability(one), "description": one.summary}
+        for one in catalogue.MODELS
+    ]
+    blocks = [
+        table(rows),
+        table([{"voice": one["id"], "description": one["title"], "of": ", ".join(one["models"])} for one in voices]),
+        table([{"technique": one["name"], "description": one["summary"]} for one in declared]),
+        table(knobs),
+    ]
+    data: dict[str, object] = {"models": found, "voices": voices, "techniques": declared, "left_out": list(problems())}
+    if options.techniques:
+        blocks, data = blocks[2:], {name: data[name] for name in ("techniques", "left_out")}
+    if problems():
+        blocks.append(list(problems()))
+    text = "\n\n".join("\n".join(block) for block in blocks)
+    return Result(data, text)
+
+
+def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Result:
+    """What one model has, with the ranges of its options and of its techniques' knobs."""
+    usual = chosen.options_with()
+    options = [_declared(knob, usual[knob.name]) for knob in chosen.options]
+    reasons = lacking(chosen.family)
+    offered = applying_to(chosen.family, chosen.options, chosen.mel_steps)
+    found = [
+        {
+            "name": one.name,
+            "title": one.title,
+            "summary": one.summary,
+            "prepared_by": one.prepared_by,
+            "not_offered": reasons.get(one.name, ""),
+            "knobs": [_declared(knob, knob.default) for knob in one.knobs],
+        }
+        for one in offered
+    ]
+    voices = [
+        {"id": one.id, "title": one.title, "transcript": one.transcript} for one in catalogue.voices(chosen.id, folder)
+    ]
+    place = Path(folder) if folder else chosen.folder
+    data: dict[str, object] = {
+        "id": chosen.id,
+        "title": chosen.title,
+        "family": chosen.family,
+        "summary": chosen.summary,
+        "licence": chosen.licence,
+        "available": chosen.available_in(place),
+        "folder": str(place),
+        "variants": list(chosen.architectures),
+        "files": _files(chosen),
+        "install": [] if chosen.bundled else _to_install(chosen),
+        "options": options,
+        "voices": voices,
+        "techniques": found,
+    }
+    head = [
+        f"{chosen.title} ({chosen.id}, {chosen.family}): {chosen.summary}",
+        f"Licence: {chosen.licence}",
+        f"Files: {place} ({'there' if data['available'] else 'not there'})",
+        *(f"Architectures (--variant): {', '.join(chosen.architectures)}" for _ in chosen.architectures[:1]),
+        *([] if chosen.bundled else _to_install(chosen)),
+    ]
+    text = [
+        head,
+        table([_row("option", f"--{one['name']}".replace("_", "-"), one) for one in options]),
+        table([{"voice": one["id"], "description": one["title"]} for one in voices])
+        or [f"No voice is there yet. {_own_voices(chosen)}"],
+        table([{"technique": one["name"], "description": one["not_offered"] or one["summary"]} for one in found]),
+        table([_row("knob", f"{one['name']}:{knob['name']}", knob) for one in found for knob in _knobs(one)]),
+    ]
+    if techniques_only:
+        data, text = {"id": chosen.id, "techniques": found}, text[3:]
+    return Result(data, "\n\n".join("\n".join(block) for block in text if block))
+
+
+def _knobs(technique: Mapping[str, Any]) -> list[dict[str, object]]:
+    return list(technique["knobs"])
+
+
+def _declared(knob: Knob, default: object) -> dict[str, object]:
+    """A knob as JSON values: its default for a model, and what it takes."""
+    found: dict[str, object] = {"name": knob.name, "title": knob.label, "default": default, "meaning": knob.meaning}
+    match knob:
+        case Number():
+            ends = {"minimum": knob.minimum, "maximum": knob.maximum}
+            found |= {"whole": knob.whole, **{name: end for name, end in ends.items() if math.isfinite(end)}}
+            if knob.lowest:
+                found["minimum_means"] = knob.lowest
+        case Choice():
+            found["values"] = list(knob.values)
+        case Switch():
+            found["values"] = [True, False]
+    return found
+
+
+def _row(kind: str, name: str, knob: Mapping[str, Any]) -> dict[str, object]:
+    """A knob as a line of a table."""
+    if "values" in knob:
+        takes = ", ".join(_word(one) for one in knob["values"])
+    elif "whole" in knob:
+        takes = f"{_end(knob, 'minimum', 'any')} to {_end(knob, 'maximum', 'any')}"
+    else:
+        takes = "text"
+    default = _word(knob["default"])
+    if "minimum_means" in knob and knob["default"] == knob["minimum"]:
+        default = f"{default} ({knob['minimum_means']})"
+    return {kind: name, "default": default, "takes": takes, "meaning": knob["meaning"]}
+
+
+def _end(knob: Mapping[str, Any], name: str, otherwise: str) -> str:
+    return f"{knob[name]:g}" if name in knob else otherwise
+
+
+def _word(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _files(chosen: CatalogueEntry) -> list[str]:
+    """The files of its release, as they lie in its folder."""
+    return [one.saved_as for one in RELEASES[chosen.id].files] if chosen.id in RELEASES else []
+
+
+def _to_install(chosen: CatalogueEntry) -> list[str]:
+    """What to do for it to be there, as lines."""
+    lines = []
+    if chosen.id in RELEASES:
+        lines.append(
+            f"Download: paretone download {chosen.id}  ({len(_files(chosen))} files: {', '.join(_files(chosen))})"
+        )
+    if chosen.released_voices:
+        lines.append(_own_voices(chosen))
+    return lines
+
+
+def _own_voices(chosen: CatalogueEntry) -> str:
+    return f"Voices: put name.wav and name.npy into {chosen.folder / catalogue.VOICES}."
+
+
+def _voices() -> dict[Voice, list[str]]:
+    """Every voice, and the models that can use it."""
+    found: dict[Voice, list[str]] = {}
+    for model in catalogue.MODELS:
+        for one in catalogue.voices(model.id):
+            found.setdefault(one, []).append(model.id)
+    return found
+
+
+def _availability(one: CatalogueEntry) -> str:
+    if one.available:
+        return "yes"
+    return f"download with: paretone download {one.id}" if one.id in RELEASES else f"put its files into {one.folder}"

@@ -1,0 +1,124 @@
+"""``paretone samples``: short Ogg files of a few settings, and a page with their figures."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paretone import files
+from paretone.commands.output import folder as made_folder
+from paretone.commands.output import write_json
+from paretone.commands.result import Result
+from paretone.commands.session import JOB, Session
+from paretone.paths import resource
+from paretone.session.commands import RunStudy
+from paretone.wording import grouped
+
+if TYPE_CHECKING:
+    from paretone.studies.results import Results
+    from paretone.studies.samples import Sample, SampleChoices
+
+NAME = "samples"
+SUMMARY = "Make listening samples of a few settings: Ogg files, and a page with their figures."
+FILE = ("samples", "listen.toml")
+"""The samples of the documentation, among the resources."""
+LARGEST_BYTES = 60_000
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help="which samples (TOML; default: those of the documentation)"
+    )
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="FOLDER",
+        help="folder of the page, FILE with the ending .md, and of the samples",
+    )
+    parser.add_argument(
+        "--work",
+        type=Path,
+        metavar="FOLDER",
+        help="folder that keeps the studies of the samples, so that the same command resumes (default: kept nowhere)",
+    )
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Speak, judge, compress, and write the page."""
+    from paretone.audio.sound_file import ogg
+    from paretone.studies import samples, samples_page
+    from paretone.studies.store import read_audio
+
+    file = options.file or resource(*FILE)
+    choices = samples.read(file)
+    place = made_folder(options.out)
+    audio = made_folder(str(place / file.stem))
+    with ExitStack() as stack:
+        if options.work:
+            work = made_folder(str(options.work))
+        else:
+            work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="paretone-samples-")))
+        results = {model: _studied(choices, model, work, session) for model in choices.models}
+        made, missing = _judged(choices, results, work, session)
+        written = []
+        for one in made:
+            written.append(audio / f"{one.choice.name}.ogg")
+            files.write(written[-1], ogg(*read_audio(Path(one.judgement.file)), LARGEST_BYTES))
+    page = place / f"{file.stem}.md"
+    files.write(page, samples_page.page(choices, made, file.stem, session.machine, missing).encode())
+    data = {"page": str(page), "files": [str(path) for path in written], "samples": [_row(one) for one in made]}
+    lines = [f"Wrote {path} ({grouped(path.stat().st_size)} bytes)." for path in written]
+    return Result({**data, "missing": list(missing)}, "\n".join([*lines, f"Wrote {page}.", *missing]))
+
+
+def _studied(choices: SampleChoices, model: str, work: Path, session: Session) -> Results:
+    """Run the study of one model's samples."""
+    from paretone.studies import results
+
+    file = work / f"{model}.json"
+    write_json(file, choices.study(model))
+    ended = session.carry_out(RunStudy(JOB, str(file), str(file.with_suffix(".study"))))
+    return results.read(ended.folder)
+
+
+def _judged(
+    choices: SampleChoices, results: dict[str, Results], work: Path, session: Session
+) -> tuple[list[Sample], tuple[str, ...]]:
+    """Every sample with what the judges say of it; and which judges are not there."""
+    from paretone.measure.evaluation.judging import FileJudges
+    from paretone.measure.evaluation.references import reference_speech
+    from paretone.studies.samples import Sample, found, heard_texts
+
+    session.terminal.status("Judging")
+    texts, check = heard_texts(choices.text), session.terminal.check
+    made: list[Sample] = []
+    judges: dict[str, FileJudges] = {}
+    for choice, setting in found(choices, results):
+        voice = choices.voice_of(choice.model) if choice.model else choices.original_voice
+        if setting is None:
+            path = work / f"{choice.name}.wav"
+            samples, rate = reference_speech(choices.text, voice)
+            files.write_wav(path, samples, rate)
+        else:
+            path = results[choice.model].heard[setting.key][0].path
+        if voice.audio not in judges:
+            judges[voice.audio] = FileJudges(texts, Path(voice.audio))
+        made.append(Sample(choice, judges[voice.audio].judge(path, choices.text, check), setting))
+    return made, tuple(dict.fromkeys(sentence for one in judges.values() for sentence in one.missing))
+
+
+def _row(one: Sample) -> dict[str, object]:
+    setting = one.setting
+    return {
+        "name": one.choice.name,
+        "model": one.choice.model,
+        "setting": None if setting is None else setting.setting.to_json(),
+        "real_time_factor": None if setting is None else setting.value("real_time_factor"),
+        "speed_up": None if setting is None else setting.value("speed_up"),
+        **one.judgement.figures,
+        "heard": one.judgement.heard,
+    }

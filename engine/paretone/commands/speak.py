@@ -1,0 +1,238 @@
+"""``paretone speak``: one text, under a profile or a setting, as a WAV file."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TypeVar
+
+from paretone.audio.sound_file import write_sound
+from paretone.commands import arguments
+from paretone.commands.figures import figures, heard_line
+from paretone.commands.output import apart, writable, writable_sound
+from paretone.commands.result import Result
+from paretone.commands.session import JOB, Session
+from paretone.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
+from paretone.commands.terminal import exit_code as interrupted
+from paretone.errors import Cancelled, SettingError
+from paretone.failures import exit_code, failure, sentence
+from paretone.measure.processor_time import load_line
+from paretone.measure.timing import spread
+from paretone.models.base import SpeechModel
+from paretone.session.commands import Command, Synthesise, TimeAgain
+from paretone.session.events import Event, TakeReady, TimedAgain
+from paretone.setting.artefact import Artefact
+from paretone.setting.evidence import Evidence
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Take, repeated
+from paretone.techniques import find, options_in_force, resolve
+from paretone.techniques.base import to_type
+
+Outcome = TypeVar("Outcome", TakeReady, TimedAgain)
+TIMES = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
+"""Figures that repeats give intervals of."""
+NAME = "speak"
+SUMMARY = "Synthesise a text with a profile or a setting."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    arguments.add_model(parser)
+    group = parser.add_argument_group("acceleration")
+    group.add_argument("--profile", metavar="FILE", help="profile to run: model, options and table")
+    arguments.add_techniques(group)
+    for technique, file in from_files():
+        group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
+        arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
+    arguments.add_sampler(parser)
+    arguments.add_text(parser)
+    parser.add_argument("--out", required=True, metavar="FILE", help=arguments.sound_file())
+    parser.add_argument(
+        "--repeat",
+        type=arguments.at_least(2),
+        metavar="N",
+        help="time the same setting again N times; the take's times are then the medians, with 95 %% intervals",
+    )
+    parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: setting and measurements")
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Synthesise one text and write it as a WAV file."""
+    text, out = arguments.text(options), writable_sound(options.out)
+    kept = None if options.keep_profile is None else writable(options.keep_profile)
+    read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
+    apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
+    apart({"--out": out, "--keep-profile": kept})
+    profile = Profile.load(options.profile) if options.profile else None
+    if profile is not None and (options.technique or files_given(options)):
+        raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
+    model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
+    variant = options.variant or (profile.named_variant if profile else "")
+    voice = arguments.voice(options, model_id, profile)
+    setting = arguments.setting(options, model_id) if profile is None else _changed(profile.setting, options, model_id)
+    model = arguments.load(options, session, model_id, variant)
+    if profile is not None:
+        artefacts = profile.artefacts
+        profile.check(model.info, resolve(model.info, setting, prepared=False).compatibility if artefacts else None)
+    else:
+        setting, artefacts = _with_techniques(with_weights(setting, model.info), model, options)
+    spoken = Synthesise(JOB, text, voice, setting, artefacts)
+    take, stopped = _spoken(spoken, session)
+    remarks = write_sound(out, take.samples, take.sample_rate)
+    problem = "" if stopped is None else _problem(take, stopped, out)
+    if stopped is not None:
+        kept = None
+    elif options.repeat:
+        take, stopped = _timed_again(take, spoken, options.repeat, session)
+        problem = "" if stopped is None else _few_repeats(take, stopped, options.repeat)
+    if kept is not None:
+        Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
+    found = figures(take)
+    code = 0
+    if stopped is not None:
+        code = interrupted(stopped.signal) if isinstance(stopped, Cancelled) else exit_code(stopped)
+    notes = [*take.notes, *_on_top(options, setting), *remarks]
+    data = {
+        "out": str(out),
+        "text": text,
+        "voice": voice.id,
+        **found,
+        "repeats": [_times(one) for one in take.repeats],
+        "intervals": {name: asdict(one) for name in TIMES if (one := spread(take, name)) is not None},
+        "unfinished": take.unfinished,
+        "notes": notes,
+        "setting": setting.to_json(),
+        "checkpoint": model.info.fingerprint,
+        "machine": take.machine,
+        "profile": None if kept is None else str(kept),
+        **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
+    }
+    measured = take.measurements
+    lines = [
+        f"Wrote {measured.audio_seconds:.2f} s of speech to {out}.",
+        f"RTF {_figure(take, 'real_time_factor', '{:.3f}')}{_cpu_time(take)}, {measured.seconds:.2f} s of synthesis, "
+        f"TTFA {_figure(take, 'first_audio_seconds', '{:.2f}')} s, ops ratio {measured.ops_ratio:.3f}, on "
+        f"{model.info.device}.",
+        *([f"Medians of {len(take.repeats)} repeats, with 95 % intervals."] if len(take.repeats) > 1 else []),
+        load_line(measured),
+        heard_line(found),
+        *_decoding(measured),
+        *(note for note in notes if note not in session.terminal.cautioned),
+        *([] if kept is None else [f"Wrote the profile to {kept}."]),
+    ]
+    return Result(data, "\n".join(lines), problem, code)
+
+
+def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | None]:
+    """The take, and what ended it before its end. Raises what ended it before anything was finished."""
+    made, stopped = _outcomes(command, TakeReady, session)
+    if stopped is not None and not made:
+        raise stopped
+    return made[-1].take, stopped
+
+
+def _timed_again(take: Take, spoken: Synthesise, times: int, session: Session) -> tuple[Take, Exception | None]:
+    """``take`` with the medians of a number of ``times``, or of those that were finished, and what ended the rest."""
+    again = TimeAgain(JOB, spoken.text, spoken.voice, spoken.setting, spoken.artefacts, take=take.id, times=times)
+    timed, stopped = _outcomes(again, TimedAgain, session)
+    return (repeated(take, timed[-1].runs) if timed else take), stopped
+
+
+def _outcomes(command: Command, kind: type[Outcome], session: Session) -> tuple[list[Outcome], Exception | None]:
+    """The events of a ``kind`` that say what is finished, and what ended the command before its end."""
+    found: list[Outcome] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, kind):
+            found.append(event)
+        else:
+            session.terminal.hear(event)
+
+    try:
+        session.carry_out(command, hear)
+    except Exception as error:
+        return found, error
+    return found, None
+
+
+def _few_repeats(take: Take, stopped: Exception, times: int) -> str:
+    """Why the times are of fewer repeats than asked for, in sentences."""
+    done = len(take.repeats)
+    basis = {0: "the first run, without repeats", 1: "this repeat"}.get(done, "these repeats, as medians")
+    ended = "Cancelled" if isinstance(stopped, Cancelled) else "Failed"
+    said = f"{ended} after {done} of {times} repeats: the times are of {basis}."
+    return said if isinstance(stopped, Cancelled) else f"{said} {sentence(stopped, TimeAgain.activity)}"
+
+
+def _problem(take: Take, stopped: Exception, out: Path) -> str:
+    """Why the file holds a part of the text only, as a sentence."""
+    said = f"{take.unfinished[0].upper()}{take.unfinished[1:]}; wrote them to {out}."
+    return said if isinstance(stopped, Cancelled) else f"{said} {sentence(stopped, Synthesise.activity)}"
+
+
+def _times(measured: Measurements) -> dict[str, float | None]:
+    """One repeat, by the names of metrics."""
+    return {name: getattr(measured, name) for name in (*TIMES, "other_share", "busy")}
+
+
+def _figure(take: Take, name: str, form: str) -> str:
+    """A time with its interval, if there is one."""
+    interval, value = spread(take, name), form.format(getattr(take.measurements, name))
+    return value if interval is None else f"{value} ({form.format(interval.low)} to {form.format(interval.high)})"
+
+
+def _cpu_time(take: Take) -> str:
+    if take.measurements.cpu_time_factor is None:
+        return ""
+    return f", {_figure(take, 'cpu_time_factor', '{:.3f}')} in CPU time"
+
+
+def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
+    """Remark on guidance requested with weights that already contain theirs."""
+    asked = getattr(options, "guidance", 0.0)
+    if not asked or options_in_force(setting).get("guidance"):
+        return []
+    used = [find(one.technique) for one in setting.techniques]
+    titles = [one.title for one in used if one is not None and one.weights]
+    return [f"--guidance {asked:g} is ignored: {title} weights already contain their guidance." for title in titles[:1]]
+
+
+def _decoding(measured: Measurements) -> list[str]:
+    """Remarks on the decoding of a model with tokens."""
+    if not measured.tokens:
+        return []
+    return [
+        f"{measured.tokens} speech tokens, {measured.tokens_per_pass:.2f} per pass of the model; the longest wait "
+        f"between two pieces of audio was {measured.largest_gap_seconds:.2f} s."
+    ]
+
+
+def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setting:
+    """A profile's setting with what the arguments change in it."""
+    seed = setting.seed if options.seed is None else options.seed
+    changes = arguments.sampler_options(options, model)
+    return replace(setting, seed=seed, options=setting.options.replace(**changes))
+
+
+def _with_techniques(
+    setting: Setting, model: SpeechModel, options: argparse.Namespace
+) -> tuple[Setting, tuple[Artefact, ...]]:
+    """``setting`` with what the arguments give as files."""
+    asked = [one.technique for one in map(typed_technique, options.technique)]
+    artefacts: tuple[Artefact, ...] = ()
+    for technique, file in from_files():
+        path, flag = getattr(options, file.option), f"--{file.option}"
+        if path:
+            # Others of its knobs may have names of sampler options.
+            knobs = arguments.given(options, [knob for knob in technique.knobs if knob.name in file.knobs])
+            setting, found = with_file(setting, model, file.option, path, knobs)
+            artefacts = (*artefacts, *found)
+        elif technique.name in asked:
+            error = SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
+            error.command = to_type(file.made_by, model.info) if file.made_by else ""
+            raise error
+        elif given := next((name for name in file.knobs if hasattr(options, name)), ""):
+            raise SettingError(f"--{given.replace('_', '-')} belongs to a {file.noun}: give {flag} too.")
+    return setting, artefacts

@@ -1,0 +1,215 @@
+"""``paretone study``: run a study, say how far it is, export what it found."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paretone.bench.report import table as table_lines
+from paretone.commands import arguments
+from paretone.commands.output import folder as made_folder
+from paretone.commands.output import place_for_folder
+from paretone.commands.result import Result
+from paretone.commands.session import JOB, Session
+from paretone.errors import Cancelled, StudyError
+from paretone.paths import data_folder
+from paretone.session.commands import RunStudy
+from paretone.session.events import Event, Progress
+from paretone.studies.study import results_folder
+from paretone.wording import grouped
+
+if TYPE_CHECKING:
+    from paretone.studies.results import Results, SettingResult
+
+NAME = "study"
+SET_ASIDE = "set-aside"
+EXAMPLE = "example"
+SUMMARY = "Run a study of many settings on many sentences, show its status, export a report."
+EPILOGUE = (
+    "run does the remaining takes of the study in FILE and keeps every finished take in a folder next to it, "
+    "FILE without its ending plus .study; Ctrl-C stops it, and the same command resumes. status prints the "
+    "results so far; export writes report.html, curves.svg, results.csv, takes.csv and results.tex; set-aside moves "
+    "damaged results into another folder, so that the study can run again. These three also accept the folder. "
+    "example runs the study in FILE and packs its results, without folders of this machine, next to FILE or in --out: "
+    "what the window's 'Open example' opens is the packed resources/studies/example.toml."
+)
+ACTIONS = ("run", "status", "export", SET_ASIDE, EXAMPLE)
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.epilog = EPILOGUE
+    parser.add_argument("action", choices=ACTIONS, help="action")
+    parser.add_argument("study", metavar="FILE", help="the study (TOML or JSON), or the folder with its results")
+    parser.add_argument("--results", metavar="FOLDER", help="folder of the results (default: FILE.study)")
+    parser.add_argument("--out", metavar="FOLDER", help="output folder of export (default: 'report' in the results)")
+    parser.add_argument(
+        "--listening",
+        type=Path,
+        metavar="FOLDER",
+        help="folder with the trials of listening tests, for the report (default: the lab's)",
+    )
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="run on the Ray cluster at ADDRESS; 'auto' for the one that this machine belongs to, 'local' for this "
+        "machine alone",
+    )
+    parser.add_argument(
+        "--workers", type=arguments.positive, help="on Ray: number of models to load (default: one per GPU or core)"
+    )
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Do what the action says."""
+    from paretone.studies import results as found
+    from paretone.studies.store import StudyDamaged
+
+    if options.action == EXAMPLE:
+        return _example(options, session)
+    if options.action == SET_ASIDE:
+        return _set_aside(_folder(options))
+    if options.listening is not None and not options.listening.is_dir():
+        raise StudyError(f"There is no folder {options.listening} with listening tests; check --listening.")
+    try:
+        if options.action == "run":
+            return _run(options, session)
+        results = found.read(_folder(options))
+        return _status(results) if options.action == "status" else _export(results, options)
+    except StudyDamaged as error:
+        raise StudyError(f"{error} {_how_to_set_aside(_folder(options))}") from error
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    """Folder of the results."""
+    path = Path(options.study)
+    if options.results:
+        return Path(options.results)
+    return path if path.is_dir() else results_folder(path)
+
+
+# --- Damage -----------------------------------------------------------------------------------------------------------
+def _how_to_set_aside(folder: Path) -> str:
+    return f"To set it aside, run: paretone study {SET_ASIDE} {shlex.quote(str(folder))}"
+
+
+def _set_aside(folder: Path) -> Result:
+    """Move damaged results away, audio included; sound ones stay where they are."""
+    from paretone.studies import results as found
+    from paretone.studies.running import set_aside
+    from paretone.studies.store import StudyDamaged
+    from paretone.studies.wording import lost_lines
+
+    try:
+        results = found.read(folder)
+    except StudyDamaged:
+        results = None
+    if results is not None and not results.damage:
+        lost = " ".join(["", *lost_lines(results)])
+        raise StudyError(f"The study's file in {folder} is not damaged, so it stays where it is.{lost}")
+    backup = set_aside(folder)
+    text = f"Moved the damaged results, with audio, to {backup}. 'paretone study run' starts the study over."
+    return Result({"folder": str(backup)}, text)
+
+
+# --- Running ----------------------------------------------------------------------------------------------------------
+def _run(options: argparse.Namespace, session: Session) -> Result:
+    from paretone.studies import results as found
+    from paretone.studies.running import FINISHED, PAUSED
+
+    if options.workers and not options.ray:
+        raise StudyError("--workers needs --ray: without a cluster, this process does everything.")
+    progressed = (0, 0)
+
+    def hear(event: Event) -> None:
+        nonlocal progressed
+        if isinstance(event, Progress):
+            progressed = event.done, event.total
+        session.terminal.hear(event)
+
+    file = str(Path(options.study).resolve())
+    try:
+        ended = session.carry_out(RunStudy(JOB, file, str(_folder(options)), options.ray or "", options.workers), hear)
+    except Cancelled:
+        done, total = progressed
+        raise Cancelled(
+            f"Stopped after {grouped(done)} of {grouped(total)} tasks, all of which are kept; run the same command to "
+            "resume."
+        ) from None
+    results = found.read(_folder(options))
+    answered = _status(results)
+    summary = {"state": PAUSED if ended.paused else FINISHED, "made": ended.made, "workers": list(ended.log)}
+    summary |= ended.fields
+    made = f"{ended.made} takes were made; the results are in {results.folder}."
+    return Result({**answered.data, **summary}, "\n".join([made, *ended.log, *ended.found, "", answered.text]))
+
+
+def _example(options: argparse.Namespace, session: Session) -> Result:
+    """Run the study, and pack its results so that they can ship."""
+    from paretone.studies import example
+
+    file = Path(options.study)
+    options.results = options.results or str(data_folder() / "studies" / f"{file.stem}-to-pack.study")
+    target = results_folder(file) if options.out is None else place_for_folder(options.out)
+    ran = _run(options, session)
+    example.pack(Path(options.results), target, file)
+    return Result({**ran.data, "folder": str(target)}, f"{ran.text}\n\nWrote {target}")
+
+
+# --- Showing ----------------------------------------------------------------------------------------------------------
+def _status(results: Results) -> Result:
+    from paretone.studies import results as found
+    from paretone.studies.search import answer
+    from paretone.studies.wording import answer_lines, search_in
+
+    search = search_in(results)
+    data = found.to_json(results)
+    lines = [results.title, ""]
+    if results.damage:
+        lines += [f"The study's file is damaged and read-only: {results.damage}."]
+        lines += [_how_to_set_aside(results.folder), ""]
+    lines += table_lines([_row(one, results) for one in results.settings])
+    lines += ["", *_notes(results)]
+    if search is not None:
+        answered = answer(search, results.trials)
+        lines += ["", *answer_lines(search, results)]
+        data = {**data, "answer": [asdict(one) for one in answered.trials]}
+    return Result(data, "\n".join(lines))
+
+
+def _row(one: SettingResult, results: Results) -> dict[str, object]:
+    from paretone.studies.wording import figure_text, setting_title, shown, takes_text
+
+    row: dict[str, object] = {"setting": setting_title(one), "takes": takes_text(one)}
+    for each in shown(results):
+        row[each.label] = figure_text(one.figures.get(each.name))
+    if one.problem:
+        row["problem"] = one.problem
+    return row
+
+
+def _notes(results: Results) -> list[str]:
+    from paretone.studies.wording import busy_lines, idle_lines, lost_lines, reference_lines
+
+    lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
+    lines += [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
+    lines += [f"Failed: {sentence}" for sentence in results.failures]
+    if len(results.machines) > 1:
+        lines.append(f"Takes are from {len(results.machines)} machines: compare speeds by speed-up, not by RTF.")
+    return lines
+
+
+def _export(results: Results, options: argparse.Namespace) -> Result:
+    from paretone.listening.listened import listened
+    from paretone.studies.report import require_no_links, write_report
+    from paretone.studies.wording import busy_lines, idle_lines, lost_lines
+
+    place = results.folder / "report" if options.out is None else options.out
+    require_no_links(results.folder, Path(place))
+    written = write_report(results, made_folder(place), listened(options.listening))
+    notes = [*lost_lines(results), *busy_lines(results), *idle_lines(results)]
+    lines = [*notes, *(f"Wrote {path}" for path in written)]
+    return Result({"files": [str(path) for path in written], "notes": notes}, "\n".join(lines))

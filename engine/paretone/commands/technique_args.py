@@ -1,0 +1,119 @@
+"""Using techniques as arguments name them, with trained weights, with artefacts from files."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from paretone.errors import SettingError
+from paretone.models.base import ModelInfo, SpeechModel
+from paretone.setting.knobs import NO_VALUES, Knob, Number, Switch, Values, checked
+from paretone.setting.plan import imported
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import require_family, technique, techniques
+from paretone.techniques.base import ArtefactFile, Technique
+from paretone.techniques.trained import named
+
+WEIGHTS = "weights"
+"""Typed like a knob of techniques with trained weights, names these."""
+_COMMA = re.compile(r",\s*(?=\w+\s*=)")
+"""A comma before a knob, as in other programs. Here commas separate the options of a compared side."""
+
+
+def typed_technique(text: str) -> UsedTechnique:
+    """A technique from what someone typed, ``NAME`` or ``NAME:KNOB=VALUE;KNOB=VALUE``; knobs that are left out have
+    their defaults. Where ``weights=…`` is among them, these are for :func:`with_weights` to find, and knobs that are
+    left out stay open until then. Raises :class:`SettingError`."""
+    name, _, parts = text.partition(":")
+    declared = technique(name.strip())
+    known = {knob.name: knob for knob in declared.knobs}
+    given = {}
+    for part in filter(None, parts.split(";")):
+        knob, found, value = (one.strip() for one in part.partition("="))
+        if not found:
+            raise SettingError(f"{part!r} is not a knob of {declared.title}; write KNOB=VALUE, separated by ';'.")
+        if knob in known and _COMMA.search(value):
+            raise SettingError(
+                f"Separate knobs of {declared.title} by ';', not ',', and put quotes around all: "
+                f"'{_COMMA.sub(';', text)}'."
+            )
+        if knob in given:
+            raise SettingError(f"{knob!r} of {declared.title} is given twice; give each knob once.")
+        given[knob] = typed(known[knob], value) if knob in known else value
+    trained = WEIGHTS in given and declared.prepared_by == "training"
+    weights = str(given.pop(WEIGHTS)) if trained else ""
+    if trained and not weights:
+        raise SettingError(f"{WEIGHTS}= names no weights; write their file's name, or the beginning of its SHA-256.")
+    knobs = checked(declared.knobs, given, declared.title)
+    return UsedTechnique(declared.name, Values({name: knobs[name] for name in given}) if trained else knobs, weights)
+
+
+def typed_techniques(texts: Iterable[str]) -> tuple[UsedTechnique, ...]:
+    """The same for each of several. Raises :class:`SettingError`, also for one that is named twice."""
+    found: dict[str, UsedTechnique] = {}
+    for one in map(typed_technique, texts):
+        if one.technique in found:
+            raise SettingError(f"{technique(one.technique).title} is given twice; give each technique once.")
+        found[one.technique] = one
+    return tuple(found.values())
+
+
+def with_weights(setting: Setting, info: ModelInfo) -> Setting:
+    """``setting``, whose techniques :func:`typed_technique` has made, with those of the loaded model's weights that
+    they name. Raises :class:`SettingError`."""
+    require_family(info, setting)
+    for one in setting.techniques:
+        if one.artefact:
+            setting = setting.with_technique(named(info, one))
+    return setting
+
+
+def typed(knob: Knob, text: str) -> bool | int | float | str:
+    """A knob's value from the text that someone typed. Raises :class:`SettingError`."""
+    match knob:
+        case Number():
+            return number(text, knob.title)
+        case Switch():
+            if text not in ("on", "off", "true", "false"):
+                raise SettingError(f"{knob.title} must be on or off, not {text!r}.")
+            return text in ("on", "true")
+        case _:
+            return text
+
+
+def number(text: str, title: str) -> int | float:
+    """A number from the text that someone typed. Raises :class:`SettingError`."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise SettingError(f"{title} must be a number, not {text!r}.")
+
+
+# --- Artefacts from files ---------------------------------------------------------------------------------------------
+def from_files() -> tuple[tuple[Technique, ArtefactFile], ...]:
+    """The techniques whose artefacts can be given as files, and how."""
+    return tuple((one, one.artefact_file) for one in techniques() if one.artefact_file is not None)
+
+
+def files_given(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """The options that give files, and these, of those that are given."""
+    found = ((file.option, getattr(options, file.option)) for _, file in from_files())
+    return [(option, path) for option, path in found if path]
+
+
+def needs_file(entry: UsedTechnique) -> bool:
+    """Whether a technique as it was typed does nothing without its own file."""
+    return technique(entry.technique).artefact_file is not None
+
+
+def with_file(
+    setting: Setting, model: SpeechModel, option: str, path: str, knobs: Mapping[str, object] = NO_VALUES
+) -> tuple[Setting, tuple[Any, ...]]:
+    """``setting`` with the technique used whose artefact is in the file ``path``, given by ``option``, and that
+    artefact. ``knobs`` are those that the user gave. Raises :class:`ProfileError` when it cannot be used here."""
+    (file,) = (file for _, file in from_files() if file.option == option)
+    return imported(file.use)(setting, model, path, knobs)

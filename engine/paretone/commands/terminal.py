@@ -1,0 +1,249 @@
+"""Progress of a running job in a terminal, and cancelling it by Ctrl-C or SIGTERM. Results go to standard output."""
+
+from __future__ import annotations
+
+import _thread
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
+
+from paretone.commands import streams
+from paretone.errors import Cancelled
+from paretone.reading import printable
+from paretone.session.events import Caution, EngineStatus, Event, Progress
+from paretone.session.progress import RemainingTime
+from paretone.wording import percent
+
+BAR_WIDTH = 24
+_ERASE = "\r\x1b[K"
+LINES_SHARE = 0.25
+"""If lines cannot be overwritten, one is written per this share of progress."""
+LONG_SECONDS = 60.0
+"""What takes longer says so at once."""
+GRACE_SECONDS = 1.0
+"""Time to notice a signal, after which the command is interrupted wherever it is."""
+
+
+class Terminal:
+    """Writes what a job does to ``stream``.
+
+    On a screen it draws one bar with an estimate; in a file or pipe it writes few lines. Every method raises
+    :class:`Cancelled` once ``cancelled`` is set.
+    """
+
+    def __init__(self, cancelled: threading.Event, quiet: bool = False, stream: TextIO | None = None) -> None:
+        self.cancelled = cancelled
+        self._quiet = quiet
+        self._stream = stream or sys.stderr
+        self._screen = self._stream.isatty()
+        self._activity = ""
+        self._drawn = False
+        self._remaining = RemainingTime()
+        self._share = 0.0
+        self._estimated = False
+        self.remark = ""
+        """Shown after the bar."""
+        self.cautioned: set[str] = set()
+        """What was said before anything was spoken."""
+
+    def check(self) -> None:
+        """Raise when the job was cancelled."""
+        if self.cancelled.is_set():
+            raise Cancelled
+
+    def status(self, text: str) -> None:
+        """Begin another part of the job."""
+        self.check()
+        self._activity = text
+        if not self._screen:
+            self._write(f"{text}\n")
+        else:
+            self._draw(text)
+
+    def wait(self, text: str) -> None:
+        """Say once what is waited for, however often this is called meanwhile."""
+        self.check()
+        if self._activity != text:
+            self.status(text)
+
+    def hear(self, event: Event) -> None:
+        """Show what a job of the executor says."""
+        if isinstance(event, EngineStatus):
+            self.status(event.text)
+        elif isinstance(event, Caution):
+            self.caution(event.sentence)
+        elif isinstance(event, Progress):
+            self.progress(event.done, event.total, event.seconds_left)
+
+    def begin(self) -> None:
+        """Start a separate bar for what comes next."""
+        self._remaining = RemainingTime()
+        self._share = 0.0
+        self._estimated = False
+        self.remark = ""
+
+    def progress(self, done: int, total: int, left: float | None = None) -> None:
+        """Show ``done`` of ``total`` in the job's units, and the seconds ``left``: the job's estimate if it has one, or
+        else by the pace so far."""
+        self.check()
+        estimate = self._remaining.update(done, total)
+        left = estimate if left is None else left
+        share = done / total
+        if not self._screen:
+            if left is not None and left >= LONG_SECONDS and not self._estimated:
+                # In a file the estimate would otherwise come only after a quarter of the work.
+                self._write(f"  {percent(share)}{_left(left)}\n")
+                self._estimated = True
+                self._share = share
+            elif share >= self._share + LINES_SHARE or self._share < share == 1:
+                self._share = share
+                self._write(f"  {percent(share)}{_left(left)}\n")
+            return
+        filled = round(BAR_WIDTH * share)
+        remark = f", {self.remark}" if self.remark else ""
+        self._draw(
+            f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {percent(share):>5}{_left(left)}  {self._activity}{remark}",
+        )
+
+    def clear(self) -> None:
+        """Take the bar away, so that what follows starts on an empty line."""
+        if self._drawn:
+            self._control(_ERASE)
+            self._drawn = False
+
+    def say(self, text: str) -> None:
+        """Write lines that must be read, also where progress is not shown."""
+        self.check()
+        self.clear()
+        self._stream.write(f"{printable(text)}\n")
+        self._stream.flush()
+
+    def caution(self, sentence: str) -> None:
+        """Write ``sentence`` the first time only."""
+        if sentence not in self.cautioned:
+            self.cautioned.add(sentence)
+            self.say(sentence)
+
+    def _draw(self, text: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        self._control(f"{_ERASE}{printable(text)[:width]}")
+        self._drawn = True
+
+    def _write(self, text: str) -> None:
+        if not self._quiet:
+            self._stream.write(printable(text))
+            self._stream.flush()
+
+    def _control(self, text: str) -> None:
+        """Write what has control characters of ours."""
+        if not self._quiet:
+            write = self._stream.controls if isinstance(self._stream, streams.Errors) else self._stream.write
+            write(text)
+            self._stream.flush()
+
+
+class Cancellation(threading.Event):
+    """The event that cancels a command; it knows whether the main thread has seen it set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = threading.Event()
+
+    def is_set(self) -> bool:
+        """Whether the command is cancelled."""
+        cancelled = super().is_set()
+        if cancelled and threading.current_thread() is threading.main_thread():
+            self.seen.set()
+        return cancelled
+
+
+@contextmanager
+def cancelling() -> Iterator[Cancellation]:
+    """An event that the first Ctrl-C or SIGTERM sets. The second one raises :class:`KeyboardInterrupt` at once. So does
+    the first one after :data:`GRACE_SECONDS` unless the main thread has seen the event by then: long imports, such as
+    torch, never look."""
+    cancelled = Cancellation()
+    insisting: list[threading.Timer] = []
+
+    def cancel(number: int) -> None:
+        if insisting:
+            raise KeyboardInterrupt
+        cancelled.set()
+        insisting.append(threading.Timer(GRACE_SECONDS, insist, (number,)))
+        insisting[0].daemon = True
+        insisting[0].start()
+
+    def insist(number: int) -> None:
+        if cancelled.seen.is_set():
+            return
+        if hasattr(signal, "pthread_kill"):
+            # This wakes the main thread up where it waits.
+            signal.pthread_kill(threading.main_thread().ident or 0, number)
+        else:
+            _thread.interrupt_main(signal.Signals(number))
+
+    with _handling((signal.SIGINT, signal.SIGTERM), cancel):
+        try:
+            yield cancelled
+        finally:
+            cancelled.seen.set()
+            for one in insisting:
+                one.cancel()
+                one.join()
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let SIGTERM raise :class:`KeyboardInterrupt` as Ctrl-C does, whatever handled them before; :func:`exit_code`
+    tells them apart."""
+
+    def interrupt(number: int) -> None:
+        raise KeyboardInterrupt
+
+    global _last_signal
+    _last_signal = signal.SIGINT
+    with _handling((signal.SIGINT, signal.SIGTERM), interrupt):
+        yield
+
+
+def exit_code(number: int = 0) -> int:
+    """That of a process that was interrupted by the signal ``number``, or by the last one that came, as shells have it:
+    130 after Ctrl-C, 143 after SIGTERM."""
+    return 128 + (number or _last_signal)
+
+
+_last_signal: int = signal.SIGINT
+
+
+@contextmanager
+def _handling(numbers: Sequence[int], handle: Callable[[int], None]) -> Iterator[None]:
+    """Call ``handle`` with the number of the signal at these signals. Those that were ignored stay so, as ``nohup``
+    wants it. Python delivers signals to the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def arrived(number: int, frame: object) -> None:
+        global _last_signal
+        _last_signal = number
+        handle(number)
+
+    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, arrived) for number in heeded}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _left(seconds: float | None) -> str:
+    if seconds is None or seconds < 1:
+        return ""
+    if seconds < 100:
+        return f", about {seconds:.0f} s left"
+    return f", about {seconds / 60:.0f} min left"

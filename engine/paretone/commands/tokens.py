@@ -1,0 +1,89 @@
+"""``paretone tokens``: a text and a voice as ids for an exported language model, or the sound of its tokens."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from paretone import files
+from paretone.audio.sound_file import write_sound
+from paretone.commands import arguments
+from paretone.commands.output import apart, writable, writable_sound
+from paretone.commands.result import Result
+from paretone.commands.session import JOB, Session
+from paretone.errors import SettingError
+from paretone.export.prompts_file import prompts_file
+from paretone.fields import is_of
+from paretone.models import catalogue
+from paretone.reading import parsed_json, read_bytes
+from paretone.session.commands import EncodePrompts, HearTokens
+from paretone.techniques import options_in_force
+
+NAME = "tokens"
+SUMMARY = "Write a text and a voice as ids for an exported language model, or the sound of tokens that it gave."
+MOST = 100_000
+"""Tokens that are decoded at once: more than half an hour of speech."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
+    parser.add_argument(
+        "--tokens",
+        metavar="FILE",
+        help="JSON file of an export's generate.py, to be heard: its tokens, and the text that they say",
+    )
+    arguments.add_sampler(parser)
+    arguments.add_text(parser, required=False)
+    parser.add_argument(
+        "--out", required=True, metavar="FILE", help=f"prompts.json to write; with --tokens, {arguments.sound_file()}"
+    )
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Encode a text, or decode tokens."""
+    out = writable(options.out) if options.tokens is None else writable_sound(options.out)
+    apart({"--out": out}, {"--tokens": options.tokens, "--text-file": options.text_file, "--voice": options.voice})
+    given = None if options.tokens is None else _read(Path(options.tokens))
+    if given is None:
+        if options.text is None and options.text_file is None:
+            raise SettingError("Give --text, --text-file or --tokens: there is nothing to encode or to hear.")
+        text = arguments.text(options)
+    else:
+        text = given[1]
+    if given is not None and options.voice is None and not options.transcript:
+        shipped = {one.id for one in catalogue.voices(options.model, options.folder)}
+        options.voice = given[2] if given[2] in shipped else None
+    voice, setting = arguments.voice(options, options.model), arguments.setting(options, options.model)
+    arguments.load(options, session, options.model, options.variant)
+    if given is None:
+        encoded = session.carry_out(EncodePrompts(JOB, text, voice, setting))
+        files.write(out, prompts_file(encoded.ids, encoded.prompts, voice.id, options_in_force(setting)))
+        lengths = [len(one.ids) for one in encoded.prompts]
+        data: dict[str, Any] = {"out": str(out), "voice": voice.id, "prompts": lengths}
+        return Result(data, f"Wrote {len(lengths)} {'prompt' if len(lengths) == 1 else 'prompts'} to {out}.")
+    heard = session.carry_out(HearTokens(JOB, given[0], text, voice, setting))
+    remarks = write_sound(out, heard.samples, heard.sample_rate)
+    seconds = len(heard.samples) / heard.sample_rate
+    data = {"out": str(out), "voice": voice.id, "tokens": len(given[0]), "seconds": seconds, "notes": list(remarks)}
+    return Result(data, "\n".join([f"Wrote {seconds:.2f} s of speech to {out}.", *remarks]))
+
+
+def _read(path: Path) -> tuple[tuple[int, ...], str, object]:
+    """The tokens in a file, the text that they say, and the voice if it is named. Raises :class:`SettingError`."""
+    try:
+        content = parsed_json(read_bytes(path))
+    except FileNotFoundError:
+        raise SettingError(f"There is no file {path}; check the path.") from None
+    except OSError as error:
+        raise SettingError(f"{path} cannot be read: {files.reason(error)}.") from None
+    except ValueError as error:
+        raise SettingError(f"{path} cannot be read as JSON ({error}); give the file that generate.py wrote.") from None
+    tokens = content.get("tokens") if isinstance(content, dict) else None
+    text = content.get("text") if isinstance(content, dict) else None
+    if not isinstance(tokens, list) or not isinstance(text, str) or not all(is_of(one, int) for one in tokens):
+        raise SettingError(f'{path} should hold "text" and "tokens", a list of whole numbers, as generate.py writes.')
+    if not 0 < len(tokens) <= MOST:
+        raise SettingError(f"{path} holds {len(tokens)} tokens; 1 to {MOST} can be heard.")
+    return tuple(tokens), text, content.get("voice")

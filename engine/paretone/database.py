@@ -1,0 +1,326 @@
+"""A database with files next to it: how it is opened, checked, brought up to date, written and set aside. Torch-free.
+
+It is an SQLite file that has a schema version, from one to the next of which migrations lead, and says in its header
+whose it is. One that is damaged but can be read is opened for reading only; one that cannot be read at all can be set
+aside with its files. Its files and the folder of its recordings are never symbolic links, since what these point to may
+be anybody's; the folder that holds all of them may be one. Failures are reported in a sentence, as the database's own
+kind of error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from paretone import files
+from paretone.errors import PlainError, SettingError
+from paretone.reading import first_line, parsed_json, require_regular, shortened, shown
+
+AUDIO = "audio"
+"""Folder of a database's recordings."""
+_PATIENCE_SECONDS = 5.0
+AUDIO_NAME = re.compile(r"[0-9a-f]{32}\.wav")
+
+
+class Database:
+    """Base class of databases. Any thread may call one; calls are serialised.
+
+    ``damage`` says what is wrong with a database that can still be read, but not written; it is ``""`` for a sound one.
+    """
+
+    title: ClassVar[str]
+    """Its name in sentences: ``take library``."""
+    contents: ClassVar[str]
+    """Its content in sentences: ``takes``."""
+    file: ClassVar[str]
+    """Its name in the folder."""
+    application: ClassVar[int]
+    """Says in the file's header whose database it is."""
+    error: ClassVar[type[PlainError]]
+    damaged: ClassVar[type[PlainError]]
+    """Raised for a database that cannot be read at all; a kind of ``error``."""
+
+    def __init__(self, folder: str | Path, read_only: bool = False) -> None:
+        self.folder = Path(folder)
+        self.damage = ""
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._read_only = read_only
+        self._version = 0
+        """Schema version; older than the current one if the database is read-only and cannot be migrated."""
+        with self._problems("opened"):
+            if not read_only:
+                self._require_no_links()
+                (self.folder / AUDIO).mkdir(parents=True, exist_ok=True)
+            self._connection = self._connect()
+            try:
+                self._prepare()
+            except BaseException:
+                self.close()
+                raise
+
+    # --- What each one fills in ---------------------------------------------------------------------------------------
+    def _migrations(self) -> tuple[str, ...]:
+        """Statements that lead from each schema version to the next; a new version appends to them and changes none."""
+        raise NotImplementedError
+
+    def _kept(self) -> set[str]:
+        """Names of the audio files that have a row."""
+        raise NotImplementedError
+
+    def _require_no_links(self) -> None:
+        """Raise the database's own error if anything would be written or deleted through a symbolic link."""
+        for name in self._names():
+            if (self.folder / name).is_symlink():
+                raise self.error(
+                    f"{self.folder / name} is a symbolic link, and nothing is written or deleted through one; put the "
+                    f"file or folder itself in its place, or choose another folder for {self.contents}."
+                )
+
+    @classmethod
+    def _names(cls) -> tuple[str, ...]:
+        """Names of its files, those that SQLite makes included, and of the folder of its recordings."""
+        return *(f"{cls.file}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")), AUDIO
+
+    # --- Opening and closing ------------------------------------------------------------------------------------------
+    def _connect(self) -> sqlite3.Connection:
+        path = self.folder / self.file
+        self._require_kinds()
+        if not self._read_only:
+            return sqlite3.connect(path, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+        if not path.exists():
+            raise self.error(f"There is no {self.title} in {self.folder}; choose another folder.")
+        # A folder that may not be written has no place for the log that shared reading needs: nobody else writes there.
+        shared = "mode=ro" if (self.folder / f"{self.file}-wal").exists() else "mode=ro&immutable=1"
+        address = f"{path.resolve().as_uri()}?{shared}"
+        return sqlite3.connect(address, _PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+
+    def _require_kinds(self) -> None:
+        """Raise the error of a damaged database if a pipe, a folder or a broken link is in the place of a file, and
+        :class:`OSError` for a file that cannot be read. SQLite would wait for ever for the writer of a pipe, and calls
+        a folder a failing disk."""
+        for name in self._names():
+            path, kind = self.folder / name, ""
+            if name == AUDIO:
+                kind = "it is no folder" if path.exists() and not path.is_dir() else ""
+            elif path.exists() and not path.is_file():
+                try:
+                    require_regular(path)
+                except OSError as error:
+                    kind = (error.strerror or "it is no file").partition(";")[0]
+            elif path.exists():
+                require_regular(path)
+            elif path.is_symlink():
+                kind = "it is a symbolic link that leads nowhere"
+            if kind:
+                raise self.damaged(f"The {self.title} in {self.folder} could not be opened: {name}: {kind}. {_ASIDE}")
+
+    def _prepare(self) -> None:
+        migrations = self._migrations()
+        (version,) = self._open_connection().execute("PRAGMA user_version").fetchone()
+        (application,) = self._open_connection().execute("PRAGMA application_id").fetchone()
+        (tables,) = self._open_connection().execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if tables and application != self.application:
+            raise self.error(
+                f"{self.folder / self.file} belongs to another program; choose another folder for {self.contents}."
+            )
+        if version > len(migrations):
+            raise self.error(
+                f"The {self.title} in {self.folder} was written by a newer Paretone (schema {version}, this one knows "
+                f"{len(migrations)}); update Paretone, or choose another folder for {self.contents}."
+            )
+        self.damage = self._find_damage()
+        self._require_types()
+        if self.damage:
+            self._read_only = True
+        self._version = version
+        if self._read_only:
+            return
+        self._open_connection().execute("PRAGMA journal_mode = WAL")
+        # A take is worth waiting for the disk; nothing else is written often.
+        self._open_connection().execute("PRAGMA synchronous = FULL")
+        with self._writing():
+            (version,) = self._open_connection().execute("PRAGMA user_version").fetchone()
+            for statements in migrations[version:]:
+                for statement in filter(str.strip, statements.split(";")):
+                    self._open_connection().execute(statement)
+            self._open_connection().execute(f"PRAGMA application_id = {self.application}")
+            self._open_connection().execute(f"PRAGMA user_version = {len(migrations)}")
+            self._remove_orphans()
+        self._version = len(migrations)
+
+    def _find_damage(self) -> str:
+        """SQLite's check of the file, ``""`` if sound; raises its error when the file cannot be read at all."""
+        found = [line for (line,) in self._open_connection().execute("PRAGMA quick_check(3)")]
+        return "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
+
+    def _require_types(self) -> None:
+        """Raise :class:`ValueError` if a column holds values of another type than it declares: SQLite keeps what it is
+        given, and reading relies on the types."""
+        connection = self._open_connection()
+        for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+            declared = {
+                name: (*_TYPES[kind], *(() if required else ("null",)))
+                for _, name, kind, required, _, _ in connection.execute(f"PRAGMA table_info({_quoted(table)})")
+                if kind in _TYPES
+            }
+            if not declared:
+                continue
+            strange = ", ".join(
+                f"max(CASE WHEN typeof({_quoted(name)}) NOT IN ({', '.join(map(repr, kinds))}) "
+                f"THEN typeof({_quoted(name)}) "
+                # SQLite has no word for infinity, but reads what is too large as it.
+                f"WHEN typeof({_quoted(name)}) = 'real' AND abs({_quoted(name)}) = 9e999 THEN 'infinite' END)"
+                for name, kinds in declared.items()
+            )
+            try:
+                found = connection.execute(f"SELECT {strange} FROM {_quoted(table)}").fetchone()
+            except sqlite3.DatabaseError:
+                if self.damage:  # What can be read of it is read all the same.
+                    continue
+                raise
+            for name, kind in zip(declared, found, strict=True):
+                if kind is not None:
+                    raise ValueError(f"{table}.{name} holds a value of type {kind}")
+
+    def _remove_orphans(self) -> None:
+        kept = self._kept()
+        for path in (self.folder / AUDIO).iterdir():
+            ours = path.name.startswith(files.TEMPORARY) or AUDIO_NAME.fullmatch(path.name)
+            # Of a link, only the link goes.
+            if ours and path.name not in kept and (path.is_symlink() or path.is_file()):
+                path.unlink(missing_ok=True)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it can be read, but not added to or changed."""
+        return self._read_only
+
+    def close(self) -> None:
+        """Close the database; it cannot be used afterwards. Closing twice does no harm."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @classmethod
+    def set_aside(cls, folder: str | Path) -> Path:
+        """Move a damaged database, audio included, into a separate folder next to it; its path. The next one opened in
+        ``folder`` is empty. None may be open there."""
+        folder = Path(folder)
+        backup = folder / f"damaged-{datetime.now():%Y%m%d-%H%M%S-%f}"
+        try:
+            backup.mkdir(parents=True)
+            for name in cls._names():
+                if os.path.lexists(folder / name):
+                    (folder / name).rename(backup / name)
+        except OSError as error:
+            raise cls.error(f"The {cls.title} in {folder} could not be moved: {files.reason(error)}.") from error
+        return backup
+
+    # --- Reading and writing ------------------------------------------------------------------------------------------
+    def _rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple]:
+        with self._problems("read"), self._lock:
+            return self._open_connection().execute(query, values).fetchall()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One write transaction; no other process writes meanwhile."""
+        with self._lock:
+            connection = self._open_connection()
+            if self._read_only:
+                why = f" because it is damaged ({self.damage})" if self.damage else ""
+                raise self.error(
+                    f"The {self.title} in {self.folder} can only be read{why}; "
+                    "set it aside to start a new one, or choose another folder."
+                )
+            self._require_no_links()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _open_connection(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise self.error(f"The {self.title} in {self.folder} has been closed.")
+        return self._connection
+
+    @contextlib.contextmanager
+    def _problems(self, done: str) -> Iterator[None]:
+        """Turn what SQLite and the system say into an error of our own; ``done`` is what could not be done."""
+        start = f"The {self.title} in {self.folder} could not be {done}"
+        try:
+            yield
+        except OSError as error:
+            where = f" {Path(error.filename).name}:" if error.errno == errno.EINVAL and error.filename else ""
+            raise self.error(f"{start}:{where} {files.reason(error)}.") from error
+        except (sqlite3.DatabaseError, SettingError, ValueError, KeyError, TypeError) as error:
+            # What SQLite itself has no word for is a table or a column that is missing.
+            if isinstance(error, sqlite3.OperationalError) and _code(error) != sqlite3.SQLITE_ERROR:
+                raise self.error(f"{start}: {_OPERATIONAL.get(_code(error), shortened(str(error)))}.") from error
+            raise self.damaged(f"{start}: {self.file} is damaged ({first_line(error)}). {_ASIDE}") from error
+
+
+_ASIDE = "Set it aside, where its audio stays playable, and start a new one."
+_OPERATIONAL = {
+    sqlite3.SQLITE_BUSY: "another program is writing to it; close that or wait a moment",
+    sqlite3.SQLITE_CANTOPEN: "its folder may not be used; choose another folder",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+    sqlite3.SQLITE_IOERR: "the disk is full or failing; free some space or choose another folder",
+    sqlite3.SQLITE_READONLY: "you may not write there; choose another folder",
+}
+
+
+_TYPES = {"TEXT": ("text",), "INTEGER": ("integer",), "REAL": ("real", "integer"), "BLOB": ("blob",)}
+"""Types of values, by the declared type of their column."""
+
+
+def _quoted(name: str) -> str:
+    """A name within a statement."""
+    return f'"{name.replace(chr(34), chr(34) * 2)}"'
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's own code; 0 for an error of Python's module, such as a text that is not UTF-8, which has none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def table_of(text: str) -> dict[str, Any]:
+    """A table of fields as rows hold it. Raises :class:`ValueError`."""
+    data = parsed_json(text)
+    if not isinstance(data, dict):
+        raise ValueError(f"{shown(data)} is no table of fields")
+    return data
+
+
+def texts_of(text: str) -> tuple[str, ...]:
+    """A list of texts as rows hold it. Raises :class:`ValueError`."""
+    data = parsed_json(text)
+    if not isinstance(data, list) or not all(isinstance(one, str) for one in data):
+        raise ValueError(f"{shown(data)} is no list of texts")
+    return tuple(data)
+
+
+def json_text(data: object) -> str:
+    """JSON as rows hold it."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

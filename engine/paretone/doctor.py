@@ -1,0 +1,220 @@
+"""What this installation is, and what is wrong with it: versions, devices, sound, fonts, folders, space, plug-ins,
+packages, each with what to do. Imports neither torch nor Qt."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import paretone
+from paretone import database, extras
+from paretone.audio.sound_system import probe
+from paretone.computing import computing, output
+from paretone.measure.machine import describe, usable_cores
+from paretone.models import catalogue
+from paretone.own_process import packaged
+from paretone.paths import data_folder, resource
+from paretone.techniques.registry import registry, technique
+
+GOOD, NOTE, PROBLEM = "good", "note", "problem"
+"""Nothing to do; something is not there that some want; something does not work."""
+_LEAST_BYTES, _FEW_BYTES = 200 * 2**20, 3 * 2**30
+"""Free space below which takes cannot be kept for long, and below which official checkpoints do not fit."""
+_BREAKING = (6, 12)
+"""PySide6 from which on Python 3.11 aborts (PYSIDE-3474); 6.11 breaks docks, so the advice is for what is earlier."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding."""
+
+    name: str
+    state: str
+    """:data:`GOOD`, :data:`NOTE` or :data:`PROBLEM`."""
+    found: str
+    advice: str = ""
+    """What to do, as a sentence; ``""`` if nothing."""
+
+    def to_json(self) -> dict[str, str]:
+        """Plain JSON values."""
+        return {"name": self.name, "state": self.state, "found": self.found, "advice": self.advice}
+
+
+def examine(devices: Sequence[str], folder: Path | None = None) -> tuple[Check, ...]:
+    """Look at everything; takes about a second. ``devices`` are those that PyTorch can compute on here, the preferred
+    one first, none while it starts; ``folder`` is where the user's data are kept, if not at the usual place."""
+    places = _folders(folder or data_folder())
+    parts = _versions(), _torch(devices), _window(), _sound(), _fonts(), places, _models(), _plug_ins(), _packages()
+    return tuple(one for part in parts for one in part)
+
+
+def shareable(checks: Sequence[Check], folder: Path | None = None) -> tuple[Check, ...]:
+    """The same without the folders of this user, that of the data included, for a report to others."""
+    return tuple(Check(one.name, one.state, private(one.found, folder), private(one.advice, folder)) for one in checks)
+
+
+def private(text: str, data: Path | None = None) -> str:
+    """``text`` without the folders of this user: the home folder is ``~``, that of the ``data`` is ``DATA``."""
+    places = ((data or data_folder(), "DATA"), (Path(tempfile.gettempdir()), "TEMP"), (Path.home(), "~"))
+    for folder, name in places:
+        for path in {str(folder), str(folder.resolve())}:
+            if len(path) > 1:
+                text = text.replace(path, name)
+    return text
+
+
+def as_text(checks: Sequence[Check]) -> str:
+    """The findings for people, a line each, with what to do below."""
+    marks = {GOOD: "✓", NOTE: "–", PROBLEM: "✗"}
+    lines = []
+    for one in checks:
+        lines.append(f"{marks[one.state]} {one.name}: {one.found}")
+        if one.advice:
+            lines.append(f"    {one.advice}")
+    problems = sum(one.state == PROBLEM for one in checks)
+    said = {0: "No problem was found.", 1: "One problem was found (✗)."}
+    return "\n".join((*lines, "", said.get(problems, f"{problems} problems were found (✗).")))
+
+
+# --- Versions ---------------------------------------------------------------------------------------------------------
+def _versions() -> Iterator[Check]:
+    kind = "from a clone" if (resource().parent / "packaging" / "dev.py").exists() else "installed as a package"
+    if packaged():
+        kind = "the packaged program, to which nothing can be added"
+    yield Check("Paretone", GOOD, f"{paretone.__version__}, {kind}")
+    python = platform.python_version()
+    if (3, 11) <= sys.version_info[:2] <= (3, 13):
+        yield Check("Python", GOOD, f"{python}, {platform.system()} {platform.machine()}")
+    else:
+        yield Check("Python", PROBLEM, python, "Paretone needs Python 3.11, 3.12 or 3.13.")
+    yield Check("Machine", GOOD, f"{describe().line.split('; Python')[0]}; {usable_cores()} cores usable")
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _torch(devices: Sequence[str]) -> Iterator[Check]:
+    version = _version("torch")
+    if not version:
+        advice = "Install it: pip install torch, or run packaging/dev.py again."
+        yield Check("PyTorch", PROBLEM, "not installed", advice)
+        return
+    if not devices:
+        yield Check("PyTorch", GOOD, f"{version}; it is still starting")
+        return
+    yield Check("PyTorch", GOOD, f"{version}; models run on {devices[0]}")
+    found = computing(devices, devices[0])
+    if found.idle:
+        yield Check("Graphics card", PROBLEM, f"{found.idle} is not used: {found.lacking}", found.advice)
+    elif found.lacking:
+        yield Check("Graphics card", GOOD, f"none is used: {found.lacking}", found.advice)
+
+
+# --- Window and sound -------------------------------------------------------------------------------------------------
+def _window() -> Iterator[Check]:
+    version = _version("PySide6-Essentials") or _version("PySide6")
+    if not version:
+        yield Check("Window", PROBLEM, "PySide6 is not installed", "Install it: pip install PySide6-Essentials.")
+        return
+    numbers = tuple(int(one) for one in version.split(".")[:2] if one.isdigit())
+    if numbers >= _BREAKING and sys.version_info[:2] == (3, 11):
+        advice = "Install an earlier one: pip install 'PySide6-Essentials<6.11'."
+        yield Check("Window", PROBLEM, f"PySide6 {version} aborts on Python 3.11", advice)
+    elif sys.platform.startswith("linux") and not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
+        advice = "Start paretone-gui in a desktop session; the command line works without one."
+        yield Check("Window", NOTE, f"PySide6 {version}, but there is no display here", advice)
+    else:
+        yield Check("Window", GOOD, f"PySide6 {version}")
+
+
+def _sound() -> Iterator[Check]:
+    sound = probe()
+    chosen = sound.device()
+    if chosen is None:
+        advice = "Takes can be made, saved and exported; to hear them, see to the sound system."
+        yield Check("Sound", PROBLEM, sound.reason or "there is no audio output device", advice)
+    else:
+        yield Check("Sound", GOOD, f"{chosen.name} ({chosen.host}), {chosen.rate} Hz")
+
+
+def _fonts() -> Iterator[Check]:
+    if shutil.which("fc-list") is None:
+        return  # Windows and macOS bring fonts for all scripts.
+    if output("fc-list", ":lang=zh").strip():
+        yield Check("Fonts", GOOD, "Latin and Chinese")
+    else:
+        advice = "For Chinese texts install a font, on Debian or Ubuntu: sudo apt install fonts-noto-cjk."
+        yield Check("Fonts", NOTE, "there is none for Chinese", advice)
+
+
+# --- Folders ----------------------------------------------------------------------------------------------------------
+def _folders(folder: Path) -> Iterator[Check]:
+    there = next((one for one in (folder, *folder.parents) if one.exists()), Path("/"))
+    if not os.access(there, os.W_OK):
+        advice = "Choose another one: menu File › Choose data folder…, or set PARETONE_DATA."
+        yield Check("Data folder", PROBLEM, f"{folder} cannot be written", advice)
+    elif not there.is_dir():
+        yield Check("Data folder", PROBLEM, f"{there} is a file", "Move it, or set PARETONE_DATA to another folder.")
+    else:
+        yield _space("Data folder", folder, there)
+        links = [one.name for one in (folder / "takes", folder / "takes" / database.AUDIO) if one.is_symlink()]
+        if links:
+            advice = "Put the folder itself in its place: nothing is written through links."
+            yield Check("Take library", PROBLEM, f"its folder {links[0]} is a symbolic link", advice)
+    temporary = Path(tempfile.gettempdir())
+    yield _space("Folder for temporary files", temporary, temporary)
+
+
+def _space(name: str, folder: Path, there: Path) -> Check:
+    free = shutil.disk_usage(there).free
+    found = f"{folder}, {free / 2**30:.1f} GiB free"
+    if free < _LEAST_BYTES:
+        return Check(name, PROBLEM, found, "Make room: takes and studies cannot be kept much longer.")
+    if free < _FEW_BYTES:
+        return Check(name, NOTE, found, "That is too little for official checkpoints.")
+    return Check(name, GOOD, found)
+
+
+# --- Models and packages ----------------------------------------------------------------------------------------------
+def _models() -> Iterator[Check]:
+    bundled = [one for one in catalogue.MODELS if one.bundled]
+    lacking = [one.title for one in bundled if not one.available]
+    if lacking:
+        advice = "Install Paretone again: its own models are part of it."
+        yield Check("Bundled models", PROBLEM, f"{', '.join(lacking)} cannot be loaded", advice)
+    else:
+        yield Check("Bundled models", GOOD, ", ".join(one.title for one in bundled))
+    others = [one.title for one in catalogue.MODELS if not one.bundled and one.available]
+    yield Check("Official models", GOOD, ", ".join(others) or "none yet: Setup downloads them, or takes your folder")
+
+
+def _plug_ins() -> Iterator[Check]:
+    found = registry()
+    for name, called in found.plug_ins.items():
+        yield Check("Plug-in", GOOD, f"{called.removeprefix('the plug-in ')}: {technique(name).title}")
+    for sentence in found.problems:
+        yield Check("Plug-in", PROBLEM, sentence, "Mend the plug-in, or uninstall its package.")
+
+
+def _packages() -> Iterator[Check]:
+    for one in extras.EXTRAS:
+        lacking = one.missing
+        if lacking:
+            advice = f"If you want that: Help › Optional packages…, or pip install 'paretone[{one.name}]'."
+            if packaged():
+                how = extras.how_to_add(one.name)
+                advice = f"{how[0].upper()}{how[1:]}."
+            yield Check(one.title, NOTE, f"needs {', '.join(lacking)}", advice)
+        else:
+            yield Check(one.title, GOOD, "installed")

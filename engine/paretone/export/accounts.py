@@ -1,0 +1,180 @@
+"""What an export honours of a profile and what it drops, known before anything is written. Torch-free.
+
+An account has a line per sampler option, and one or more per technique. The target says what it does with options (an
+:class:`OptionLedger`), each technique what it brings to the target (a :class:`Carried`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from paretone.models.catalogue import CatalogueEntry
+from paretone.setting.knobs import NO_VALUES, Choice, Knob, Number, Switch, Values
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import knobs_of, technique
+
+OPTIONS = "sampler options"
+F5_WEIGHTS = "weights in the layout of the official F5-TTS class"
+TABLE = "strategy tables"
+CACHE_DIT = "configurations of cache-dit"
+PRECISION = "a precision for the whole model"
+FEWER_LAYERS = "language models with fewer layers"
+DRAFT = "drafts that propose tokens"
+ADAPTIVE_DRAFT = "drafts that propose as many tokens as are accepted"
+GUIDED_STEPS = "guidance on the first steps"
+TIMES = "times of the steps, one by one"
+GUIDANCE_EVERY = "the unconditional branch at every n-th step"
+"""What a target can take (:attr:`paretone.export.targets.Target.takes`); techniques ask for it."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing that is honoured or dropped."""
+
+    what: str
+    """Option, technique or knob, as the window calls it."""
+    value: str
+    how: str
+    """How the export carries it, or why it is dropped: a phrase without a full stop."""
+
+    @property
+    def subject(self) -> str:
+        """What is honoured or dropped, with its value."""
+        return f"{self.what} {self.value}" if self.value else self.what
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What one technique brings to a target. One of which nothing is honoured is left out: the export then has the
+    options that hold without it."""
+
+    honours: tuple[Line, ...] = ()
+    drops: tuple[Line, ...] = ()
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Data for the target, by names that both agree on, JSON values."""
+    why_not: str = ""
+    """Why a profile with the technique cannot be exported to the target at all, as a sentence, or ``""``."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """What an export does with a profile."""
+
+    honours: tuple[Line, ...] = ()
+    drops: tuple[Line, ...] = ()
+    why_not: str = ""
+    """Why the profile cannot be exported so, as a sentence, or ``""``; then there are no lines."""
+    options: Values = NO_VALUES
+    """The sampler options under which the export speaks."""
+    techniques: tuple[UsedTechnique, ...] = ()
+    """The techniques that are carried, in whole or in part."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What the techniques give to the target."""
+
+    @property
+    def weights(self) -> bool:
+        """Whether a carried technique replaces the model's weights."""
+        return any(technique(one.technique).weights is not None for one in self.techniques)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values: the lists ``honours`` and ``drops``, and ``why_not``."""
+        lists = {"honours": self.honours, "drops": self.drops}
+        return {
+            **{name: [vars(line) for line in lines] for name, lines in lists.items()},
+            "why_not": self.why_not,
+        }
+
+    def sentences(self) -> list[str]:
+        """The account as lines of text."""
+        if self.why_not:
+            return [f"Cannot be exported: {self.why_not}"]
+        found = []
+        for title, lines in (("Honoured", self.honours), ("Dropped", self.drops)):
+            found.append(f"{title}:" if lines else f"{title}: nothing")
+            found += [f"  {line.subject}: {line.how}" for line in lines]
+        return found
+
+
+class OptionLedger:
+    """Collects what a target does with each sampler option. Options that it does not mention are dropped."""
+
+    def __init__(
+        self, model: CatalogueEntry, options: Values, seed: int, given: Mapping[str, Any] | None = None
+    ) -> None:
+        self.model = model
+        self.options = options
+        self.seed = seed
+        self.given = given or {}
+        """What techniques give to the target."""
+        self._knobs = {knob.name: knob for knob in model.options}
+        self._honours: dict[str, Line] = {}
+        self._drops: dict[str, Line] = {}
+
+    def honour(self, how: str, *names: str) -> None:
+        """The options ``names``, as far as the model has them, are carried: ``how``."""
+        for name in names:
+            if line := self._line(name, how):
+                self._honours[name] = line
+                self._drops.pop(name, None)
+
+    def drop(self, why: str, *names: str) -> None:
+        """The options ``names``, as far as the model has them, are not carried: ``why``."""
+        for name in names:
+            if line := self._line(name, why):
+                self._drops[name] = line
+                self._honours.pop(name, None)
+
+    def drop_rest(self, why: str) -> None:
+        """Drop whatever was not mentioned, the seed included."""
+        self.drop(why, *(name for name in (*self._knobs, SEED) if name not in self._honours | self._drops))
+
+    @property
+    def honours(self) -> tuple[Line, ...]:
+        """In the order of the model's options."""
+        return self._in_order(self._honours)
+
+    @property
+    def drops(self) -> tuple[Line, ...]:
+        """In the order of the model's options."""
+        return self._in_order(self._drops)
+
+    def _in_order(self, lines: Mapping[str, Line]) -> tuple[Line, ...]:
+        return tuple(lines[name] for name in (*self._knobs, SEED) if name in lines)
+
+    def _line(self, name: str, how: str) -> Line | None:
+        if name == SEED:
+            return Line("Seed", str(self.seed), how)
+        knob = self._knobs.get(name)
+        return None if knob is None else Line(knob.title, value_text(knob, self.options[name]), how)
+
+
+SEED = "seed"
+"""The seed's name in a ledger."""
+
+
+def value_text(knob: Knob, value: object) -> str:
+    """A knob's value in words, with its unit."""
+    if isinstance(knob, Switch):
+        return "on" if value else "off"
+    if isinstance(knob, Choice) and knob.titles:
+        return knob.titles[knob.values.index(str(value))]
+    if isinstance(knob, Number) and (words := knob.in_words(value)):
+        return words
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{text} {knob.unit}" if knob.unit and text else text or "none"
+
+
+def whole_line(entry: UsedTechnique, how: str) -> Line:
+    """One line for a technique with all of its knobs."""
+    declared = technique(entry.technique)
+    return Line(declared.title, declared.describe(knobs_of(entry)), how)
+
+
+def knob_lines(entry: UsedTechnique, how: str, names: Iterable[str]) -> tuple[Line, ...]:
+    """A line for each of the knobs ``names`` of a technique."""
+    declared, values = technique(entry.technique), knobs_of(entry)
+    knobs = {knob.name: knob for knob in declared.knobs}
+    title = declared.title.partition(" (")[0]
+    return tuple(Line(f"{title}, {knobs[name].title}", value_text(knobs[name], values[name]), how) for name in names)

@@ -1,0 +1,96 @@
+"""What targets for F5-TTS have in common: which profiles they can have, the checkpoint, and the weights that run.
+
+Torch-free until a checkpoint is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from paretone.errors import ProfileError
+from paretone.export.accounts import OptionLedger
+from paretone.export.targets import Order, Target, exporting
+from paretone.models.catalogue import F5, entry
+from paretone.models.f5.config import VARIANTS
+from paretone.setting.profile import Profile
+from paretone.techniques.registry import plug_in
+
+if TYPE_CHECKING:
+    from paretone.export.delivery import Content
+    from paretone.export.exported_weights import ExportedWeights
+    from paretone.models.f5.checkpoint import F5Checkpoint
+
+
+def why_not_f5(profile: Profile, package: str) -> str:
+    """Why a profile is not for a diffusion transformer of F5-TTS, as a sentence, or ``""``; ``package`` runs those."""
+    model = entry(profile.setting.model)
+    if model.kind != F5:
+        return (
+            f"The profile is for {model.title}, which is not a model of {package}; only F5-TTS profiles can be "
+            "exported so."
+        )
+    found = VARIANTS.get(profile.variant)
+    if found is not None and found.backbone != "DiT":
+        return f"{profile.variant} is not a diffusion transformer; only F5-TTS profiles can be exported so."
+    return ""
+
+
+def why_not_weights(profile: Profile, guided_weights: bool) -> str:
+    """Why there are no weights of F5-TTS to write, as a sentence, or ``""``."""
+    return why_not_f5(profile, "the f5_tts package")
+
+
+def read_checkpoint(order: Order) -> F5Checkpoint:
+    """The checkpoint that the profile is for. Raises :class:`PlainError` when it is not there, or another one is."""
+    from paretone.models.f5.checkpoint import read_f5_checkpoint
+    from paretone.models.files.checkpoints import fingerprint
+
+    profile, check = order.profile, order.follower.check
+    checkpoint = read_f5_checkpoint(order.checkpoint_folder, profile.named_variant, check)
+    if checkpoint.config.backbone != "DiT":
+        raise ProfileError(
+            f"{checkpoint.variant} is not a diffusion transformer; only F5-TTS profiles can be exported."
+        )
+    found = fingerprint(checkpoint.path, check)
+    if found != profile.checkpoint:
+        raise ProfileError(
+            f"The profile is for the checkpoint {profile.checkpoint[:12]!r}, but {checkpoint.path} is {found[:12]!r}; "
+            "name the folder of the right one."
+        )
+    return checkpoint
+
+
+def weights_of(
+    profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
+) -> ExportedWeights | None:
+    """Those that the profile runs with in place of the checkpoint's."""
+    for one, module in exporting():
+        # A plug-in that is not in use has no say: one that fails must not stop the exports of others.
+        if not hasattr(module, "weights") or (plug_in(one.name) and profile.setting.technique(one.name) is None):
+            continue
+        found = module.weights(profile, checkpoint, check)
+        if found is not None:
+            return found
+    return None
+
+
+def weights_target(
+    name: str,
+    title: str,
+    summary: str,
+    takes: str,
+    why_not: Callable[[Profile, bool], str],
+    weights: Callable[[Profile, F5Checkpoint, Callable[[], None]], ExportedWeights | None],
+) -> Target:
+    """A target that is a technique's ``weights`` alone, in a file of their own; ``takes`` is what they are of. The rest
+    is as :class:`Target` says."""
+
+    def options(ledger: OptionLedger) -> None:
+        ledger.drop_rest("only weights are written")
+
+    def contents(order: Order) -> Mapping[str, Content]:
+        found = weights(order.profile, read_checkpoint(order), order.follower.check)
+        return {} if found is None else found.contents()
+
+    return Target(name, title, summary, "a file of weights", why_not, options, contents, frozenset({takes}))

@@ -1,0 +1,293 @@
+"""A language model with fewer layers as files that others load: a Hugging Face checkpoint, or CosyVoice's ``llm.pt``.
+
+Students are written as they are, drafts with the frozen layers that their own file leaves out. Layers are numbered from
+0 without gaps; ``provenance.json`` and the configuration say which of the original ones they were.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol
+
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
+from paretone import __version__
+from paretone.errors import CheckpointError, SettingError
+from paretone.export.delivery import deliver
+from paretone.export.readme import json_file
+from paretone.export.targets import exporting
+from paretone.models.base import DraftWeights, StudentWeights, WorkObserver
+from paretone.models.catalogue import CatalogueEntry, entry
+from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
+from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
+from paretone.models.cosyvoice2.training_layout import with_text_head
+from paretone.models.files.bundled import SUFFIX
+from paretone.models.files.checkpoints import fingerprint, plain_file, read_weights
+from paretone.models.files.language_weights import find_language_weights, places
+from paretone.models.files.pruning import pruned, require_layers
+from paretone.models.files.shards import Shards
+from paretone.models.minis.folder import LAYOUT_FILE
+from paretone.models.minis.lm_mini.checkpoint import TOKENIZER
+from paretone.reading import parsed_json, read_bytes
+from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import Technique, knobs_of
+from paretone.techniques.base import AnyWeights
+
+STUDENT, DRAFT = KINDS = ("student", "draft")
+PROVENANCE, RETAINED = "provenance.json", "retained_layers"
+WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
+LM_MINI_FILES = (LAYOUT_FILE, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
+LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
+"""Files next to the weights that are exported with them, if they exist."""
+
+
+@dataclass(frozen=True)
+class LanguageExport:
+    """Weights to export, and the folder to write to."""
+
+    model: str
+    kind: str
+    """One of :data:`KINDS`."""
+    folder: Path
+    file: str = ""
+    """Which student or draft; the first that belongs to the model if none is named."""
+    settings: Values = NO_VALUES
+    """Settings to use a draft with."""
+    model_folder: str = ""
+    """Folder of the checkpoint, if not the usual one."""
+
+
+class Source(Protocol):
+    """A model's checkpoint, of which others with fewer layers are made."""
+
+    @property
+    def root(self) -> Path:
+        """The folder of the checkpoint."""
+
+    @property
+    def checks(self) -> Callable[[], None]:
+        """Called while files are read; may raise to cancel."""
+
+    def base(self) -> str:
+        """The fingerprint of the checkpoint."""
+
+    def layers(self) -> int:
+        """Number of its layers."""
+
+    def weights(self) -> dict[str, Tensor]:
+        """By their official names."""
+
+    def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
+        """A checkpoint with these tensors, of the layers ``retained``."""
+
+
+@dataclass(frozen=True)
+class HuggingFaceSource:
+    """A folder as ``AutoModelForCausalLM.from_pretrained`` loads it. Reading raises :class:`CheckpointError`."""
+
+    root: Path
+    companions: tuple[str, ...]
+    checks: Callable[[], None] = lambda: None
+
+    def base(self) -> str:
+        """As :class:`Source` says."""
+        return Shards.find(self.root).fingerprint(self.checks)
+
+    def layers(self) -> int:
+        """As :class:`Source` says."""
+        return read_config(self.root / CONFIG)["num_hidden_layers"]
+
+    def weights(self) -> dict[str, Tensor]:
+        """As :class:`Source` says."""
+        return Shards.find(self.root).read(check=self.checks)[0]
+
+    def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
+        """As :class:`Source` says, with what lies next to the weights."""
+        config = shallower(read_config(self.root / CONFIG), retained)
+        if HEAD in tensors:  # It was trained: no longer the table of the embedding.
+            config["tie_word_embeddings"] = False
+        contents = {WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"})}
+        contents[CONFIG] = json_file(config)
+        return contents | self.companion_files()
+
+    def companion_files(self) -> dict[str, bytes]:
+        """Files next to the weights, by name."""
+        return {name: _companion(self.root / name) for name in self.companions if (self.root / name).is_file()}
+
+
+@dataclass(frozen=True)
+class CosySource:
+    """A release of CosyVoice 2: what is written takes the places of two of its files."""
+
+    root: Path
+    checks: Callable[[], None] = lambda: None
+
+    def base(self) -> str:
+        """As :class:`Source` says."""
+        return fingerprint(self.root / LANGUAGE_MODEL, self.checks)
+
+    def layers(self) -> int:
+        """As :class:`Source` says."""
+        return read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
+
+    def weights(self) -> dict[str, Tensor]:
+        """As :class:`Source` says."""
+        return read_weights(self.root / LANGUAGE_MODEL, self.checks)
+
+    def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
+        """As :class:`Source` says: with both in their places, the official class loads ``llm.pt`` strictly."""
+        buffer = io.BytesIO()
+        # What shares memory with others would be written whole.
+        torch.save({name: value.clone() for name, value in with_text_head(tensors).items()}, buffer)
+        config = shallower(read_config(self.root / COSY_CONFIG), retained)
+        return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(config)}
+
+
+_SOURCES: Mapping[str, Callable[[Path, Callable[[], None]], Source]] = {
+    "lm_mini": lambda root, checks: HuggingFaceSource(root, LM_MINI_FILES, checks),
+    "llasa": lambda root, checks: HuggingFaceSource(root, LLASA_FILES, checks),
+    "cosyvoice2": CosySource,
+}
+"""The sources by what the catalogue calls ``loader``."""
+
+
+def export_language(job: LanguageExport, follower: WorkObserver) -> tuple[Path, ...]:
+    """Write a student or a draft, all files or none; the files.
+
+    Raises :class:`SettingError` if there is none, and :class:`paretone.errors.PlainError` if it cannot be read or
+    written.
+    """
+    chosen = entry(job.model)
+    source = source_of(chosen, job.model_folder, follower.check)
+    follower.status("Reading the checkpoint")
+    base = source.base()
+    found = find_language_weights(places(chosen.id, source.root), base, follower.check)
+    if job.kind == STUDENT:
+        contents = student_contents(source, base, _wanted(found.students, job, chosen))
+    else:
+        contents = draft_contents(source, base, _wanted(found.drafts, job, chosen), job.settings)
+    follower.status(f"Writing to {job.folder}")
+    return deliver(job.folder, contents, follower.progress)
+
+
+def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: CatalogueEntry) -> AnyWeights:
+    """Those that are to be written. Raises :class:`SettingError` if they are not among the weights ``there``."""
+    for one in there:
+        if not job.file or Path(one.path).resolve() == Path(job.file).resolve():
+            return one
+    which = f"{job.file} is not one of its {job.kind}s" if job.file else f"it has no {job.kind}"
+    raise SettingError(f"{chosen.title} cannot be exported: {which}; train one (paretone train).")
+
+
+def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None] = lambda: None) -> Source:
+    """The checkpoint of a model, in ``folder`` if given. Raises :class:`SettingError` for a model that has neither
+    students nor drafts, and :class:`CheckpointError`."""
+    place = Path(folder) if folder else chosen.folder
+    if chosen.loader not in _SOURCES:
+        raise SettingError(f"{chosen.title} decodes no tokens, so it has no students or drafts to export.")
+    if not place.is_dir():
+        raise CheckpointError(f"{chosen.title} is not in {place}; name the folder that holds its checkpoint.")
+    return _SOURCES[chosen.loader](place, check)
+
+
+def student_contents(source: Source, base: str, student: StudentWeights) -> dict[str, bytes]:
+    """The files of a student; ``base`` is the fingerprint of ``source``. Raises :class:`CheckpointError`."""
+    tensors = student_tensors(source, student)
+    about = {
+        **_technique(STUDENT),
+        "stage": student.stage,
+        "minutes": student.minutes,
+        "file": student.fingerprint,
+    }
+    return _checkpoint(source, base, tensors, student.retained, about)
+
+
+def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values = NO_VALUES) -> dict[str, bytes]:
+    """The files of a draft, complete with the layers that were not trained, and the settings under which it is to be
+    used, with the knobs that are ``given``.
+
+    Raises :class:`CheckpointError`, and :class:`SettingError` for settings out of range.
+    """
+    owner, module = _owner(DRAFT)
+    settings = {name: value for name, value in knobs_of(UsedTechnique(owner.name, given)).items() if name != "draft"}
+    settings |= {"target": base, "options": "final distributions are compared: sampler and history of the target"}
+    tensors = draft_tensors(source, draft)
+    about = {
+        **_technique(DRAFT),
+        "trained_layers": list(draft.trained),
+        "file": draft.fingerprint,
+    }
+    return {**_checkpoint(source, base, tensors, draft.retained, about), module.SETTINGS_FILE: json_file(settings)}
+
+
+def student_tensors(source: Source, student: StudentWeights) -> dict[str, Tensor]:
+    """A student of ``source`` by its official names. Raises :class:`CheckpointError`."""
+    return read_weights(Path(student.path), source.checks)
+
+
+def draft_tensors(source: Source, draft: DraftWeights) -> dict[str, Tensor]:
+    """A draft of ``source`` by its official names, complete with the layers that were not trained. Raises
+    :class:`CheckpointError`, and :class:`SettingError` for layers that the model does not have."""
+    require_layers(draft.retained, source.layers())
+    return pruned(source.weights() | read_weights(Path(draft.path), source.checks), draft.retained)
+
+
+def _owner(kind: str) -> tuple[Technique, ModuleType]:
+    """The technique whose weights are of ``kind``, and its module for exports."""
+    return next((one, module) for one, module in exporting() if getattr(module, "KIND", "") == kind)
+
+
+def _technique(kind: str) -> dict[str, object]:
+    """Which technique the weights are for."""
+    owner, _ = _owner(kind)
+    return {"technique": owner.title, "paper": owner.paper.reference}
+
+
+def _checkpoint(
+    source: Source, base: str, tensors: Mapping[str, Tensor], retained: Sequence[int], about: Mapping[str, object]
+) -> dict[str, bytes]:
+    provenance = {
+        "made_by": f"Paretone {__version__}",
+        "base": base,
+        "base_layers": source.layers(),
+        RETAINED: list(retained),
+        **about,
+    }
+    return {**source.files(tensors, retained), PROVENANCE: json_file(provenance)}
+
+
+def read_config(path: Path) -> dict:
+    """A model's ``config.json``. Raises :class:`CheckpointError`."""
+    try:
+        return parsed_json(_read(path))
+    except ValueError as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
+
+
+def _companion(path: Path) -> bytes:
+    """A file that is exported as it is, or as it was before it was packed."""
+    return plain_file(path) if path.suffix == SUFFIX else _read(path)
+
+
+def shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:
+    """``config`` with this number of layers; what it lists by layer goes with them."""
+    fewer = {**config, "num_hidden_layers": len(retained), RETAINED: list(retained)}
+    if "layer_types" in config:
+        fewer["layer_types"] = [config["layer_types"][layer] for layer in retained]
+    if "max_window_layers" in config:
+        fewer["max_window_layers"] = min(config["max_window_layers"], len(retained))
+    return fewer

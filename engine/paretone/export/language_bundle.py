@@ -1,0 +1,166 @@
+"""What an export of a language model is made of: the model that speaks, the draft that proposes, and prompts as ids."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from paretone.errors import AudioError, ProfileError
+from paretone.export.causal_model import CausalModel, causal_model
+from paretone.export.language import (
+    CosySource,
+    HuggingFaceSource,
+    Source,
+    draft_tensors,
+    source_of,
+    student_tensors,
+)
+from paretone.export.prompts_file import prompts_file
+from paretone.export.readme import json_file
+from paretone.export.targets import Order
+from paretone.models import load_model
+from paretone.models.base import DraftWeights, StudentWeights, Voice
+from paretone.models.catalogue import entry
+from paretone.models.catalogue import voice as catalogue_voice
+from paretone.models.cosyvoice2.checkpoint import BLANK
+from paretone.models.cosyvoice2.tokenizer import TextTokenizer
+from paretone.models.families.language import LanguageSpeech
+from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
+from paretone.models.files.pruning import pruned
+from paretone.setting.knobs import Values
+from paretone.setting.plan import LanguagePlan
+from paretone.setting.profile import Profile
+from paretone.techniques import resolve
+
+TOKENIZER = "tokenizer.json"
+TOKENIZER_FILES = TOKENIZER, "tokenizer_config.json", "special_tokens_map.json"
+MARKS = "<|sos|>", "<|task|>"
+STOPS = "<|end_of_speech|>", "<|unused_stop|>", "<|more_text|>"
+"""Names for the entries of CosyVoice 2's separate tables."""
+TEXT = "The birch canoe slid on the smooth planks."
+"""Spoken where the profile does not say what it was measured with."""
+
+
+@dataclass(frozen=True)
+class LanguageBundle:
+    """All of it."""
+
+    model: CausalModel
+    draft: CausalModel | None
+    """Its assistant, if the target takes one and the profile has one."""
+    prompts: tuple[OfficialPrompt, ...]
+    """The sentence that the profile was measured with, passage by passage."""
+    voice: Voice
+    tokenizer: Mapping[str, bytes] = field(repr=False)
+    """The files of the tokenizer by name; none where the model reads phones."""
+    speaks: str
+    """The model that speaks, in words."""
+    drafts: str
+    """The draft in words, or ``""``."""
+
+    @property
+    def ids(self) -> OfficialIds:
+        """The vocabulary."""
+        return self.model.ids
+
+    def prompts_file(self, options: Values) -> bytes:
+        """Content of :data:`paretone.export.prompts_file.PROMPTS`; tokens are drawn under ``options``."""
+        return prompts_file(self.ids, self.prompts, self.voice.id, options)
+
+
+def language_bundle(order: Order, drafting: bool) -> LanguageBundle:
+    """What ``order`` asks for; with a draft only where ``drafting``. Raises :class:`paretone.errors.PlainError`."""
+    profile, follower = order.profile, order.follower
+    ids, plan, prompts, voice, root = _prepared(order)
+    source = source_of(entry(profile.setting.model), str(root), follower.check)
+    follower.status("Reading the weights …")
+    model, speaks = _target(source, plan, ids)
+    draft, drafts = _draft(source, plan.draft if drafting else None, ids)
+    return LanguageBundle(model, draft, prompts, voice, tokenizer_files(source, ids), speaks, drafts)
+
+
+def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPrompt, ...], Voice, Path]:
+    """What the loaded model says of the profile."""
+    profile, follower = order.profile, order.follower
+    folder = order.model_folder
+    speech = load_model(
+        profile.setting.model,
+        folder=folder,
+        variant=profile.named_variant,
+        device="cpu",
+        status=follower.status,
+        check=follower.check,
+    )
+    if not isinstance(speech, LanguageSpeech):
+        raise ProfileError(f"{speech.info.title} decodes no tokens; choose a profile of a speech language model.")
+    carried = _carried(profile, {one.technique for one in order.account.techniques})
+    carried.check(speech.info)
+    setting = carried.setting
+    plan = resolve(speech.info, setting, carried.artefacts)
+    voice = _voice(profile, folder)
+    text = profile.evidence.text or TEXT
+    follower.status("Encoding the voice …")
+    prompts = speech.official_prompts(text, voice, plan.options, setting.seed, follower.check)
+    checkpoint = Path(speech.info.checkpoint)
+    root = checkpoint if checkpoint.is_dir() else checkpoint.parent
+    ids = speech.official_ids
+    del speech
+    gc.collect()  # Before the weights are read once more.
+    return ids, plan, prompts, voice, root
+
+
+def _carried(profile: Profile, kept: Collection[str]) -> Profile:
+    """``profile`` with the techniques ``kept`` alone: of those that are dropped, nothing needs to run here."""
+    setting = profile.setting
+    for used in setting.techniques:
+        if used.technique not in kept:
+            setting = setting.without(used.technique)
+    named = {one.artefact for one in setting.techniques}
+    artefacts = tuple(one for one in profile.artefacts if one.fingerprint in named)
+    return replace(profile, setting=setting, artefacts=artefacts)
+
+
+def _voice(profile: Profile, folder: str) -> Voice:
+    """The voice that the profile was measured with; where that is somebody's own recording, the model's first."""
+    try:
+        return profile.voice(folder)
+    except AudioError:
+        return catalogue_voice("", profile.setting.model, folder)
+
+
+def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[CausalModel, str]:
+    layers = source.layers()
+    if plan.weights is not None:
+        student = plan.weights
+        tensors = student_tensors(source, student)
+        model = causal_model(source, tensors, student.retained, ids)
+        return model, f"a student with {student.depth} of {layers} layers"
+    retained = plan.layers or tuple(range(layers))
+    model = causal_model(source, pruned(source.weights(), retained), retained, ids)
+    return model, f"the model with {len(retained)} of its {layers} layers" if plan.layers else "the model itself"
+
+
+def tokenizer_files(source: Source, ids: OfficialIds) -> dict[str, bytes]:
+    """The files of the tokenizer of ``source`` by name, in the vocabulary ``ids``. Raises
+    :class:`paretone.errors.CheckpointError`."""
+    if not isinstance(source, CosySource):
+        assert isinstance(source, HuggingFaceSource)
+        return {name: content for name, content in source.companion_files().items() if name in TOKENIZER_FILES}
+    speech = [f"<|s_{number}|>" for number in range(ids.codes)]
+    rows = ids.first_code - len(MARKS)
+    joined = TextTokenizer.load(source.root / BLANK).joined(rows, MARKS, speech, STOPS[: len(ids.stops)])
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+    return {TOKENIZER: joined.encode(), "tokenizer_config.json": json_file(config)}
+
+
+def _draft(
+    source: Source, draft: DraftWeights | StudentWeights | None, ids: OfficialIds
+) -> tuple[CausalModel | None, str]:
+    if draft is None:
+        return None, ""
+    student = isinstance(draft, StudentWeights)
+    tensors = student_tensors(source, draft) if isinstance(draft, StudentWeights) else draft_tensors(source, draft)
+    words = f"{'a student, ' if student else ''}{len(draft.retained)} layers"
+    return causal_model(source, tensors, draft.retained, ids), words

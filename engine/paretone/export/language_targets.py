@@ -1,0 +1,123 @@
+"""What targets for speech language models have in common: possible profiles, options, READMEs. Torch-free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paretone.export.accounts import Account, OptionLedger
+from paretone.export.readme import lists
+from paretone.models.base import LANGUAGE
+from paretone.models.catalogue import CatalogueEntry, entry
+from paretone.setting.knobs import Values
+from paretone.setting.profile import Profile
+from paretone.techniques import technique
+
+RESTARTING = frozenset({"lm_mini"})
+"""Loaders of models that count positions anew where speech begins."""
+BIASED = frozenset({"cosyvoice2"})
+"""Loaders of models whose scores have a bias, which no class of transformers or vLLM has."""
+PROMPT_OPTIONS = ("clone", "speaker", "mode", "instruction")
+DECODER_OPTIONS = ("cross_fade", "stream", "stream_codes", "stream_context")
+
+
+def why_not_language(profile: Profile, program: str) -> str:
+    """Why a profile is not for a model that ``program`` runs, as a sentence, or ``""``."""
+    model = entry(profile.setting.model)
+    if model.family == LANGUAGE:
+        return ""
+    return (
+        f"The profile is for {model.title}, which does not decode token by token; {program} runs speech language "
+        "models."
+    )
+
+
+def why_not_counted(profile: Profile, program: str) -> str:
+    """The same for a program that gives every token the next position."""
+    model = entry(profile.setting.model)
+    if reason := why_not_language(profile, program):
+        return reason
+    if model.loader in RESTARTING:
+        return (
+            f"{model.title} counts positions anew where speech begins, but {program} gives every token the next one; "
+            "export for transformers."
+        )
+    return ""
+
+
+def drafts(profile: Profile) -> bool:
+    """Whether the profile uses a draft."""
+    return any(technique(one.technique).slot == "draft" for one in profile.setting.techniques)
+
+
+def prompt_and_decoder(ledger: OptionLedger) -> None:
+    """What all targets do with options of prompts and of the decoder of tokens to audio."""
+    ledger.honour("in the prompts of prompts.json", *PROMPT_OPTIONS)
+    ledger.drop("the decoder of tokens to audio is not exported", *DECODER_OPTIONS)
+    # Where speech is sampled by repetition, the decoder stretches it; elsewhere the front end plans it.
+    if is_repetition_aware(ledger.options):
+        ledger.drop("the decoder of tokens to audio is not exported", "speed")
+    else:
+        ledger.honour("in the prompts of prompts.json", "speed")
+
+
+def is_repetition_aware(options: Values) -> bool:
+    """Whether the model resamples repeated tokens (CosyVoice 2)."""
+    return "repeats" in options
+
+
+def is_greedy(options: Values) -> bool:
+    """Whether the most likely token is always taken."""
+    return options.get("temperature", 1.0) == 0
+
+
+def readme(
+    profile: Profile, account: Account, title: str, use: str, model: str, draft: str, notes: Mapping[str, str]
+) -> bytes:
+    """The README of a folder: ``title``, how to ``use`` it, what speaks and drafts in words, and further sections by
+    their titles."""
+    chosen = entry(profile.setting.model)
+    drafted = f"* Draft: {draft}\n" if draft else ""
+    sections = "".join(f"## {name}\n\n{text}\n\n" for name, text in notes.items())
+    return (
+        f"# {title}\n\n{use}\n\n"
+        f"* Model: {chosen.title}, {model}; profile made on the checkpoint with SHA-256\n  `{profile.checkpoint}`\n"
+        f"{drafted}"
+        f"* `profile.json` runs in Paretone\n"
+        f"* Licence of the weights: {chosen.licence}\n\n"
+        f"{sections}{lists(account)}"
+    ).encode()
+
+
+def ids_section(chosen: CatalogueEntry) -> str:
+    """How texts become ids, and ids sound."""
+    return (
+        "`prompts.json` holds a sentence in a voice as ids, passage by passage, and the vocabulary: speech token `n` "
+        f"has the id `first_code + n`, and `stops` end speech. {_HOW[chosen.loader]}\n\n"
+        "Other sentences and voices as ids, and speech tokens as sound, are Paretone's:\n\n"
+        "```\n"
+        f'paretone tokens --model {chosen.id} --text "…" --out prompts.json\n'
+        f"paretone tokens --model {chosen.id} --tokens tokens.json --out speech.wav\n"
+        "```"
+    )
+
+
+_HOW = {
+    "lm_mini": (
+        "A prompt is a phone for every speech token, those of the recording first, the end of the text, the beginning "
+        "of speech, and the recording's speech tokens. `positions` begin anew at the beginning of speech."
+    ),
+    "llasa": (
+        "A prompt is the chat of the release, with a fixed date, up to `<|SPEECH_GENERATION_START|>`, and then the "
+        "recording's speech tokens `<|s_n|>`; the tokenizer reads it."
+    ),
+    "cosyvoice2": (
+        "A prompt is `<|sos|>`, the recording's transcript and the text, `<|task|>`, and the recording's speech tokens "
+        "`<|s_n|>`; the tokenizer, in which CosyVoice 2's tables are one vocabulary, reads it."
+    ),
+}
+
+
+def given_draft(account: Account) -> Mapping[str, Any] | None:
+    """The draft's settings, if one is carried."""
+    return account.given.get("draft")

@@ -1,0 +1,119 @@
+"""A profile as a folder for SGLang Diffusion: cache-dit's YAML, the command that takes it, and the fields of requests.
+Torch-free.
+
+Sources (sgl-project/sglang, 2026): ``docs/diffusion/performance/cache/cache_dit.md`` for ``--cache-dit-config``, which
+is read by ``cache_dit.load_configs``, and for the variables of SGLang's pipelines; ``docs/diffusion/api/cli.md``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
+
+from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
+from paretone.export.f5_models import why_not_f5
+from paretone.export.readme import block, json_file, readme
+from paretone.export.targets import Order, Target
+from paretone.setting.profile import Profile
+
+if TYPE_CHECKING:
+    from paretone.export.delivery import Content
+
+CACHE_FIELDS = (
+    "Fn_compute_blocks",
+    "Bn_compute_blocks",
+    "residual_diff_threshold",
+    "max_warmup_steps",
+    "warmup_interval",
+    "max_cached_steps",
+    "max_continuous_cached_steps",
+    "max_accumulated_residual_diff_threshold",
+    "steps_computation_mask",
+    "steps_computation_policy",
+    "taylorseer_order",
+)
+"""All fields: the file goes to cache-dit as it is."""
+VARIABLES = {
+    "Fn_compute_blocks": "FN",
+    "Bn_compute_blocks": "BN",
+    "max_warmup_steps": "WARMUP",
+    "residual_diff_threshold": "RDT",
+    "max_continuous_cached_steps": "MC",
+    "enable_taylorseer": "TAYLORSEER",
+    "taylorseer_order": "TS_ORDER",
+}
+"""Variables of SGLang's pipelines, after ``SGLANG_CACHE_DIT_``."""
+NOT_RUN = (
+    "SGLang has no F5-TTS as far as its documentation of 2026 says: `serve.sh` needs a pipeline of diffusers for the "
+    "model, which you bring, and whose transformer cache-dit knows. `cache_dit.yaml` is read by the real "
+    "`cache_dit.load_configs` (1.5.3) in Paretone's tests; SGLang itself was never run with it."
+)
+
+
+def why_not(profile: Profile, guided_weights: bool) -> str:
+    """Diffusion transformers of F5-TTS only: its caches are for those."""
+    return why_not_f5(profile, "a diffusion server")
+
+
+def options(ledger: OptionLedger) -> None:
+    """Fields of requests; the grid is the pipeline's."""
+    ledger.honour("num_inference_steps of the request", "steps")
+    ledger.honour("guidance_scale of the request", "guidance")
+    ledger.honour("seed of the request (it draws other noise from it)", SEED)
+    ledger.drop("the pipeline has its own", "spacing", "sway", "solver", "speed", "cross_fade", "quick_start")
+
+
+def contents(order: Order) -> dict[str, Content]:
+    """The folder's files."""
+    values, cache = order.account.options, order.account.given.get("cache_dit")
+    request = {
+        "num_inference_steps": values["steps"],
+        "guidance_scale": values["guidance"],
+        "seed": order.profile.setting.seed,
+    }
+    command = 'exec sglang serve --backend diffusers --trust-remote-code --model-path "$1" --port "${PORT:-30010}"'
+    parts = []
+    files: dict[str, Content] = {"request.json": json_file(request)}
+    if cache is not None:
+        files["cache_dit.yaml"] = yaml.safe_dump({"cache_config": dict(cache)}, sort_keys=False).encode()
+        command += ' \\\n  --cache-dit-config "$here/cache_dit.yaml"'
+        parts.append(_variables(cache))
+    files["serve.sh"] = f'#!/bin/sh\nhere=$(cd "$(dirname "$0")" && pwd)\n{command}\n'.encode()
+    usage = (
+        "Start the server with a pipeline of the model:\n\n"
+        + block("sh", "sh serve.sh path/to/the/pipeline")
+        + "\n`request.json` holds the fields that every request needs.\n"
+    )
+    return {
+        **files,
+        "profile.json": order.profile.encoded(),
+        "README.md": readme("SGLang Diffusion", order, [usage, *parts], NOT_RUN),
+    }
+
+
+def _variables(cache: dict[str, object]) -> str:
+    """The cache for pipelines of SGLang's own, which read variables in place of the file."""
+    given = [
+        f"SGLANG_CACHE_DIT_{name}={str(cache[field]).lower()}" for field, name in VARIABLES.items() if field in cache
+    ]
+    left = [field for field in cache if field not in VARIABLES and cache[field] != -1]
+    more = f"\nThese variables leave out {', '.join(left)}.\n" if left else ""
+    return (
+        "Pipelines of SGLang's own take the cache from the environment in place of the file:\n\n"
+        + block("sh", " \\\n".join(["SGLANG_CACHE_DIT_ENABLED=true", *given, "sglang serve --model-path MODEL"]))
+        + more
+    )
+
+
+TARGET = Target(
+    "sglang",
+    "SGLang Diffusion",
+    "cache-dit's configuration, the server's command, and the request's fields",
+    "SGLang",
+    why_not,
+    options,
+    contents,
+    frozenset({OPTIONS, CACHE_DIT, *CACHE_FIELDS}),
+    reads=False,
+)

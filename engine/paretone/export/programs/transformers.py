@@ -1,0 +1,110 @@
+"""A speech language model for transformers: its folder, the draft as assistant, and a script that generates. Torch-free
+until files are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
+from paretone.export.copied_files import copied
+from paretone.export.language_targets import (
+    given_draft,
+    ids_section,
+    is_greedy,
+    is_repetition_aware,
+    prompt_and_decoder,
+    readme,
+    why_not_language,
+)
+from paretone.export.prompts_file import PROMPTS, SAMPLING, sampling_of
+from paretone.export.targets import Order, Target
+from paretone.models.catalogue import entry
+from paretone.setting.knobs import Values
+from paretone.setting.profile import Profile
+
+if TYPE_CHECKING:
+    from paretone.export.delivery import Content
+
+SCRIPT, ASSISTANT, BIAS = "generate.py", "assistant", "score_bias.safetensors"
+TITLE = "A Paretone profile for transformers"
+
+
+def why_not(profile: Profile, guided_weights: bool) -> str:
+    """As :class:`Target` says."""
+    return why_not_language(profile, "transformers")
+
+
+def options(ledger: OptionLedger) -> None:
+    """As :class:`Target` says."""
+    if is_repetition_aware(ledger.options):
+        ledger.honour("a logits processor of generate.py", "repeats", "top_k", "top_p")
+    else:
+        ledger.honour("in generation_config.json", *SAMPLING)
+    prompt_and_decoder(ledger)
+    ledger.drop("transformers draws other numbers from it", "seed")
+
+
+def contents(order: Order) -> dict[str, Content]:
+    """The folder's files by name."""
+    from paretone.export.language_bundle import language_bundle
+    from paretone.export.language_folder import model_folder
+    from paretone.export.safetensors_file import safetensors_file
+
+    account, drafted = order.account, given_draft(order.account)
+    bundle = language_bundle(order, drafting=drafted is not None)
+    stops = list(bundle.ids.stops)
+    found: dict[str, Content] = model_folder(bundle.model, generation(account.options, stops))
+    if bundle.draft is not None and drafted is not None:
+        found |= {
+            f"{ASSISTANT}/{name}": one for name, one in model_folder(bundle.draft, assisting(drafted, stops)).items()
+        }
+    if bundle.model.bias is not None:
+        found[BIAS] = safetensors_file({"bias": bundle.model.bias.float()}, {"format": "pt"})
+    found |= bundle.tokenizer
+    found[PROMPTS] = bundle.prompts_file(account.options)
+    found[SCRIPT] = copied("generate_speech")
+    found["profile.json"] = order.profile.encoded()
+    assisted = "with the draft as `assistant_model`" if bundle.draft is not None else ""
+    use = (
+        "```\npip install torch transformers\npython generate.py --greedy --out tokens.json\n```\n\n"
+        f"`generate.py` calls `model.generate` {assisted} on the first prompt of `prompts.json` and writes speech "
+        "tokens. Greedy tokens are those of Paretone in float32; without `--greedy` they are drawn as the profile "
+        "says."
+    ).replace("  ", " ")
+    sections = {"Texts, ids and sound": ids_section(entry(order.profile.setting.model))}
+    found["README.md"] = readme(order.profile, account, TITLE, use, bundle.speaks, bundle.drafts, sections)
+    return found
+
+
+def generation(options: Values, stops: list[int]) -> dict[str, Any]:
+    """Content of ``generation_config.json``."""
+    common: dict[str, Any] = {"eos_token_id": stops, "pad_token_id": stops[0]}
+    if is_greedy(options):
+        return {"do_sample": False, "repetition_penalty": options.get("repetition_penalty", 1.0), **common}
+    if is_repetition_aware(options):  # The script's own processor draws.
+        return {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0, **common}
+    return {"do_sample": True, **sampling_of(options), **common}
+
+
+def assisting(drafted: Mapping[str, Any], stops: list[int]) -> dict[str, Any]:
+    """The assistant's ``generation_config.json``: nothing but the number of tokens stops it from proposing."""
+    return {
+        "num_assistant_tokens": drafted["length"],
+        "num_assistant_tokens_schedule": "heuristic" if drafted["adaptive"] else "constant",
+        "assistant_confidence_threshold": 0.0,
+        "eos_token_id": stops,
+        "pad_token_id": stops[0],
+    }
+
+
+TARGET = Target(
+    "transformers",
+    "Hugging Face transformers",
+    "a speech language model, its draft as assistant, and a script that generates speech tokens",
+    "transformers",
+    why_not,
+    options,
+    contents,
+    frozenset({OPTIONS, FEWER_LAYERS, DRAFT, ADAPTIVE_DRAFT}),
+)

@@ -1,0 +1,151 @@
+"""A speech language model for vLLM: its folder, the draft, the command that serves both, and requests. Torch-free until
+files are made.
+
+Flags: https://docs.vllm.ai/en/latest/features/speculative_decoding/draft_model/ ; fields of requests:
+https://docs.vllm.ai/en/latest/api/vllm/entrypoints/openai/completion/protocol/ (both as of vLLM 0.26). A draft must
+have as many ids as the model (``verify_equal_vocab_size_if_draft_model`` of ``vllm/config/speculative.py``): it has.
+``logit_bias`` is ignored while a draft proposes (``build_logitsprocs`` of ``vllm/v1/sample/logits_processor``), so that
+CosyVoice 2, whose scores have a bias, is served without.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from paretone.errors import ProfileError
+from paretone.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
+from paretone.export.language_targets import (
+    BIASED,
+    drafts,
+    given_draft,
+    ids_section,
+    is_repetition_aware,
+    prompt_and_decoder,
+    readme,
+    why_not_counted,
+)
+from paretone.export.prompts_file import PROMPTS, SAMPLING, sampling_of
+from paretone.export.targets import Order, Target
+from paretone.models.catalogue import entry
+from paretone.setting.profile import Profile
+
+if TYPE_CHECKING:
+    from paretone.export.delivery import Content
+    from paretone.export.language_bundle import LanguageBundle
+
+MODEL, DRAFT_FOLDER, COMMAND = "model", "draft", "serve.sh"
+CONTEXT = 2048
+"""Tokens of prompt and speech together that are served at least."""
+LARGEST_BIAS = 100.0
+"""vLLM clamps the values of ``logit_bias`` to this, as OpenAI's interface does."""
+TITLE = "A Paretone profile for vLLM"
+
+
+def why_not(profile: Profile, guided_weights: bool) -> str:
+    """As :class:`Target` says."""
+    if reason := why_not_counted(profile, "vLLM"):
+        return reason
+    model = entry(profile.setting.model)
+    if model.loader in BIASED and drafts(profile):
+        return (
+            f"The scores of {model.title} have a bias, which vLLM takes as logit_bias and ignores while a draft "
+            "proposes tokens; export a profile without the draft."
+        )
+    return ""
+
+
+def options(ledger: OptionLedger) -> None:
+    """As :class:`Target` says."""
+    ledger.honour("in the requests", *SAMPLING)
+    if is_repetition_aware(ledger.options):
+        ledger.drop("vLLM does not resample repeated tokens", "repeats")
+    prompt_and_decoder(ledger)
+    ledger.honour("in the requests; vLLM draws other numbers from it", "seed")
+
+
+def contents(order: Order) -> dict[str, Content]:
+    """The folder's files by name."""
+    from paretone.export.language_bundle import language_bundle
+    from paretone.export.language_folder import model_folder
+
+    account, drafted = order.account, given_draft(order.account)
+    bundle = language_bundle(order, drafting=drafted is not None)
+    stops = {"eos_token_id": list(bundle.ids.stops), "pad_token_id": bundle.ids.stops[0]}
+    parts = {MODEL: bundle.model} | ({} if bundle.draft is None else {DRAFT_FOLDER: bundle.draft})
+    found: dict[str, Content] = {}
+    for folder, model in parts.items():
+        files = {**model_folder(model, stops), **bundle.tokenizer}
+        found |= {f"{folder}/{name}": content for name, content in files.items()}
+    command = serving(bundle, drafted["length"] if drafted else 0, order.profile)
+    found[COMMAND] = f"#!/bin/sh\n# Run in this folder.\n{command}\n".encode()
+    found |= {f"requests/{number}.json": _json(one) for number, one in enumerate(requests(bundle, order))}
+    found[PROMPTS] = bundle.prompts_file(account.options)
+    found["profile.json"] = order.profile.encoded()
+    use = (
+        f"```\npip install vllm\n{command}\n```\n\nIn another terminal, from this folder:\n\n"
+        "```\ncurl -s http://localhost:8000/v1/completions -H 'Content-Type: application/json' -d @requests/0.json\n"
+        "```\n\n"
+        "`choices[0].token_ids` of the answer are the new ids. Requests allow only ids that can be spoken. Written for "
+        "the flags and requests of vLLM 0.26, and not run there by Paretone, whose tests load the folders with "
+        "transformers. bfloat16 rounds: greedy tokens can differ from Paretone's in float32."
+    )
+    sections = {"Texts, ids and sound": ids_section(entry(order.profile.setting.model))}
+    found["README.md"] = readme(order.profile, account, TITLE, use, bundle.speaks, bundle.drafts, sections)
+    return found
+
+
+def serving(bundle: LanguageBundle, length: int, profile: Profile) -> str:
+    """The command, with the draft, if there is one, proposing ``length`` tokens at a time."""
+    name = entry(profile.setting.model).id
+    longest = max(CONTEXT, *(len(one.ids) + one.maximum for one in bundle.prompts))
+    arguments = ["vllm", "serve", f"./{MODEL}", "--served-model-name", name, "--dtype", "bfloat16"]
+    arguments += ["--max-model-len", str(longest)]
+    if bundle.draft is not None:
+        drafted = {"model": f"./{DRAFT_FOLDER}", "num_speculative_tokens": length, "method": "draft_model"}
+        arguments += ["--speculative-config", json.dumps(drafted)]
+    return shlex.join(arguments)
+
+
+def requests(bundle: LanguageBundle, order: Order) -> list[dict[str, Any]]:
+    """One for each passage. Raises :class:`ProfileError` for a bias that vLLM would clamp."""
+    account, ids = order.account, bundle.ids
+    sampling = sampling_of(account.options)
+    sampling.pop("repeats", None)
+    common: dict[str, Any] = {
+        "model": entry(order.profile.setting.model).id,
+        **sampling,
+        "seed": order.profile.setting.seed,
+        "stop_token_ids": list(ids.stops),
+        "allowed_token_ids": list(ids.spoken),
+        "return_token_ids": True,
+    }
+    bias = bundle.model.bias
+    if bias is not None:
+        if bias.abs().max() > LARGEST_BIAS:
+            raise ProfileError(
+                f"The scores of this model have a bias of up to {float(bias.abs().max()):.0f}, but vLLM takes "
+                f"{LARGEST_BIAS:.0f} at most; export for transformers."
+            )
+        common["logit_bias"] = {str(one): value for one, value in zip(ids.spoken, bias.tolist(), strict=True)}
+    return [
+        {"prompt": list(one.ids), "min_tokens": one.minimum, "max_tokens": one.maximum, **common}
+        for one in bundle.prompts
+    ]
+
+
+def _json(data: dict[str, Any]) -> bytes:
+    return (json.dumps(data) + "\n").encode()
+
+
+TARGET = Target(
+    "vllm",
+    "vLLM",
+    "a speech language model, its draft, the command that serves both, and requests",
+    "vLLM",
+    why_not,
+    options,
+    contents,
+    frozenset({OPTIONS, FEWER_LAYERS, DRAFT}),
+)

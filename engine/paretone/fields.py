@@ -1,0 +1,195 @@
+"""Reading the fields of a mapping out of a file, so that every mistake is reported by the field that has it.
+
+:func:`exact` is for what a program wrote: all fields must be there, and no others. :class:`Fields` is for what people
+write: fields have defaults, and unknown ones are named. Torch-free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from types import UnionType
+from typing import Any, TypeGuard, TypeVar, get_type_hints, overload
+
+from paretone.by_name import meant
+from paretone.errors import PlainError
+from paretone.reading import shortened, shown
+
+Kind = TypeVar("Kind")
+
+
+@overload
+def is_of(value: object, kind: type[Kind]) -> TypeGuard[Kind]: ...
+
+
+@overload
+def is_of(value: object, kind: type | UnionType) -> bool: ...
+
+
+def is_of(value: object, kind: type | UnionType) -> bool:
+    """Whether ``value`` is of ``kind``, where true and false are no numbers."""
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def require_usual_numbers(data: object, error: type[PlainError]) -> None:
+    """Raise ``error`` that names the field for a number in lists and tables that no field can take: a whole one of more
+    than 64 bits, which neither floats nor databases hold, or one that is infinite or none."""
+    left: list[tuple[str, object]] = [("", data)]
+    while left:
+        place, value = left.pop()
+        if isinstance(value, Mapping):
+            left += [(f"{place}.{name}" if place else str(name), inner) for name, inner in value.items()]
+        elif isinstance(value, list):
+            left += [(f"{place}[{index}]", inner) for index, inner in enumerate(value)]
+        elif is_of(value, int) and not -(2**63) <= value < 2**63:
+            raise error(f"{place} is too large a number: whole ones have 64 bits at most.")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise error(f"{place} must be a number, not {value}.")
+
+
+def exact(
+    data: object,
+    where: str,
+    kinds: Mapping[str, type | UnionType],
+    error: type[PlainError],
+    optional: Collection[str] = (),
+) -> dict[str, Any]:
+    """``data``, which must be an object with the fields ``kinds``, each of its type (``object``: of any), and no
+    others; ``optional`` ones may be absent.
+
+    Raises ``error`` that names the field at fault, as part of ``where``.
+    """
+    if not isinstance(data, dict):
+        raise error(f"{where} must be an object, not {type(data).__name__}.")
+    unknown = sorted(set(data) - set(kinds), key=str)
+    if unknown:
+        raise error(f"{where} has an unknown field {shown(unknown[0])}.")
+    for name, kind in kinds.items():
+        if name not in data:
+            if name in optional:
+                continue
+            raise error(f"{where} lacks the field {shown(name)}.")
+        if kind is not object and not is_of(data[name], kind):
+            raise error(f"{where}.{name} must be of type {named(kind)}, not {shown(data[name])}.")
+    return data
+
+
+def record(kind: type[Kind], data: object) -> Kind:
+    """The dataclass ``kind``, of numbers and texts, with the fields ``data`` that a program wrote; fields that are not
+    there have their defaults, and what is infinite or no number counts as not measured. Raises :class:`ValueError` that
+    names a value of another type, and :class:`TypeError` for an unknown field."""
+    if not isinstance(data, Mapping):
+        raise ValueError(f"{kind.__name__} must be a table of fields, not {shown(data)}")
+    declared: Any = kind
+    kinds = _simple_kinds(declared)
+    data = {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in data.items()}
+    for name, value in data.items():
+        if name in kinds and not is_of(value, kinds[name]):
+            raise ValueError(f"{name} must be of type {named(kinds[name])}, not {shown(value)}")
+    return kind(**data)
+
+
+@cache
+def _simple_kinds(kind: type) -> Mapping[str, type | UnionType]:
+    """The types of its fields, where numbers may be whole or not."""
+    simple: dict[object, type | UnionType] = {float: int | float, int: int | float, str: str, bool: bool}
+    simple |= {one | None: wanted | None for one, wanted in list(simple.items()) if isinstance(one, type)}
+    return {name: simple[one] for name, one in get_type_hints(kind).items() if one in simple}
+
+
+def named(kind: type | UnionType) -> str:
+    """Names of types in sentences."""
+    return getattr(kind, "__name__", str(kind))
+
+
+class Fields:
+    """The fields of one table; ``prefix`` is what their names begin with in sentences. Knows which were asked for.
+
+    Every method raises the ``error`` that it was made with.
+    """
+
+    def __init__(self, values: object, prefix: str, error: type[PlainError], what: str) -> None:
+        """``what`` a table without a prefix is called."""
+        if not isinstance(values, Mapping):
+            raise error(f"{prefix.rstrip('.') or what} must be a table of fields, not {shown(values)}.")
+        self.values = dict(values)
+        self._prefix, self._error = prefix, error
+        self._asked: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def get(self, name: str, default: object = None) -> Any:
+        """The unchecked value."""
+        self._asked.add(name)
+        return self.values.get(name, default)
+
+    def all(self) -> dict[str, object]:
+        """All unchecked fields, for knobs, which check their values themselves."""
+        self._asked.update(self.values)
+        return dict(self.values)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text."""
+        return self._typed(name, str, "a text", default)
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        return self._typed(name, bool, "true or false", False)
+
+    def number(self, name: str, default: float | None = None) -> float | None:
+        """A number."""
+        value = self.get(name, default)
+        if value is not None and not is_of(value, int | float):
+            raise self._error(f"{self._prefix}{name} must be a number, not {shown(value)}.")
+        return value
+
+    def whole(self, name: str, default: int, minimum: int = 0, maximum: int | None = None) -> int:
+        """A whole number from ``minimum``, up to ``maximum`` if there is one."""
+        value: int = self._typed(name, int, "a whole number", default)
+        if value < minimum:
+            raise self._error(f"{self._prefix}{name} must be at least {minimum}, not {shown(value)}.")
+        if maximum is not None and value > maximum:
+            raise self._error(f"{self._prefix}{name} must be at most {maximum}, not {shown(value)}.")
+        return value
+
+    def list(self, name: str) -> list[object]:
+        """A list of anything."""
+        found: Any = self._typed(name, list, "a list", [])
+        return found
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts."""
+        return self._all(name, str, "texts", ())
+
+    def wholes(self, name: str, default: Sequence[int]) -> tuple[int, ...]:
+        """A list of whole numbers from 0."""
+        found = self._all(name, int, "whole numbers", default)
+        if not found or min(found) < 0:
+            raise self._error(f"{self._prefix}{name} must be whole numbers from 0, at least one of them.")
+        return found
+
+    def table(self, name: str) -> Mapping[str, object]:
+        """A table of fields."""
+        return self._typed(name, dict, "a table of fields", {})
+
+    def require_known(self) -> None:
+        """Raise for an unknown field."""
+        for name in self.values:
+            if name not in self._asked:
+                ending = meant(str(name), sorted(self._asked), "known ones:")
+                raise self._error(f"{self._prefix}{shortened(str(name))} is an unknown field; {ending}")
+
+    def _typed(self, name: str, kind: type[Kind], words: str, default: Kind) -> Kind:
+        value = self.get(name, default)
+        if not is_of(value, kind):
+            raise self._error(f"{self._prefix}{name} must be {words}, not {shown(value)}.")
+        return value
+
+    def _all(self, name: str, kind: type, words: str, default: Sequence) -> tuple:
+        values = self._typed(name, list, f"a list of {words}", list(default))
+        for value in values:
+            if not is_of(value, kind):
+                raise self._error(f"{self._prefix}{name} must be a list of {words}; {shown(value)} is not.")
+        return tuple(values)

@@ -1,0 +1,97 @@
+"""A scatter plot as an SVG element of a page: no display, no library, in the page's own text colour. Torch-free."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from paretone.figures.scales import tick_text
+from paretone.figures.scatter import Corners, Scatter
+from paretone.figures.svg_parts import LINE, better, escape, label, legend, mark
+
+WIDTH, HEIGHT = 720, 430
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 56
+_TICKS_ACROSS, _TICKS_UP = 8, 6
+_LONGEST_IN_TWO = 46
+"""Letters of a legend's longest entry that leave room for another next to it."""
+
+
+def draw(shown: Scatter) -> str:
+    """An ``<svg>`` element of ``shown``, with its legend above; ``""`` without points."""
+    if not shown.glyphs:
+        return ""
+    columns = 2 if max((len(title) for _, title in shown.legend), default=0) <= _LONGEST_IN_TWO else 1
+    top = TOP + LINE * math.ceil(len(shown.legend) / columns)
+    return "\n".join(
+        [
+            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+            f'aria-label="{escape(shown.y.title)} against {escape(shown.x.title)}" '
+            'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" fill="currentColor">',
+            *_Plot(shown, top).parts(),
+            *legend(shown.legend, LEFT, WIDTH - RIGHT, TOP, columns),
+            "</svg>",
+        ]
+    )
+
+
+class _Plot:
+    """The plot beneath ``top``."""
+
+    def __init__(self, shown: Scatter, top: float) -> None:
+        self.shown, self.top = shown, top
+        self.across, self.up = shown.scales()
+        self.right, self.bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+
+    def parts(self) -> list[str]:
+        """Axes, front and points."""
+        edge, _ = self.shown.edge(self.across, self.up)
+        points = [self._point(index) for index in range(len(self.shown.glyphs))]
+        return [*self._axes(), *self._line(edge), *points]
+
+    def _x(self, value: float | np.ndarray) -> float:
+        return LEFT + float(self.across.share(np.array(value))) * (self.right - LEFT)
+
+    def _y(self, value: float | np.ndarray) -> float:
+        return self.bottom - float(self.up.share(np.array(value))) * (self.bottom - self.top)
+
+    def _axes(self) -> list[str]:
+        middle, centre, bottom = (self.top + self.bottom) / 2, (LEFT + self.right) / 2, self.bottom
+        frame = f"M{LEFT} {self.top:.1f} V{bottom} H{self.right}"
+        parts = [f'<path d="{frame}" fill="none" stroke="currentColor" opacity=".5"/>']
+        for value in self.across.ticks(_TICKS_ACROSS):
+            parts.append(f'<path d="M{self._x(value):.1f} {bottom} v5" stroke="currentColor" opacity=".5"/>')
+            parts.append(label(self._x(value), bottom + LINE, tick_text(value), "middle"))
+        for value in self.up.ticks(_TICKS_UP):
+            parts.append(f'<path d="M{LEFT} {self._y(value):.1f} H{self.right}" stroke="currentColor" opacity=".12"/>')
+            parts.append(label(LEFT - 8, self._y(value) + 4, tick_text(value), "end"))
+        parts.append(label(centre, HEIGHT - 14, self.shown.x.title, "middle"))
+        parts.append(better(self.shown.x, LEFT, self.right, HEIGHT - 14))
+        parts.append(f'<g transform="translate(16 {middle:.1f}) rotate(-90)">')
+        half = (self.bottom - self.top) / 2
+        parts += [label(0, 0, self.shown.y.title, "middle"), better(self.shown.y, -half, half, 0), "</g>"]
+        return parts
+
+    def _line(self, edge: Corners) -> list[str]:
+        if len(self.shown.front) < 2:
+            return []
+        path = " ".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in edge)
+        return [f'<polyline points="{path}" fill="none" stroke="currentColor" stroke-dasharray="4 3" opacity=".6"/>']
+
+    def _point(self, index: int) -> str:
+        shown, glyph = self.shown, self.shown.glyphs[index]
+        x, left, right = map(self._x, shown.across[index])
+        y, low, high = map(self._y, shown.up[index])
+        lines = f"M{left:.1f} {y:.1f} H{right:.1f} M{x:.1f} {low:.1f} V{high:.1f}"
+        parts = [
+            f"<g><title>{escape(shown.tips[index])}</title>",
+            f'<path d="{lines}" stroke="{glyph.colours[0]}" opacity=".45"/>',
+            *mark(x, y, glyph),
+        ]
+        if index in shown.doubtful:
+            parts.append(
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="9" fill="none" stroke="currentColor" stroke-dasharray="3 2"/>'
+            )
+        if shown.labels[index]:
+            parts.append(label(x + 7, y - 6, shown.labels[index], "start", 11))
+        return "\n".join([*parts, "</g>"])

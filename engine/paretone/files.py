@@ -1,0 +1,342 @@
+"""Writing files so that a crash or a full disk never leaves half of one. Torch-free."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import select
+import shutil
+import stat
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from paretone.errors import PlainError
+
+TEMPORARY = ".part-"
+"""Prefix of temporary files and folders."""
+ABANDONED_SECONDS = 3600.0
+"""A temporary file or folder in which nothing was written for so long is what a killed process left."""
+_MOST_CLEARED = 1000
+"""Folders that are remembered as cleared."""
+STANDARD_OUTPUT = Path("standard output")
+"""Compared by identity: :func:`write` puts into this process's standard output what is meant for this very object."""
+_WIDTH = 4
+"""Bytes of a sample."""
+_PATIENCE_SECONDS = 3.0
+"""How long a window, which cannot wait, waits for a reader to go on."""
+_GLANCE_SECONDS = 0.1
+"""How often a pipe is looked at that nobody reads from yet."""
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path``, whole or not at all.
+
+    Readers, also after a crash, find the old file or the new one. Raises :class:`OSError`; then nothing has changed and
+    no file is left. What a process left that was killed while it wrote is removed by a later one:
+    :func:`clear_abandoned`.
+    """
+    clear_abandoned(path.parent)
+    # In the same folder, because a file can be renamed only within its file system.
+    handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, _permissions(path))
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    _sync_folder(path.parent)
+
+
+def clear_abandoned(folder: Path) -> None:
+    """Remove what killed processes left half written in ``folder``: temporary files and folders in which nothing has
+    happened for :data:`ABANDONED_SECONDS`. Looks once in the life of a process, for a large folder takes a while."""
+    if folder in _cleared:
+        return
+    if len(_cleared) >= _MOST_CLEARED:
+        _cleared.clear()
+    _cleared.add(folder)
+    before = time.time() - ABANDONED_SECONDS
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for one in entries:
+            if one.name.startswith(TEMPORARY) and _last_change(one) < before:
+                if one.is_dir(follow_symlinks=False):
+                    shutil.rmtree(one.path, ignore_errors=True)
+                else:
+                    with contextlib.suppress(OSError):
+                        os.unlink(one.path)
+
+
+_cleared: set[Path] = set()
+
+
+def _last_change(entry: os.DirEntry[str]) -> float:
+    """When something was written there last; of a link, the link itself. Now, if that cannot be said."""
+    try:
+        latest = entry.stat(follow_symlinks=False).st_mtime
+        if entry.is_dir(follow_symlinks=False):
+            inside = (
+                Path(place) / name for place, folders, names in os.walk(entry.path) for name in (*folders, *names)
+            )
+            latest = max([latest, *(one.lstat().st_mtime for one in inside)])
+    except OSError:
+        return time.time()
+    return latest
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file that the user named: see :func:`write_through`. Raises :class:`PlainError` with the reason if it
+    cannot be written."""
+    try:
+        write_through(path, content)
+    except OSError as error:
+        raise PlainError(f"{path} could not be written: {reason_at(path, error)}.") from error
+
+
+def write_through(path: Path, content: bytes) -> None:
+    """Write a file that the user named. The target of a symbolic link is written, whole or not at all, and the link
+    stays; pipes and devices are written into. Raises :class:`OSError`, also for anything else that is no regular file.
+
+    Within folders of ours, studies and the library, :func:`write_atomically` is used: nothing is written through links.
+    """
+    if path is STANDARD_OUTPUT:
+        _pour(sys.stdout.fileno(), content, path)
+    elif flows(path):
+        handle = _opened_to_pour(path)
+        try:
+            _pour(handle, content, path)
+        finally:
+            os.close(handle)
+    else:
+        write_atomically(target(path), content)
+
+
+def target(path: Path) -> Path:
+    """Where a symbolic link ``path`` leads in the end; ``path`` itself if it is none."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+def flows(path: Path) -> bool:
+    """Whether ``path`` is a pipe or a device, which takes what is written and keeps its place. Raises :class:`OSError`
+    for what cannot be written to as a file: a folder, a socket, a disk."""
+    if path is STANDARD_OUTPUT:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    except ValueError:  # a NUL in the name
+        raise OSError("no file can have such a name") from None
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        return True
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a socket" if stat.S_ISSOCK(mode) else "a disk"
+        raise OSError(f"it is {kind}; choose a file's name")
+    return False
+
+
+@contextlib.contextmanager
+def waiting_for_readers(wait: Callable[[str], None]) -> Iterator[None]:
+    """Let writing to a pipe wait for its reader, as a command can and a window cannot. Meanwhile ``wait`` is called
+    again and again with a sentence that says so; it may raise."""
+    global _wait
+    before, _wait = _wait, wait
+    try:
+        yield
+    finally:
+        _wait = before
+
+
+_wait: Callable[[str], None] | None = None
+
+
+def _opened_to_pour(path: Path) -> int:
+    """A pipe or device, opened without waiting in the system, where Ctrl-C could not end it."""
+    flags = os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+    while True:
+        try:
+            handle = os.open(path, flags)
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
+                raise
+            if _wait is None:
+                raise OSError("nobody reads from this pipe; start its reader first") from None
+            _wait(f"Waiting for a reader of {path}")
+            time.sleep(_GLANCE_SECONDS)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("it has just been replaced; try again")
+    return handle
+
+
+def _pour(handle: int, content: bytes, path: Path) -> None:
+    """Write all of ``content`` into what is open as ``handle``."""
+    rest = memoryview(content)
+    last = time.monotonic()
+    while rest:
+        if os.name != "nt" and not select.select([], [handle], [], _GLANCE_SECONDS)[1]:
+            if _wait is not None:
+                _wait(f"Waiting for the reader of {path}")
+            elif time.monotonic() > last + _PATIENCE_SECONDS:
+                raise OSError("its reader does not read on")
+            continue
+        last = time.monotonic()
+        # No more than a pipe takes at once: a reader that pauses must not hold us in the system.
+        with contextlib.suppress(BlockingIOError):
+            rest = rest[os.write(handle, rest[: select.PIPE_BUF if os.name != "nt" else len(rest)]) :]
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add ``line``, without its end, to the file ``path``, which is made if there is none: all of it or, when this
+    raises :class:`OSError`, nothing. What a crash cut off stays on a separate line."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        content = line.encode() + b"\n"
+        length = os.fstat(handle).st_size
+        if length:
+            os.lseek(handle, -1, os.SEEK_END)
+            content = content if os.read(handle, 1) == b"\n" else b"\n" + content
+        try:
+            written = 0
+            while written < len(content):
+                written += os.write(handle, content[written:])
+            os.fsync(handle)
+        except BaseException:
+            os.ftruncate(handle, length)
+            raise
+    finally:
+        os.close(handle)
+
+
+def write_wav(path: Path, samples: np.ndarray, sample_rate: int) -> None:
+    """Write mono float32 ``samples``, (n,), at ``sample_rate`` hertz: see :func:`wav`. Raises :class:`PlainError`."""
+    write(path, wav(samples, sample_rate))
+
+
+def kept_array(path: Path, kind: type[np.generic], dimensions: int) -> np.ndarray | None:
+    """An array that :func:`keep_array` wrote; ``None`` if there is none that can be read and is of this kind."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return array if array.ndim == dimensions and array.dtype == kind else None
+
+
+def keep_array(path: Path, array: np.ndarray) -> None:
+    """Keep what can be computed again: if it cannot be written, it will be."""
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=False)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content.getvalue())
+
+
+def wav(samples: np.ndarray, sample_rate: int) -> bytes:
+    """A mono WAV file of 32-bit floats: exactly the given float32 ``samples``, (n,), and equal files for equal samples.
+
+    Written by hand because libsndfile stamps files of this kind with the time, in a PEAK chunk. Source: Microsoft,
+    "Multiple Channel Audio Data and WAVE Files": formats other than PCM have an extension size and a fact chunk.
+    """
+    return _wav_head(len(samples), sample_rate) + np.ascontiguousarray(samples, dtype="<f4").tobytes()
+
+
+def is_wav(path: Path, frames: int, sample_rate: int) -> bool:
+    """Whether ``path`` still is a file that :func:`wav` makes of ``frames`` samples: it is there, begins like one and
+    has its size. The samples themselves are not read."""
+    try:
+        seen = path.stat()
+        return _is_wav(path, seen.st_size, seen.st_mtime_ns, frames, sample_rate)
+    except (OSError, struct.error):
+        return False
+
+
+@lru_cache(maxsize=65_536)
+def _is_wav(path: Path, size: int, changed: int, frames: int, sample_rate: int) -> bool:
+    """Kept, since those who follow a study ask for all its files again after each take."""
+    head = _wav_head(frames, sample_rate)
+    if size != len(head) + frames * _WIDTH:
+        return False
+    with path.open("rb") as file:
+        return file.read(len(head)) == head
+
+
+def _wav_head(frames: int, sample_rate: int) -> bytes:
+    """What comes before the samples."""
+    ieee_float, channels, size = 3, 1, frames * _WIDTH
+    form = struct.pack("<HHIIHHH", ieee_float, channels, sample_rate, sample_rate * _WIDTH, _WIDTH, 8 * _WIDTH, 0)
+    chunks = b"".join(
+        name + struct.pack("<I", len(content)) + content
+        for name, content in ((b"fmt ", form), (b"fact", struct.pack("<I", frames)))
+    )
+    chunks += b"data" + struct.pack("<I", size)
+    return b"RIFF" + struct.pack("<I", 4 + len(chunks) + size) + b"WAVE" + chunks
+
+
+def reason(error: OSError) -> str:
+    """Why a file could not be written, as the end of a sentence."""
+    if error.errno is None and str(error):
+        return str(error)
+    if error.errno == errno.EINVAL and error.strerror and error.strerror != os.strerror(errno.EINVAL):
+        return error.strerror  # A sentence of ours: paretone.reading.require_regular.
+    reasons = {
+        errno.ENOSPC: "the disk is full; free some space",
+        errno.EDQUOT: "your share of the disk is used up; free some space",
+        errno.EFBIG: "the file would be larger than is allowed here",
+        errno.EACCES: "you may not write there; choose another folder",
+        errno.EPERM: "you may not write there; choose another folder",
+        errno.EROFS: "that disk can only be read; choose another folder",
+        errno.ENOENT: "its folder does not exist; create it or choose another",
+        errno.ENOTDIR: "its folder is a file; choose another",
+        errno.EISDIR: "it is a folder; choose a file's name",
+        errno.EPIPE: "its reader has stopped",
+        errno.ELOOP: "it is a symbolic link that leads back to itself; delete it or choose another name",
+    }
+    return reasons.get(error.errno or 0, f"the system says: {error.strerror or error}")
+
+
+def reason_at(path: Path, error: OSError) -> str:
+    """Why ``path`` could not be written, as the end of a sentence. It names the target of a symbolic link, and a folder
+    that exists but takes no files, such as /proc."""
+    place = target(path)
+    said = reason(error)
+    if error.errno == errno.ENOENT and os.path.isdir(place.parent):
+        said = f"nothing can be made in the folder {place.parent}; choose another"
+    # A circle of links has no target to name.
+    return said if place == path or error.errno == errno.ELOOP else f"it is a link to {place}: {said}"
+
+
+def _permissions(path: Path) -> int:
+    """Those of the file that is replaced, or what a new file gets by the user's mask."""
+    try:
+        return path.stat().st_mode & 0o777
+    except OSError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a renaming last. Windows does that by itself and cannot open folders."""
+    if os.name == "nt":
+        return
+    # The file is in place by now, so a file system that cannot do this is no reason to report a failure.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

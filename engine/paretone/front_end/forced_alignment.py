@@ -1,0 +1,131 @@
+"""Where pocketsphinx finds given words in a recording, and how well each fits.
+
+pocketsphinx holds the interpreter's lock while it listens, a second or two for a long recording, and a window would
+stand still. So off the main thread it runs in a separate process, whose programme is this file; this imports nothing of
+the application.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pocketsphinx
+
+RATE = 16000
+FRAMES_PER_SECOND = 100
+SEARCH = {"beam": 1e-150, "pbeam": 1e-150, "wbeam": 1e-150, "bestpath": False}
+"""Beams far wider than usual: words that fit badly are found as well, and their score says so. The search for the best
+path through the lattice moves words so that their phones cannot be placed any more."""
+SLOWEST = 120.0
+"""Seconds after which a process is given up."""
+
+Segment = tuple[str, float, float]
+"""A phone of the aligner's with start and end in seconds."""
+
+
+@dataclass(frozen=True)
+class FoundWord:
+    """A word of the transcript, where it fits the recording best."""
+
+    phones: tuple[Segment, ...]
+    score: float
+    """Mean over its frames: the logarithm of how likely its sounds are there, relative to the likeliest sounds; 0 or
+    less."""
+
+    @property
+    def start(self) -> float:
+        return self.phones[0][1]
+
+    @property
+    def end(self) -> float:
+        return self.phones[-1][2]
+
+
+def installed() -> bool:
+    """Whether pocketsphinx is."""
+    return sys.modules.get("pocketsphinx", False) is not None and find_spec("pocketsphinx") is not None
+
+
+def found_words(raw: bytes, words: Sequence[str]) -> tuple[FoundWord, ...]:
+    """``words``, in the aligner's phones with blanks in between, in 16-bit samples at :data:`RATE`; none if
+    pocketsphinx is not installed or cannot fit them into the recording."""
+    return _remembered(raw, tuple(words)) if words and installed() else ()
+
+
+@lru_cache(maxsize=8)
+def _remembered(raw: bytes, words: tuple[str, ...]) -> tuple[FoundWord, ...]:
+    """A recording is held against its transcript first, and then its phones are placed."""
+    main = threading.current_thread() is threading.main_thread()
+    found = _found(raw, words) if main else _found_elsewhere(raw, words)
+    return tuple(FoundWord(tuple((name, start, end) for name, start, end in phones), score) for phones, score in found)
+
+
+def _found_elsewhere(raw: bytes, words: Sequence[str]) -> Any:
+    # Not above, for the child has this file alone.
+    from paretone.own_process import command
+
+    given = json.dumps(list(words)).encode() + b"\n" + raw
+    try:
+        child = subprocess.run(command(__name__), input=given, capture_output=True, timeout=SLOWEST, check=True)
+        return json.loads(child.stdout)
+    except subprocess.TimeoutExpired:
+        return []
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return _found(raw, words)
+
+
+def _found(raw: bytes, words: Sequence[str]) -> list[tuple[list[Segment], float]]:
+    import pocketsphinx
+
+    decoder = pocketsphinx.Decoder(samprate=RATE, loglevel="FATAL", lm=None, **SEARCH)
+    names = [f"word{number}" for number in range(len(words))]
+    for name, word in zip(names, words, strict=True):
+        decoder.add_word(name, word, name == names[-1])
+    decoder.set_align_text(" ".join(names))
+    try:
+        _run(decoder, raw)
+        if decoder.hyp() is None:
+            return []
+        decoder.set_alignment()
+        _run(decoder, raw)
+        heard = [[phone for phone in word if not _is_silence(phone)] for word in decoder.get_alignment()]
+    except RuntimeError:
+        return []
+    return [
+        ([_segment(phone) for phone in word], sum(phone.score for phone in word) / sum(one.duration for one in word))
+        for word in heard
+        if word
+    ]
+
+
+def _segment(found: Any) -> Segment:
+    start, end = (place / FRAMES_PER_SECOND for place in (found.start, found.start + found.duration))
+    return found.name, start, end
+
+
+def _is_silence(found: Any) -> bool:
+    return found.name == "SIL" or found.name.startswith("+")
+
+
+def _run(decoder: pocketsphinx.Decoder, raw: bytes) -> None:
+    decoder.start_utt()
+    decoder.process_raw(raw, full_utt=True)
+    decoder.end_utt()
+
+
+def _main() -> None:
+    words = json.loads(sys.stdin.buffer.readline())
+    json.dump(_found(sys.stdin.buffer.read(), words), sys.stdout)
+
+
+if __name__ == "__main__":
+    _main()

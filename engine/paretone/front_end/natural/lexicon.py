@@ -1,0 +1,226 @@
+"""Pronunciations of words in the alphabet of natural speech, by part of speech where they depend on it.
+
+The dictionary is that of ``misaki`` in two parts, of which the first was checked by hand; see ``NOTICE`` next to the
+file. What it does not list is tried as a form of a word that it does (:mod:`paretone.front_end.natural.inflection`) and
+as letters to be named ("GPU").
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import unicodedata
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from paretone.front_end.natural.files import bundled, unreadable
+from paretone.front_end.natural.inflection import FORMS
+from paretone.front_end.natural.stress import PRIMARY, SECONDARY, emphasised, lightly_stressed, weakened
+
+FILE = "pronunciations.tsv.gz"
+SEPARATOR = "\x1d"
+"""The line that separates the two parts."""
+LONGEST_NAME = 7
+"""Letters of a proper name that is not taken for a common word in capitals."""
+BEFORE_PAUSE, ANY_CLASS = "None", "DEFAULT"
+"""Readings at the end of a phrase, and where no other fits."""
+_CLASSES = (("VB", "VERB"), ("NN", "NOUN"), ("RB", "ADV"), ("JJ", "ADJ"))
+
+Readings = Mapping[str, str]
+Restress = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is known of the words after one that is pronounced."""
+
+    vowel: bool | None = None
+    """Whether the next sound is a vowel; ``None`` if a pause or nothing comes next."""
+    to: bool = False
+    """Whether the next word is "to"."""
+
+
+class Entries:
+    """One part of the dictionary. A word in lower case is looked up with a capital as well, and the other way round."""
+
+    def __init__(self, listed: Mapping[str, str]) -> None:
+        """``listed`` are readings by word: phonemes, or ``TAG=phonemes`` separated by tabs."""
+        self._listed = listed
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and self._find(word) is not None
+
+    def readings(self, word: str) -> Readings:
+        """Phonemes of ``word`` by part of speech, for :data:`ANY_CLASS` at least; empty phonemes for letters to
+        be named. Nothing if it is not listed."""
+        found = self._find(word)
+        if found is None:
+            return {}
+        return dict(one.split("=") for one in found.split("\t")) if "=" in found else {ANY_CLASS: found}
+
+    def _find(self, word: str) -> str | None:
+        found = self._listed.get(word)
+        if found is None and len(word) > 1:
+            lower = word.lower()
+            if word == lower:
+                return self._listed.get(word.capitalize())
+            if word == lower.capitalize():
+                return self._listed.get(lower)
+        return found
+
+
+class Lexicon:
+    """Both parts of the dictionary, forms of words, and letters."""
+
+    def __init__(self, checked: Entries, others: Entries) -> None:
+        self._checked, self._others = checked, others
+
+    @classmethod
+    def load(cls, path: Path) -> Lexicon:
+        """Read the file that :mod:`paretone.training.recipes.natural_front_end` wrote. Raises
+        :class:`paretone.errors.CheckpointError`."""
+        try:
+            parts = gzip.decompress(path.read_bytes()).decode().split(f"\n{SEPARATOR}\n")
+            checked, others = (Entries(dict(line.split("\t", 1) for line in part.split("\n"))) for part in parts)
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise unreadable(path, error) from error
+        return cls(checked, others)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._checked or word in self._others
+
+    def pronounce(self, word: str, tag: str, context: Context = Context()) -> str | None:
+        """Phonemes of ``word``, as it is written, with the part of speech ``tag``; ``None`` if it is not known."""
+        word = unicodedata.normalize("NFKC", word)
+        found = function_word(word, tag, context)
+        if found is not None:
+            return found
+        restress = _by_capitals(word)
+        said = self._as_written(word, tag, context, restress)
+        if said is not None or word.isascii():
+            return said
+        plain = "".join(one for one in unicodedata.normalize("NFKD", word) if not unicodedata.combining(one))
+        return None if plain == word else self._as_written(plain, tag, context, restress)
+
+    def spelled(self, word: str) -> str | None:
+        """The names of the letters of ``word``, the last one stressed; ``None`` if it has other characters."""
+        names = [self._checked.readings(one.upper()).get(ANY_CLASS) for one in word if one.isalpha()]
+        if not names or None in names:
+            return None
+        before, mark, last = weakened("".join(name for name in names if name)).rpartition(SECONDARY)
+        return before + (PRIMARY if mark else "") + last
+
+    def _as_written(self, word: str, tag: str, context: Context, restress: Restress) -> str | None:
+        if _dotted(word):
+            return self.spelled(word)
+        if self._only_capitals_differ(word, tag, context):
+            word = word.lower()
+        if self._known(word):
+            return self._look_up(word, tag, context, restress)
+        for ending, other in (("s'", "'s"), ("'", "")):
+            stem = word.removesuffix(ending) + other
+            if word.endswith(ending) and self._known(stem):
+                return self._look_up(stem, tag, context, restress)
+        return self._form(word, tag, context, restress)
+
+    def _form(self, word: str, tag: str, context: Context, restress: Restress) -> str | None:
+        for form in FORMS:
+            stem = form.stem(word, self._known)
+            if stem is not None:
+                light = lightly_stressed if form.stresses and restress is _as_it_is else restress
+                return form.end(self._look_up(stem, tag, context, light))
+        return None
+
+    def _only_capitals_differ(self, word: str, tag: str, context: Context) -> bool:
+        """Whether ``word`` is a common word in capitals: at the start of a sentence, in a title, or shouted."""
+        lower = word.lower()
+        if len(word) < 2 or word == lower or word in self or not word.replace("'", "").isalpha():
+            return False
+        if tag == "NNP" and len(word) <= LONGEST_NAME:
+            return False
+        if word != word.upper() and word[1:] != lower[1:]:
+            return False
+        return lower in self or self._form(lower, tag, context, _as_it_is) is not None
+
+    def _known(self, word: str) -> bool:
+        if word in self:
+            return True
+        if not (word.isascii() and word.isalpha()):
+            return False
+        return len(word) == 1 or word[1:].isupper()
+
+    def _look_up(self, word: str, tag: str, context: Context, restress: Restress) -> str:
+        name = False
+        if word == word.upper() and word not in self._checked:
+            word, name = word.lower(), tag == "NNP"
+        readings = self._checked.readings(word) or ({} if name else self._others.readings(word))
+        said = _chosen(readings, tag, context)
+        if not said or (name and PRIMARY not in said):
+            letters = self.spelled(word)
+            if letters is not None:
+                return letters
+        return restress(said)
+
+
+def _chosen(readings: Readings, tag: str, context: Context) -> str:
+    if context.vowel is None and BEFORE_PAUSE in readings:
+        return readings[BEFORE_PAUSE]
+    whole = next((whole for start, whole in _CLASSES if tag.startswith(start)), tag)
+    return readings[tag] if tag in readings else readings.get(whole, readings.get(ANY_CLASS, ""))
+
+
+def function_word(word: str, tag: str, context: Context) -> str | None:
+    """Small words that are said by what comes next; ``None`` for other words."""
+    match word:
+        case "a" | "A":
+            # An article needs a word after it: at the end of a phrase it is the letter.
+            return "ɐ" if tag == "DT" and context.vowel is not None else "ˈA"
+        case "an" | "An":
+            return "ɐn"
+        case "AN" if not tag.startswith("NN"):
+            return "ɐn"
+        case "am" | "Am" | "AM" if not tag.startswith("NN"):
+            return "ɐm" if word == "am" and context.vowel is not None else "æm"
+        case "the" | "The":
+            return "ði" if context.vowel else "ðə"
+        case "THE" if tag == "DT":
+            return "ði" if context.vowel else "ðə"
+        case "to" | "To" if context.vowel is not None:
+            return "tʊ" if context.vowel else "tə"
+        case "TO" if tag in ("TO", "IN") and context.vowel is not None:
+            return "tʊ" if context.vowel else "tə"
+        case "in" | "In":
+            return "ˈɪn" if context.vowel is None or tag != "IN" else "ɪn"
+        case "IN" if tag != "NNP":
+            return "ˈɪn" if context.vowel is None or tag != "IN" else "ɪn"
+        case "I" if tag == "PRP":
+            return "ˌI"
+        case "by" | "By" | "BY" if tag.startswith("RB"):
+            return "bˈI"
+        case "used" | "Used" | "USED":
+            return "jˈust" if context.to and tag in ("VBD", "JJ") else "jˈuzd"
+    return None
+
+
+def _by_capitals(word: str) -> Restress:
+    if word == word.lower():
+        return _as_it_is
+    return emphasised if word == word.upper() else lightly_stressed
+
+
+def _as_it_is(phonemes: str) -> str:
+    return phonemes
+
+
+def _dotted(word: str) -> bool:
+    """Whether ``word`` is an abbreviation like "U.S." or "a.m."."""
+    parts = word.split(".")
+    return "." in word.strip(".") and word.replace(".", "").isalpha() and max(map(len, parts)) <= 2
+
+
+@functools.lru_cache(maxsize=1)
+def default_lexicon() -> Lexicon:
+    """The bundled dictionary, read once."""
+    return Lexicon.load(bundled(FILE))

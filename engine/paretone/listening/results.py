@@ -1,0 +1,397 @@
+"""Results of listening tests. Only complete sessions count; see :func:`trials.complete_sessions`.
+
+:func:`scores` is what the trade-off view draws: one figure with its interval for every condition and method.
+``ListeningScore.setting`` is :func:`paretone_app.listening.stimuli.setting_key` of the condition: the fingerprint of
+its setting with the seed 0, because a test hears one setting with many seeds. Studies prepare strategy tables
+automatically and know settings without them: ``ListeningScore.candidate`` is the same without artefacts, as studies
+know it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from paretone.errors import SettingError
+from paretone.listening import anchors, statistics, trials
+from paretone.listening.ranking import Preferred, Ranked, ranking
+from paretone.listening.staircase import Answer, Noticeable, noticeable
+from paretone.listening.statistics import ConditionSummary, MeanInterval, PairedDifference, Rating, Screening, SignTest
+from paretone.listening.trials import ABX, CCR, MUSHRA, RANKING, STAIRCASE, ConditionRecord, TrialRecord
+from paretone.setting.setting import Setting
+
+
+@dataclass(frozen=True)
+class ListeningScore:
+    """Score of one condition in one method, with a 95 % interval.
+
+    ``abx``: the share of right answers against the unaccelerated output, 0.5 if no difference is heard. ``ccr``: how
+    much better than the unaccelerated output, -3 to 3 (CMOS). ``preference``: the same, -1 to 1. ``mushra``: the mean
+    rating, 0 to 100, of listeners who passed post-screening.
+    """
+
+    setting: str
+    method: str
+    mean: float
+    low: float
+    high: float
+    n: int
+    """Answers that went into it."""
+    candidate: str = ""
+    """:attr:`paretone.studies.study.Candidate.key` of the setting; ``""`` if unknown."""
+
+
+@dataclass(frozen=True)
+class AbxResult:
+    """Whether a difference between two conditions was heard."""
+
+    titles: tuple[str, str]
+    hits: int
+    trials: int
+    p: float
+    """The probability of as many hits or more by guessing; exact."""
+    needed: int | None
+    """Hits that pass at the 5 % level."""
+    rate: MeanInterval
+    """Rate of right answers: exact for one listener, else bootstrapped over listeners and sentences."""
+    smallest_detectable: float | None
+    """True rate that such a test finds with 80 % probability."""
+    listeners: int
+
+    @property
+    def heard(self) -> bool:
+        """Whether guessing explains the hits with a probability of at most 5 %."""
+        return self.p <= statistics.LEVEL
+
+
+@dataclass(frozen=True)
+class PreferenceResult:
+    """Which of two conditions was preferred, and by how much; above 0 the second."""
+
+    titles: tuple[str, str]
+    graded: bool
+    mean: MeanInterval
+    sign: SignTest
+    first: int
+    """Votes for what was heard first, whichever it was."""
+    second: int
+    order_p: float
+    """p value of the order bias, without repeats."""
+    repeats: int
+    consistent: int
+    """Repeats that did not contradict the earlier vote: never for one the first time and for the other the second."""
+    listeners: int
+
+
+@dataclass(frozen=True)
+class MushraResult:
+    """Ratings of all conditions that were compared with one reference."""
+
+    reference: str
+    """Title of the reference."""
+    summaries: tuple[ConditionSummary, ...]
+    """By title, the hidden reference first and the anchors last; of listeners who passed post-screening."""
+    differences: tuple[PairedDifference, ...]
+    """Difference of each setting to the hidden reference, with p values adjusted by Holm's method."""
+    screenings: tuple[Screening, ...]
+    pages: int
+    indistinct: int
+    """Sentences whose mid anchor excludes nobody; see :func:`statistics.indistinct_sentences`."""
+
+
+@dataclass(frozen=True)
+class StaircaseResult:
+    """From where on along a row of settings a difference to the reference was heard."""
+
+    reference: str
+    """Title of the reference."""
+    titles: tuple[str, ...]
+    """Of the row, the closest to the reference first."""
+    scale: tuple[float, ...]
+    """log2 of the speed-up of each."""
+    right: tuple[tuple[int, int], ...]
+    """Right answers and trials of each, of all listeners."""
+    noticeable: tuple[tuple[str, Noticeable], ...]
+    """By listener, in :attr:`scale`'s unit: where the difference is heard every second time."""
+
+    @property
+    def median(self) -> Noticeable:
+        """That of the listener in the middle, or of the more sensitive of the two in the middle."""
+        ordered = sorted((one for _, one in self.noticeable), key=lambda one: one.value)
+        return ordered[(len(ordered) - 1) // 2]
+
+
+@dataclass(frozen=True)
+class RankingResult:
+    """Which of several settings was preferred."""
+
+    ranked: tuple[tuple[str, Ranked], ...]
+    """Titles, the most preferred first, with their strengths."""
+    comparisons: int
+    ties: int
+    first: int
+    """How often what was heard first won."""
+    second: int
+    order_p: float
+    """Probability of as large an imbalance by chance."""
+    listeners: int
+
+
+Result = AbxResult | PreferenceResult | MushraResult | StaircaseResult | RankingResult
+
+
+def comparisons(found: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:
+    """The complete sessions' trials, those that asked the same put together: the same method and pair, or MUSHRA
+    against the same reference."""
+    together: dict[tuple, list[TrialRecord]] = {}
+    for session in trials.complete_sessions(found):
+        for one in session:
+            keys = [condition.key for condition in one.conditions]
+            together.setdefault((one.method, *(keys[:1] if one.method == MUSHRA else keys)), []).append(one)
+    return tuple(map(tuple, together.values()))
+
+
+def result(found: Sequence[TrialRecord]) -> Result:
+    """The result of the valid ``found`` trials, which all asked the same."""
+    method = found[0].method
+    if method == ABX:
+        return _abx(found)
+    if method == STAIRCASE:
+        return _staircase(found)
+    if method == RANKING:
+        return _ranking(found)
+    return _mushra(found) if method == MUSHRA else _preference(found)
+
+
+def _listeners(found: Sequence[TrialRecord]) -> list[str]:
+    return [one.listener for one in found]
+
+
+def _titles(found: Sequence[TrialRecord]) -> tuple[str, str]:
+    return found[-1].conditions[0].title, found[-1].conditions[1].title
+
+
+def _sentences(found: Sequence[TrialRecord]) -> list[str]:
+    return [one.item.text for one in found]
+
+
+def _abx(found: Sequence[TrialRecord]) -> AbxResult:
+    right = [float(one.answer["said"] == one.order[2]) for one in found]
+    hits, count = round(sum(right)), len(right)
+    if len(set(_listeners(found))) == 1:
+        rate = MeanInterval(hits / count, *statistics.exact_interval(hits, count), count)
+    else:
+        rate = statistics.clustered(right, _listeners(found), _sentences(found))
+    return AbxResult(
+        _titles(found),
+        hits,
+        count,
+        statistics.at_least(hits, count),
+        statistics.needed(count),
+        rate,
+        statistics.smallest_detectable(count),
+        len(set(_listeners(found))),
+    )
+
+
+def vote_for_second_condition(trial: TrialRecord) -> int:
+    """Vote for the second *condition* over the first, whichever was heard first."""
+    return trial.answer["vote"] * (1 if trial.order == (0, 1) else -1)
+
+
+def _preference(found: Sequence[TrialRecord]) -> PreferenceResult:
+    asked = [one for one in found if not one.repeat]
+    votes = [vote_for_second_condition(one) for one in asked]
+    earlier = {(one.session, one.item, one.order): vote_for_second_condition(one) for one in asked}
+    again = [
+        (earlier[one.session, one.item, one.order[::-1]], vote_for_second_condition(one))
+        for one in found
+        if one.repeat and (one.session, one.item, one.order[::-1]) in earlier
+    ]
+    second, first = sum(one.answer["vote"] > 0 for one in asked), sum(one.answer["vote"] < 0 for one in asked)
+    return PreferenceResult(
+        _titles(found),
+        found[0].method == CCR,
+        statistics.clustered(votes, _listeners(asked), _sentences(asked)),
+        statistics.sign_test(votes),
+        first,
+        second,
+        statistics.order_bias(first, second),
+        len(again),
+        sum(one * other >= 0 for one, other in again),
+        len(set(_listeners(found))),
+    )
+
+
+def _staircase(found: Sequence[TrialRecord]) -> StaircaseResult:
+    last = found[-1]
+    scale = tuple(map(float, last.answer["scale"]))
+    given = [(one.listener, Answer(max(one.order) - 1, one.order[1 + one.answer["said"]] > 0)) for one in found]
+    places = [[one.right for _, one in given if one.place == place] for place in range(len(scale))]
+    return StaircaseResult(
+        last.conditions[0].title,
+        tuple(one.title for one in last.conditions[1:]),
+        scale,
+        tuple((sum(there), len(there)) for there in places),
+        tuple(
+            (listener, noticeable([one for own, one in given if own == listener], scale))
+            for listener in dict.fromkeys(_listeners(found))
+        ),
+    )
+
+
+def _ranking(found: Sequence[TrialRecord]) -> RankingResult:
+    compared = []
+    for one in found:
+        before, after = one.order
+        vote = one.answer["vote"]
+        compared.append(Preferred(after, before) if vote > 0 else Preferred(before, after, tie=vote == 0))
+    second, first = sum(one.answer["vote"] > 0 for one in found), sum(one.answer["vote"] < 0 for one in found)
+    conditions = found[-1].conditions
+    return RankingResult(
+        tuple((conditions[one.number].title, one) for one in ranking(len(conditions), compared)),
+        len(found),
+        sum(one.tie for one in compared),
+        first,
+        second,
+        statistics.order_bias(first, second),
+        len(set(_listeners(found))),
+    )
+
+
+def _ratings(found: Sequence[TrialRecord]) -> list[Rating]:
+    return [
+        Rating(one.listener, (one.item.text, one.item.voice, one.item.seed), condition.key, score)
+        for one in found
+        for condition, score in zip(one.conditions, one.answer["ratings"], strict=True)
+    ]
+
+
+def _accepted(found: Sequence[TrialRecord]) -> tuple[list[Rating], tuple[Screening, ...]]:
+    """The ratings of listeners who passed post-screening, and everybody's screening."""
+    ratings = _ratings(found)
+    screenings = statistics.screened(ratings, found[0].conditions[0].key, anchors.MID)
+    excluded = {one.listener for one in screenings if one.excluded}
+    return [one for one in ratings if one.listener not in excluded], screenings
+
+
+def _mushra(found: Sequence[TrialRecord]) -> MushraResult:
+    accepted, screenings = _accepted(found)
+    titles = {condition.key: condition.title for one in found for condition in one.conditions}
+    reference = found[0].conditions[0].key
+    # The anchors last, however late a setting joined.
+    keys = [key for key in titles if key not in anchors.CUTOFFS] + [key for key in titles if key in anchors.CUTOFFS]
+    ordered = sorted(accepted, key=lambda one: keys.index(one.condition))
+    differences = [
+        one
+        for key in keys
+        if key != reference and key not in anchors.CUTOFFS
+        for one in [statistics.paired(accepted, key, reference)]
+        if one is not None
+    ]
+    adjusted = statistics.holm([one.p for one in differences])
+
+    def called(key: str) -> str:
+        return "Hidden reference" if key == reference else titles[key]
+
+    return MushraResult(
+        titles[reference],
+        tuple(
+            ConditionSummary(called(one.condition), one.median, one.lower_quartile, one.upper_quartile, one.mean)
+            for one in statistics.summaries(ordered)
+        ),
+        tuple(
+            PairedDifference(called(one.condition), called(one.than), one.difference, p)
+            for one, p in zip(differences, adjusted, strict=True)
+        ),
+        screenings,
+        len(found),
+        len(statistics.indistinct_sentences(_ratings(found), anchors.MID)),
+    )
+
+
+def scores(folder: Path | None = None) -> tuple[ListeningScore, ...]:
+    """The score of every condition in every method, from the trials in ``folder`` (the user's own if not given).
+
+    Of pairs, those with unaccelerated output on exactly one side; it is the accelerated side that has the score. Raises
+    :class:`PlainError` if the folder cannot be read.
+    """
+    found: list[ListeningScore] = []
+    for comparison in comparisons(trials.read(folder).trials):
+        if comparison[0].method == MUSHRA:
+            found += _mushra_scores(comparison)
+        elif comparison[0].method not in (STAIRCASE, RANKING):  # They judge several settings together, not one.
+            found += _pair_scores(comparison)
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class HeardFrom:
+    """From which speed-up on a row of settings was heard to differ from its reference, with its 95 % interval.
+
+    Ends beyond the row, where nothing was played, are infinite (above) or 0 (below).
+    """
+
+    candidates: frozenset[str]
+    """:attr:`paretone.studies.study.Candidate.key` of reference and row."""
+    value: float
+    low: float
+    high: float
+
+
+def heard_from(folder: Path | None = None) -> tuple[HeardFrom, ...]:
+    """One for every row that a staircase was about, from the trials in ``folder`` (the user's own if not given).
+    Raises :class:`PlainError` if the folder cannot be read."""
+    found = []
+    for comparison in comparisons(trials.read(folder).trials):
+        if comparison[0].method == STAIRCASE:
+            one = _staircase(comparison)
+            keys = frozenset(map(_candidate, comparison[-1].conditions)) - {""}
+            ends = (one.median.value, one.median.low, one.median.high)
+            found.append(HeardFrom(keys, *(_speed_up(value, one.scale) for value in ends)))
+    return tuple(found)
+
+
+def _speed_up(value: float, scale: Sequence[float]) -> float:
+    if value > scale[-1]:
+        return math.inf
+    return 0.0 if value < scale[0] else 2.0**value
+
+
+def _mushra_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
+    accepted, _ = _accepted(found)
+    records = {condition.key: condition for one in found for condition in one.conditions}
+    return [
+        ListeningScore(
+            one.condition,
+            MUSHRA,
+            one.mean.mean,
+            one.mean.low,
+            one.mean.high,
+            one.mean.n,
+            _candidate(records[one.condition]),
+        )
+        for one in statistics.summaries(accepted)
+        if one.condition not in anchors.CUTOFFS
+    ]
+
+
+def _pair_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
+    first, second = found[0].conditions
+    if first.accelerated == second.accelerated:
+        return []
+    is_abx = found[0].method == ABX
+    interval = _abx(found).rate if is_abx else _preference(found).mean
+    mean, low, high = interval.mean, interval.low, interval.high
+    if first.accelerated and not is_abx:
+        mean, low, high = -mean, -high, -low
+    judged = first if first.accelerated else second
+    return [ListeningScore(judged.key, found[0].method, mean, low, high, interval.n, _candidate(judged))]
+
+
+def _candidate(condition: ConditionRecord) -> str:
+    try:
+        return Setting.from_json(condition.setting).bare.fingerprint
+    except SettingError:
+        return ""

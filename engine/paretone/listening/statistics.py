@@ -1,0 +1,327 @@
+"""The statistics of listening tests: exact if they can be, bootstrapped over listeners and sentences where not.
+
+Free of Qt and of torch; ``math.comb`` and numpy are all it takes. Rates and levels are between 0 and 1, intervals are
+95 % unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import comb
+
+import numpy as np
+
+from paretone.measure.bootstrap import ends
+
+LEVEL = 0.05
+"""The significance level of every test."""
+POWER = 0.8
+"""With this probability a listener of the smallest detectable rate passes."""
+RESAMPLES = 10_000
+REFERENCE_FLOOR = 90
+"""A hidden reference rated below this was not recognised (BS.1534-3, post-screening)."""
+ANCHOR_CEILING = 90
+"""A mid anchor rated above this was not recognised."""
+SCREENED_SHARE = 0.15
+"""A listener who fails in more than this share of the items is left out."""
+INDISTINCT_SHARE = 0.25
+"""If more than this share of the listeners rate the mid anchor above 90, the sentence has too little above 7 kHz and
+excludes nobody."""
+FEWEST_TO_BLAME_THE_SENTENCE = 4
+"""With fewer listeners, a single one would be more than that share."""
+_BATCH = 500_000
+"""Weights held in memory at a time, as numbers."""
+_EXACT_PAIRS = 14
+"""Up to this many differences, all ways to flip their signs are gone through."""
+
+
+# --- ABX -------------------------------------------------------------------------------------------------------------
+@lru_cache(maxsize=4096)
+def at_least(hits: int, trials: int, rate: float = 0.5) -> float:
+    """The probability of ``hits`` or more in ``trials`` by a listener who is right at ``rate``; exact."""
+    if not 0 <= hits <= trials:
+        raise ValueError(f"{hits} hits in {trials} trials cannot be")
+    if rate == 0.5:
+        return sum(comb(trials, one) for one in range(hits, trials + 1)) / 2**trials
+    return float(sum(comb(trials, one) * rate**one * (1 - rate) ** (trials - one) for one in range(hits, trials + 1)))
+
+
+@lru_cache(maxsize=1024)
+def needed(trials: int, level: float = LEVEL) -> int | None:
+    """The fewest hits in ``trials`` that guessing explains with a probability of at most ``level``; ``None`` if not
+    even all of them suffice."""
+    return next((hits for hits in range(trials + 1) if at_least(hits, trials) <= level), None)
+
+
+def power(trials: int, rate: float, level: float = LEVEL) -> float:
+    """The probability that a listener who is right at ``rate`` passes a test of ``trials``."""
+    hits = needed(trials, level)
+    return 0.0 if hits is None else at_least(hits, trials, rate)
+
+
+def smallest_detectable(trials: int, level: float = LEVEL, wanted: float = POWER) -> float | None:
+    """The smallest true rate at which a listener passes with probability ``wanted``; ``None`` if nobody can pass.
+
+    What a null result does not exclude: listeners below this rate often fail although they hear something.
+    """
+    if needed(trials, level) is None:
+        return None
+    return _bisected(lambda rate: power(trials, rate, level) >= wanted, 0.5, 1.0)
+
+
+def exact_interval(hits: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of the true rate after ``hits`` in ``trials`` (Clopper and Pearson 1934)."""
+    tail = (1 - confidence) / 2
+    low = 0.0 if hits == 0 else _bisected(lambda rate: at_least(hits, trials, rate) >= tail, 0.0, 1.0)
+    high = 1.0
+    if hits < trials:
+        high = _bisected(lambda rate: 1 - at_least(hits + 1, trials, rate) <= tail, 0.0, 1.0)
+    return low, high
+
+
+def _bisected(true_above: Callable[[float], bool], low: float, high: float) -> float:
+    """Point between ``low`` and ``high`` from which ``true_above`` is true."""
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if true_above(middle) else (middle, high)
+    return high
+
+
+def peeking_rate(first: int, last: int, level: float = LEVEL) -> float:
+    """False-alarm rate of a test that is stopped at the first significant count from trial ``first`` to trial ``last``;
+    the reason for a fixed number of trials. Exact, by counting the sequences that have not passed."""
+    going = np.ones(1)
+    passed = 0.0
+    for trials in range(1, last + 1):
+        going = (np.append(going, 0.0) + np.append(0.0, going)) / 2
+        hits = needed(trials, level) if trials >= first else None
+        if hits is not None:
+            passed += float(going[hits:].sum())
+            going[hits:] = 0.0
+    return passed
+
+
+# --- Preference ------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class SignTest:
+    """Which of two was preferred how often."""
+
+    better: int
+    worse: int
+    ties: int
+    """Votes for neither. They are reported and take no part in the test."""
+    p: float
+    """The two-sided probability of a split that is at least as uneven, if neither is better; exact."""
+
+
+def sign_test(votes: Sequence[float]) -> SignTest:
+    """The sign test of ``votes``, which are above 0 for better."""
+    better, worse = sum(vote > 0 for vote in votes), sum(vote < 0 for vote in votes)
+    return SignTest(better, worse, len(votes) - better - worse, _two_sided(max(better, worse), better + worse))
+
+
+def order_bias(first: int, second: int) -> float:
+    """The two-sided probability of ``first`` votes for what was heard first against ``second`` for what was heard
+    second, if the order does not matter. The orders must be balanced."""
+    return _two_sided(max(first, second), first + second)
+
+
+def _two_sided(more: int, votes: int) -> float:
+    return min(1.0, 2 * at_least(more, votes)) if votes else 1.0
+
+
+# --- Means of clusters -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class MeanInterval:
+    """A mean and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    """Answers that went into it."""
+
+
+def clustered(
+    values: Sequence[float],
+    listeners: Sequence[Hashable],
+    sentences: Sequence[Hashable],
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> MeanInterval:
+    """The mean of ``values`` with an interval that holds for other listeners *and* other sentences.
+
+    Both are resampled, with replacement and independently of each other; an answer counts as often as its listener was
+    drawn times as often as its sentence was (the pigeonhole bootstrap: Owen 2007, "The pigeonhole bootstrap"). Answers
+    of one listener, or to one sentence, are alike: to draw answers one by one would make the interval too narrow. If
+    there is but one listener and one sentence, the answers themselves are drawn, and the interval says nothing about
+    others.
+    """
+    if not values:
+        raise ValueError("there are no answers")
+    scores = np.asarray(values, float)
+    generator = np.random.default_rng(seed)
+    groups = [np.unique([repr(one) for one in names], return_inverse=True)[1] for names in (listeners, sentences)]
+    groups = [group for group in groups if group.max() > 0] or [np.arange(len(scores))]
+    means = []
+    batch = max(1, _BATCH // len(scores))
+    for start in range(0, resamples, batch):
+        weights = np.ones((min(batch, resamples - start), len(scores)))
+        for group in groups:
+            size = int(group.max()) + 1
+            weights *= generator.multinomial(size, np.full(size, 1 / size), len(weights))[:, group]
+        total = weights.sum(1)
+        # A draw may miss every answer where not everybody heard everything.
+        means.append((weights @ scores)[total > 0] / total[total > 0])
+    low, high = ends(np.concatenate(means))
+    return MeanInterval(float(scores.mean()), float(low), float(high), len(scores))
+
+
+def paired_p(differences: Sequence[float], seed: int = 0, resamples: int = RESAMPLES) -> float:
+    """The two-sided probability of a mean this far from 0, if each difference might as well have the other sign.
+
+    All signs are gone through up to 14 differences, else ``resamples`` random ones (Fisher's randomisation test).
+    """
+    values = np.asarray([one for one in differences if one != 0], float)
+    if not len(values):
+        return 1.0
+    observed = abs(values.sum()) - 1e-9
+    if len(values) <= _EXACT_PAIRS:
+        signs = np.array(list(product((-1, 1), repeat=len(values))))
+        return float(np.mean(np.abs(signs @ values) >= observed))
+    generator = np.random.default_rng(seed)
+    extreme = done = 0
+    while done < resamples:
+        count = min(resamples - done, max(1, _BATCH // len(values)))
+        signs = generator.integers(0, 2, (count, len(values))) * 2 - 1
+        extreme += int(np.sum(np.abs(signs @ values) >= observed))
+        done += count
+    # What was observed is one of the possible signs.
+    return (extreme + 1) / (resamples + 1)
+
+
+def holm(ps: Sequence[float]) -> tuple[float, ...]:
+    """``ps`` of several tests, adjusted so that they can be compared with the level one by one (Holm 1979)."""
+    adjusted, worst = [0.0] * len(ps), 0.0
+    for rank, index in enumerate(sorted(range(len(ps)), key=lambda one: ps[one])):
+        worst = max(worst, min(1.0, ps[index] * (len(ps) - rank)))
+        adjusted[index] = worst
+    return tuple(adjusted)
+
+
+# --- MUSHRA ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Rating:
+    """One listener's rating of one condition on one sentence, 0 to 100."""
+
+    listener: str
+    sentence: Hashable
+    condition: str
+    score: float
+
+
+@dataclass(frozen=True)
+class ConditionSummary:
+    """Ratings of one condition."""
+
+    condition: str
+    median: float
+    lower_quartile: float
+    upper_quartile: float
+    mean: MeanInterval
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Difference of the ratings of ``condition`` and ``than``, by the same listeners on the same sentences."""
+
+    condition: str
+    than: str
+    difference: MeanInterval
+    p: float
+    """Result of :func:`paired_p`, over the means of listeners on sentences."""
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Whether a listener recognised the hidden reference and the mid anchor."""
+
+    listener: str
+    items: int
+    reference_missed: int
+    """Items whose hidden reference was rated below 90."""
+    anchor_missed: int
+    """Items whose mid anchor was rated above 90, but for :func:`indistinct_sentences`."""
+
+    @property
+    def excluded(self) -> bool:
+        """Whether either was missed in more than 15 % of the items."""
+        return max(self.reference_missed, self.anchor_missed) > SCREENED_SHARE * self.items
+
+
+def screened(ratings: Sequence[Rating], reference: str, mid_anchor: str) -> tuple[Screening, ...]:
+    """Post-screening of every listener (BS.1534-3, 4.1.2), ordered by name; ``reference`` and ``mid_anchor`` name the
+    hidden reference and the 7 kHz anchor among the conditions."""
+    found = []
+    indistinct = indistinct_sentences(ratings, mid_anchor)
+    for listener in sorted({one.listener for one in ratings}):
+        own = [one for one in ratings if one.listener == listener]
+        hidden = [one for one in own if one.condition == reference]
+        anchors = [one for one in own if one.condition == mid_anchor and one.sentence not in indistinct]
+        found.append(
+            Screening(
+                listener,
+                len(hidden),
+                sum(one.score < REFERENCE_FLOOR for one in hidden),
+                sum(one.score > ANCHOR_CEILING for one in anchors),
+            )
+        )
+    return tuple(found)
+
+
+def indistinct_sentences(ratings: Sequence[Rating], mid_anchor: str) -> frozenset[Hashable]:
+    """Sentences whose mid anchor was rated above 90 by so large a share of listeners that the anchor is to blame, not
+    they."""
+    by_sentence: dict[Hashable, dict[str, bool]] = {}
+    for one in ratings:
+        if one.condition == mid_anchor:
+            missed = by_sentence.setdefault(one.sentence, {})
+            missed[one.listener] = missed.get(one.listener, False) or one.score > ANCHOR_CEILING
+    return frozenset(
+        sentence
+        for sentence, missed in by_sentence.items()
+        if len(missed) >= FEWEST_TO_BLAME_THE_SENTENCE and sum(missed.values()) > INDISTINCT_SHARE * len(missed)
+    )
+
+
+def summaries(ratings: Sequence[Rating]) -> tuple[ConditionSummary, ...]:
+    """Median, quartiles and mean of every condition, in the order of their first rating."""
+    made = []
+    for condition in dict.fromkeys(one.condition for one in ratings):
+        own = [one for one in ratings if one.condition == condition]
+        lower, median, upper = map(float, np.percentile([one.score for one in own], (25, 50, 75)))
+        mean = clustered([one.score for one in own], [one.listener for one in own], [one.sentence for one in own])
+        made.append(ConditionSummary(condition, median, lower, upper, mean))
+    return tuple(made)
+
+
+def paired(ratings: Sequence[Rating], condition: str, than: str) -> PairedDifference | None:
+    """Difference of the ratings of ``condition`` and ``than``; ``None`` if nobody rated both on one sentence."""
+    one, other = _by_place(ratings, condition), _by_place(ratings, than)
+    places = [place for place in one if place in other]
+    if not places:
+        return None
+    differences = [one[place] - other[place] for place in places]
+    interval = clustered(differences, [place[0] for place in places], [place[1] for place in places])
+    return PairedDifference(condition, than, interval, paired_p(differences))
+
+
+def _by_place(ratings: Sequence[Rating], condition: str) -> Mapping[tuple[str, Hashable], float]:
+    scores: dict[tuple[str, Hashable], list[float]] = {}
+    for one in ratings:
+        if one.condition == condition:
+            scores.setdefault((one.listener, one.sentence), []).append(one.score)
+    return {place: float(np.mean(values)) for place, values in scores.items()}

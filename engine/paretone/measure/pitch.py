@@ -1,0 +1,133 @@
+"""Fundamental frequency, and how far one take's melody is from another's. Torch-free.
+
+The method is YIN: A. de Cheveigné and H. Kawahara, "YIN, a fundamental frequency estimator for speech and music", 2002,
+steps 1 to 5 (no search for the best estimate nearby). For comparing takes of one voice this is enough: both have the
+same estimator's errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paretone.errors import SettingError
+
+LOWEST, HIGHEST = 60.0, 500.0
+"""Hz between which a voice is looked for."""
+HOP_SECONDS = 0.01
+THRESHOLD = 0.15
+"""A frame is voiced where the normalised difference function falls below this."""
+QUIET = -45.0
+"""dB below the loudest frame at which a frame counts as unvoiced: noise floors have periods, too."""
+BLOCK = 512
+"""Frames that are worked on at a time, so that a long recording takes no more memory than a short one."""
+LENGTH_TOLERANCE = 0.02
+"""Seconds by which two takes of the same duration may differ (rounding)."""
+
+
+@dataclass(frozen=True)
+class PitchError:
+    """Difference of two pitch curves."""
+
+    semitones: float | None
+    """Root mean square difference over the frames that are voiced in both; ``None`` if there are none."""
+    voicing: float
+    """Share of all frames of which exactly one of the two is voiced."""
+    frames: int
+    """Number of frames voiced in both."""
+
+
+def pitch_error(first: np.ndarray, second: np.ndarray, rate: int) -> PitchError:
+    """Difference of the pitch of mono ``second`` (n,) at ``rate`` Hz from that of ``first``, frame by frame.
+
+    Meaningful only if both speak the same words in the same time. Raises :class:`SettingError` for lengths that differ
+    by more than 20 ms and for recordings too short for a frame.
+    """
+    if abs(len(first) - len(second)) > LENGTH_TOLERANCE * rate:
+        raise SettingError(
+            f"The takes last {len(first) / rate:.2f} s and {len(second) / rate:.2f} s, so their pitch cannot be "
+            "compared frame by frame; compare takes of one text, voice, speed and seed."
+        )
+    shared = min(len(first), len(second))
+    one, other = (fundamental(samples[:shared], rate) for samples in (first, second))
+    voiced = (one > 0) & (other > 0)
+    differences = 12.0 * np.log2(other[voiced] / one[voiced])
+    semitones = float(np.sqrt(np.mean(differences**2))) if voiced.any() else None
+    return PitchError(semitones, float(np.mean((one > 0) != (other > 0))), int(voiced.sum()))
+
+
+def fundamental(samples: np.ndarray, rate: int) -> np.ndarray:
+    """Hz of every frame of mono ``samples`` (n,), 10 ms apart; 0 if it is unvoiced.
+
+    A frame compares a window of two longest periods with itself, moved by up to one longest period. Raises
+    :class:`SettingError` for fewer samples than a frame takes.
+    """
+    longest, shortest = int(rate / LOWEST), int(rate / HIGHEST)
+    window, hop = 2 * longest, round(HOP_SECONDS * rate)
+    span = window + longest
+    if len(samples) < span:
+        raise SettingError(
+            f"The recording lasts {len(samples) / rate:.3f} s, but measuring pitch needs {span / rate:.3f} s."
+        )
+    samples = np.asarray(samples, np.float64)
+    starts = np.arange(0, len(samples) - span + 1, hop)
+    found = [
+        _periods(samples, part, window, longest, shortest)
+        for part in np.split(starts, range(BLOCK, len(starts), BLOCK))
+    ]
+    periods, powers = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    voiced = (periods > 0) & (powers > max(powers.max() * 10 ** (QUIET / 10), 1e-12))
+    return np.where(voiced, rate / np.where(voiced, periods, 1.0), 0.0)
+
+
+def _periods(
+    samples: np.ndarray, starts: np.ndarray, window: int, longest: int, shortest: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Periods of the frames at ``starts`` in samples, 0 if there is none, and their powers."""
+    frames = samples[starts[:, None] + np.arange(window + longest)]
+    normalised = _normalised(_differences(frames, window, longest))
+    lags = _first_dips(normalised, shortest)
+    places = np.maximum(lags, 1)
+    periods = np.where(lags > 0, places + _offsets(normalised, places), 0.0)
+    return periods, (frames[:, :window] ** 2).mean(1)
+
+
+def _differences(frames: np.ndarray, window: int, longest: int) -> np.ndarray:
+    """YIN's equation 6 for lags 0 to ``longest``: Σ (x_j − x_(j+lag))² over the window, by one correlation a frame."""
+    size = 1 << (frames.shape[1] + window - 1).bit_length()
+    spectrum = np.fft.rfft(frames, size)
+    correlation = np.fft.irfft(spectrum * np.conj(np.fft.rfft(frames[:, :window], size)), size)[:, : longest + 1]
+    sums = np.concatenate([np.zeros((len(frames), 1)), np.cumsum(frames**2, axis=1)], axis=1)
+    lags = np.arange(longest + 1)
+    moved = sums[:, lags + window] - sums[:, lags]
+    return np.maximum(moved[:, :1] + moved - 2.0 * correlation, 0.0)
+
+
+def _normalised(differences: np.ndarray) -> np.ndarray:
+    """YIN's equation 8: over the mean of the differences at all shorter lags."""
+    lags = np.arange(1, differences.shape[1])
+    sums = np.cumsum(differences[:, 1:], axis=1)
+    ones = np.ones((len(differences), 1))
+    return np.concatenate([ones, differences[:, 1:] * lags / np.maximum(sums, 1e-20)], axis=1)
+
+
+def _first_dips(normalised: np.ndarray, shortest: int) -> np.ndarray:
+    """Per frame, the bottom of the first dip below the threshold (YIN's step 4); 0 if there is none."""
+    below = normalised < THRESHOLD
+    below[:, :shortest] = False
+    # The bottom is the first lag below the threshold after which it rises again.
+    rising = np.ones_like(below)
+    rising[:, :-1] = normalised[:, 1:] >= normalised[:, :-1]
+    bottoms = below & rising
+    return np.where(bottoms.any(1), bottoms.argmax(1), 0)
+
+
+def _offsets(normalised: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Offset of the minimum of a parabola through a lag and its neighbours (YIN's step 5)."""
+    rows, last = np.arange(len(places)), normalised.shape[1] - 1
+    middle = normalised[rows, places]
+    before, after = normalised[rows, places - 1], normalised[rows, np.minimum(places + 1, last)]
+    curve = before - 2.0 * middle + after
+    offsets = np.where(curve > 1e-12, 0.5 * (before - after) / np.where(curve > 1e-12, curve, 1.0), 0.0)
+    return np.where(places < last, offsets.clip(-0.5, 0.5), 0.0)

@@ -1,0 +1,165 @@
+"""Measuring a device's ceilings: large matrix products, large copies, and the smallest of kernels.
+
+The ceilings are the best of several runs, since they are to be what the device can do; other programs only ever
+takes from them. They are measured with the clock and the number of threads that models are measured with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import torch
+from torch import Tensor
+
+from paretone import device as devices
+from paretone.errors import DeviceError
+from paretone.measure.clocks import clock_name
+from paretone.measure.machine import processor
+from paretone.measure.roofline import ceilings as store
+from paretone.measure.roofline.ceilings import Ceilings
+from paretone.measure.timing import stopwatch
+from paretone.models.kernels.int8 import Int8Linear
+from paretone.models.kernels.precision import DTYPES, offered
+
+Check = Callable[[], None]
+
+SIZES = {"cpu": (512, 1024, 1536), "cuda": (4096, 8192), "mps": (2048, 4096)}
+"""Rows, columns and depth of the matrix products that are tried."""
+COPIED = {"cpu": 64 * 2**20, "cuda": 1024 * 2**20, "mps": 256 * 2**20}
+"""Bytes of a copy's source: many times what caches hold."""
+RUNS = 5
+LEAST_SECONDS = 0.02
+"""Shortest timed block; shorter work is repeated within it."""
+LAUNCHES = 2000
+"""Launches of the smallest kernel in a timed block."""
+
+
+def ceilings_of(device: torch.device, again: bool = False, check: Check = lambda: None) -> Ceilings:
+    """Ceilings of ``device``: cached; measured anew if ``again``. ``check`` is called between the measurements and
+    may raise to cancel.
+
+    Raises :class:`paretone.errors.DeviceError` if the device cannot be measured.
+    """
+    found = None if again else store.kept(_blank(device).key)
+    if found is None:
+        found = measure(device, check)
+        store.keep(found)
+    return found
+
+
+@torch.inference_mode()
+def measure(device: torch.device, check: Check = lambda: None) -> Ceilings:
+    """Measure the ceilings of ``device``; some seconds."""
+    operations: dict[str, float] = {}
+    copied: dict[str, float] = {}
+    try:
+        for precision in offered(device):
+            check()
+            operations[precision] = max(_product(size, precision, device, check) for size in SIZES[device.type])
+            copied[precision] = _copy(precision, device)
+        check()
+        launch = _launch(device)
+        graph_launch = _graph_launch(device) if device.type == "cuda" else None
+    except (RuntimeError, MemoryError) as error:
+        raise DeviceError(
+            f"The ceilings of {devices.title(device)} could not be measured ({error}); close other programs that use "
+            "it."
+        ) from error
+    made = _blank(device)
+    return Ceilings(
+        made.device,
+        made.clock,
+        operations,
+        copied,
+        launch,
+        graph_launch,
+        made.threads,
+        made.torch,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def best_seconds(run: Callable[[], object], device: torch.device, runs: int = RUNS) -> float:
+    """The fewest seconds that one ``run`` takes, by the device's clock."""
+    run()
+    repeats = 1
+    while True:
+        with stopwatch(str(device)) as watch:
+            for _ in range(repeats):
+                run()
+        if watch.seconds >= LEAST_SECONDS:
+            break
+        repeats = max(repeats + 1, math.ceil(repeats * 1.5 * LEAST_SECONDS / max(watch.seconds, 1e-6)))
+    best = watch.seconds
+    for _ in range(runs - 1):
+        with stopwatch(str(device)) as watch:
+            for _ in range(repeats):
+                run()
+        best = min(best, watch.seconds)
+    return best / repeats
+
+
+def _blank(device: torch.device) -> Ceilings:
+    """The key of the device's ceilings."""
+    on_processor = device.type == "cpu"
+    threads = torch.get_num_threads() if on_processor else 1
+    title = processor() if on_processor else devices.title(device)
+    return Ceilings(title, clock_name(str(device)), {}, {}, 0.0, None, threads, torch.__version__)
+
+
+def _product(size: int, precision: str, device: torch.device, check: Check) -> float:
+    """Operations a second of a product of two square matrices."""
+    check()
+    return 2.0 * size**3 / best_seconds(_multiplying(size, precision, device), device)
+
+
+def _multiplying(size: int, precision: str, device: torch.device) -> Callable[[], object]:
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.randn(size, size, generator=generator).to(device) for _ in range(2))
+    if precision == "int8":
+        layer = Int8Linear(right, None)
+        return lambda: layer(left)
+    dtype = DTYPES.get(precision, torch.float32)
+    left, right = left.to(dtype), right.to(dtype)
+    result = torch.empty(size, size, dtype=dtype, device=device)
+    return lambda: torch.mm(left, right, out=result)
+
+
+def _copy(precision: str, device: torch.device) -> float:
+    """Bytes a second of a copy, those read and those written."""
+    dtype = torch.int8 if precision == "int8" else DTYPES.get(precision, torch.float32)
+    source = torch.zeros(COPIED[device.type] // dtype.itemsize, dtype=dtype, device=device)
+    target = torch.empty_like(source)
+    return 2.0 * COPIED[device.type] / best_seconds(lambda: target.copy_(source), device)
+
+
+def _small(device: torch.device) -> Tensor:
+    return torch.zeros(8, device=device)
+
+
+def _launch(device: torch.device) -> float:
+    """Seconds of one of many small kernels, one after another: on processors, of one call of an operator."""
+    x = _small(device)
+
+    def launch() -> None:
+        for _ in range(LAUNCHES):
+            x.add_(1.0)
+
+    return best_seconds(launch, device) / LAUNCHES
+
+
+def _graph_launch(device: torch.device) -> float | None:
+    """The same within a CUDA graph; ``None`` if none can be recorded."""
+    x = _small(device)
+    try:
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.device(device):
+            torch.cuda.synchronize(device)
+            with torch.cuda.graph(graph):
+                for _ in range(LAUNCHES):
+                    x.add_(1.0)
+    except RuntimeError:
+        return None
+    return best_seconds(graph.replay, device) / LAUNCHES

@@ -1,0 +1,239 @@
+"""Measuring the parts of a loaded model: pieces of a forward pass, run in its order, with the clock read between them.
+
+The pieces are the model's own modules and products on inputs of the real shapes, layer by layer, so that weights come
+from where they come from in a real pass. On a processor what reading the clock takes is measured and taken off; on a
+GPU the clock is the device's own events, and work that is recorded as a CUDA graph is run part by part, each
+as its own graph. The whole forward is measured in the same rounds, as it is and without a clock inside, before its
+parts in one round and after them in another. Of the whole the median of the rounds counts, of its parts the median of
+their shares of the whole of the same round, so that a round in which other programs cost much says as much as another.
+What is left is the rest, and the interval of its share says whether there is one at all.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from statistics import median
+
+import torch
+
+from paretone.measure.roofline.counts import Work
+from paretone.measure.roofline.launches import counted, launches
+from paretone.measure.roofline.report import Component, Phase
+from paretone.measure.timing import interval, running_order, stopwatch
+from paretone.models.kernels.graphs import record_cuda
+
+ROUNDS = 5
+LEAST_ROUNDS = 3
+"""From this number on the rest has an interval."""
+LEAST_SECONDS = 0.01
+"""Shortest timed block on a processor, whose clock is coarse; a GPU's own events need less."""
+MOST_REPEATS = 200
+
+Run = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class TimedComponent:
+    """One component of one forward pass."""
+
+    name: str
+    """One of :data:`paretone.measure.roofline.report.TITLES`."""
+    work: Work | None = None
+    """Work of one call by formula; ``None``: counted from the operators that run."""
+    calls: int = 1
+    """In one forward."""
+    share: float = 1.0
+    """Computed share of its calls, mean over the forwards."""
+    precision: str = "float32"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class TimedPhase:
+    """Components of a phase of synthesis that runs ``forwards`` times."""
+
+    name: str
+    title: str
+    forwards: float
+    parts: tuple[TimedComponent, ...]
+    pieces: tuple[tuple[str, Run], ...] = field(repr=False)
+    """One forward, piece by piece: the name of the part that each belongs to, and what to run."""
+    whole: Run | None = None
+    """Forwards as the setting runs them; ``None`` if the pieces are all there is to them."""
+    whole_forwards: int = 1
+    """Number of forwards that ``whole`` runs."""
+    layers: Sequence[Run] = field(default=(), repr=False)
+    """Each layer by itself, or where that is not to be had, the forward without it."""
+    without: bool = False
+    """Whether ``layers`` are forwards without one."""
+    shape: str = ""
+    graphed: bool = False
+    """Whether it runs as a CUDA graph."""
+    compiled: bool = False
+    """Whether ``whole`` is compiled; what it launches is then taken to be what its pieces do."""
+
+
+class Clock:
+    """Measures stages on ``device``. ``tick`` is called after every block and may raise to stop."""
+
+    def __init__(self, device: torch.device, tick: Callable[[], None] = lambda: None, rounds: int = ROUNDS) -> None:
+        self._device, self._tick, self._rounds = device, tick, rounds
+        self.overhead = self._overhead()
+        """Seconds that reading the clock between two pieces takes; taken off. 0 if the device's events are read."""
+
+    def blocks(self, stages: Sequence[TimedPhase]) -> int:
+        """Number of calls of ``tick``."""
+        return sum((1 + (stage.whole is not None)) * (self._rounds + 1) for stage in stages)
+
+    @torch.inference_mode()
+    def measure(self, stage: TimedPhase) -> Phase:
+        """Run everything in ``stage``."""
+        pieces = _as_graphs(stage) if stage.graphed else stage.pieces
+        repeats = self._repeats(lambda: run_all(pieces))
+        whole_repeats = 0 if stage.whole is None else self._repeats(stage.whole)
+        found: dict[str, list[float]] = {part.name: [] for part in stage.parts}
+        wholes: list[float] = []
+
+        def run_pieces() -> None:
+            for name, seconds in self._pieces(pieces, repeats).items():
+                found[name].append(seconds)
+
+        def run_whole(whole: Run) -> None:
+            with stopwatch(str(self._device)) as watch:
+                for _ in range(whole_repeats):
+                    whole()
+            wholes.append(watch.seconds / whole_repeats / stage.whole_forwards)
+
+        blocks: list[Run] = [run_pieces]
+        if stage.whole is not None:
+            blocks.append(partial(run_whole, stage.whole))
+        for number in range(self._rounds):
+            for run in running_order(blocks, number):
+                run()
+                self._tick()
+        typical = median(wholes) if wholes else None
+        seconds = {name: _typical(values, wholes) for name, values in found.items()}
+        components = tuple(self._component(stage, part, seconds[part.name]) for part in stage.parts)
+        if stage.whole is None or stage.compiled:
+            started = sum(one.launches * part.calls for one, part in zip(components, stage.parts, strict=True))
+        else:
+            started = launches(stage.whole, self._device) / stage.whole_forwards
+        layers = tuple(launches(run, self._device) for run in stage.layers)
+        return Phase(
+            stage.name,
+            stage.title,
+            stage.forwards,
+            components,
+            typical,
+            started,
+            tuple(round(started) - one for one in layers) if stage.without else layers,
+            stage.shape,
+            stage.graphed,
+            _rest_range(stage, found, wholes),
+        )
+
+    def _component(self, stage: TimedPhase, part: TimedComponent, seconds: float) -> Component:
+        def run() -> None:
+            run_all([piece for piece in stage.pieces if piece[0] == part.name])
+
+        operators, counted_work = counted(run)
+        started = operators if self._device.type != "cuda" else launches(run, self._device)
+        return Component(
+            part.name,
+            part.calls * part.share * stage.forwards,
+            counted_work * (1 / part.calls) if part.work is None else part.work,
+            part.precision,
+            started / part.calls,
+            seconds / part.calls,
+            part.note,
+        )
+
+    def _repeats(self, run: Run) -> int:
+        """Repetitions of ``run`` that make the overhead around it negligible."""
+        run()
+        with stopwatch(str(self._device)) as watch:
+            run()
+        self._tick()
+        return min(MOST_REPEATS, max(1, math.ceil(LEAST_SECONDS / max(watch.seconds, 1e-7))))
+
+    def _pieces(self, pieces: Sequence[tuple[str, Run]], repeats: int) -> dict[str, float]:
+        """Seconds of every part in one forward, mean over ``repeats``."""
+        found = dict.fromkeys((name for name, _ in pieces), 0.0)
+        between = self._between_events if self._device.type == "cuda" else self._between_readings
+        for _ in range(repeats):
+            for (name, _), seconds in zip(pieces, between(pieces), strict=True):
+                found[name] += seconds / repeats
+        return found
+
+    def _between_readings(self, pieces: Sequence[tuple[str, Run]]) -> list[float]:
+        # Collected first and evaluated afterwards, so that only the clock runs between two pieces.
+        readings = [self._now()]
+        for _, run in pieces:
+            run()
+            readings.append(self._now())
+        return [max(0.0, after - before - self.overhead) for before, after in itertools.pairwise(readings)]
+
+    def _between_events(self, pieces: Sequence[tuple[str, Run]]) -> list[float]:
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(len(pieces) + 1)]
+        torch.cuda.synchronize(self._device)
+        events[0].record()
+        for event, (_, run) in zip(events[1:], pieces, strict=True):
+            run()
+            event.record()
+        events[-1].synchronize()
+        return [before.elapsed_time(after) / 1000 for before, after in itertools.pairwise(events)]
+
+    def _now(self) -> float:
+        if self._device.type == "mps":
+            torch.mps.synchronize()
+            return time.perf_counter()
+        return time.process_time()
+
+    def _overhead(self) -> float:
+        if self._device.type == "cuda":
+            return 0.0
+        readings = [self._now() for _ in range(201)]
+        return median(after - before for before, after in itertools.pairwise(readings))
+
+
+def _typical(seconds: Sequence[float], wholes: Sequence[float]) -> float:
+    """The seconds of a part, from those of each round and those of the wholes in the same rounds, if there are any."""
+    if not wholes:
+        return median(seconds)
+    return median(wholes) * median(one / whole for one, whole in zip(seconds, wholes, strict=True))
+
+
+def _rest_range(
+    stage: TimedPhase, found: Mapping[str, Sequence[float]], wholes: Sequence[float]
+) -> tuple[float, float] | None:
+    """Interval of the rest of one forward pass, from the seconds of every part and of the whole in each round."""
+    if len(wholes) < LEAST_ROUNDS:
+        return None
+    # Of what is skipped in some forwards the whole has its share only.
+    parts = zip(*([part.share * one for one in found[part.name]] for part in stage.parts), strict=True)
+    left = interval([1 - sum(ones) / whole for whole, ones in zip(wholes, parts, strict=True)])
+    shown = median(wholes) - sum(part.share * _typical(found[part.name], wholes) for part in stage.parts)
+    return min(shown, left.low * median(wholes)), max(shown, left.high * median(wholes))
+
+
+def run_all(pieces: Sequence[tuple[str, Run]]) -> None:
+    """Run ``pieces`` one after another."""
+    for _, run in pieces:
+        run()
+
+
+def _as_graphs(stage: TimedPhase) -> tuple[tuple[str, Run], ...]:
+    """All pieces of each part as one CUDA graph; as they are if one cannot be recorded."""
+    graphs = []
+    for part in stage.parts:
+        mine = [piece for piece in stage.pieces if piece[0] == part.name]
+        try:
+            graphs.append((part.name, record_cuda(partial(run_all, mine))[0]))
+        except RuntimeError:
+            return stage.pieces
+    return tuple(graphs)

@@ -1,0 +1,241 @@
+"""A language model's synthesis by component: reading the prompt, passes of decoding and drafting, and the decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from paretone.errors import SettingError
+from paretone.measure.roofline import counts
+from paretone.measure.roofline.clock import Run, TimedComponent, TimedPhase
+from paretone.measure.roofline.report import (
+    ATTENTION,
+    DECODER,
+    EMBEDDING,
+    FEED_FORWARD,
+    HEAD,
+    NORMS,
+    PROJECTIONS,
+    SAMPLING,
+)
+from paretone.models.families.language_internals import LanguageInternals
+from paretone.models.families.token_model import TokenModel
+from paretone.models.kernels.causal_graphs import GraphedTransformer
+from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn
+from paretone.models.kernels.half_products import Product
+from paretone.models.kernels.packed_products import ROWS, Int4Product, Int8Product
+from paretone.sampling.autoregressive import Cycle, places
+from paretone.sampling.tokens import TokenSampler, draw
+
+
+def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[TimedPhase, ...], float]:
+    """``works`` as stages, and how many seconds its first passage will be heard.
+
+    Decodes it once, to see how many passes it takes. Raises :class:`SettingError` for a transformer that is not
+    optimised for decoding, or if nothing was spoken.
+    """
+    cycles = list(works.decoding)
+    tokens = [token for cycle in cycles for token in cycle.tokens]
+    if not tokens:
+        raise SettingError("The model stopped immediately, so there is nothing to measure; try another seed.")
+    request, prompt = works.request, works.request.embedded.shape[1]
+    middle = prompt + len(tokens) // 2
+    positions = places(request, middle)
+    target, draft = works.networks.target.tokens, works.networks.draft
+    per_pass = max(1, round(sum(len(one.drafted) + 1 for one in cycles) / len(cycles)))
+    checking = f"{per_pass} token{'s' if per_pass > 1 else ''} after {middle}"
+    stages = [
+        _pass("prefill", "Reading the prompt", 1, target, request.embedded[:, :-1], positions[: prompt - 1], 0),
+        _pass(
+            "decode",
+            "Decoding passes" if draft is None else "Verifying passes",
+            len(cycles),
+            target,
+            target.embed(_some(tokens, per_pass))[None],
+            positions[middle - 1 : middle] + torch.arange(per_pass, device=positions.device),
+            middle - 1,
+            _Choosing(works.sampler, tokens[: len(tokens) // 2], per_pass),
+            checking,
+        ),
+    ]
+    drafted = sum(len(one.drafted) for one in cycles)
+    if draft is not None and works.draft_request is not None and drafted:
+        middle = works.draft_request.embedded.shape[1] + len(tokens) // 2
+        positions = places(works.draft_request, middle)
+        embedded = draft.tokens.embed(_some(tokens, 1))[None]
+        choosing = _Choosing(works.sampler, tokens[: len(tokens) // 2], 1)
+        shape = f"1 token after {middle}"
+        place = positions[middle - 1 : middle]
+        stages.append(
+            _pass("draft", "Drafting passes", drafted, draft.tokens, embedded, place, middle - 1, choosing, shape)
+        )
+    seconds = len(tokens) / token_rate
+    stages.append(
+        TimedPhase(
+            "decoder",
+            "Decoder",
+            1,
+            (TimedComponent(DECODER),),
+            ((DECODER, partial(_hear, works, cycles)),),
+            shape=f"{len(tokens)} tokens, {seconds:.1f} s of audio, piece by piece",
+        )
+    )
+    return tuple(stages), seconds
+
+
+class _Choosing:
+    """From scores to the next token."""
+
+    def __init__(self, sampler: TokenSampler, history: Sequence[int], rows: int) -> None:
+        self._sampler, self._rows = sampler, rows
+        self._history = [*history, *[0] * (rows - 1)]
+
+    def __call__(self, logits: Tensor) -> None:
+        probabilities = self._sampler.probabilities(logits, self._history)
+        for row in range(self._rows):
+            draw(probabilities[row], 0.5)
+
+
+def _pass(
+    name: str,
+    title: str,
+    forwards: int,
+    model: TokenModel,
+    embedded: Tensor,
+    positions: Tensor,
+    context: int,
+    choosing: _Choosing | None = None,
+    shape: str = "",
+) -> TimedPhase:
+    """A pass over ``embedded`` (1, tokens, hidden) after ``context`` others that the cache holds; scores are wanted
+    where there is something to choose."""
+    launched = model.transformer
+    transformer = launched.plain if isinstance(launched, GraphedTransformer) else launched
+    # A prompt is never recorded, and its cache would be the one that recordings are of.
+    launched = transformer if choosing is None else launched
+    if not isinstance(transformer, FusedTransformer):
+        raise SettingError("Only transformers that are optimised for decoding can be measured by component.")
+    config, layers = transformer.config, transformer.fused_layers
+    tokens, heads, key_heads, width = embedded.shape[1], config.heads, config.key_value_heads, config.head_width
+    cache = launched.cache(context + tokens)
+    generator = torch.Generator().manual_seed(0)
+    for layer in range(config.layers):
+        cache.extend(layer, *(_noise((1, key_heads, context, width), embedded, generator) for _ in range(2)))
+    cache.advance(context)
+    windows = cache.windows(tokens)
+    rows = embedded[0]
+    mixed = _noise((tokens, heads * width), embedded, generator)
+    rotation = transformer.rotation(positions)
+    query = _noise((1, key_heads, heads // key_heads * tokens, width), embedded, generator)
+    mask = None
+    if tokens > 1:
+        late = torch.full((tokens, tokens), -torch.inf, dtype=embedded.dtype, device=embedded.device).triu(1)
+        mask = torch.cat([late.new_zeros(tokens, context), late], dim=1).repeat(heads // key_heads, 1)
+
+    split = (key_heads, heads // key_heads * tokens, width)
+
+    def project(layer: FusedLayer, place: Tensor) -> Tensor:
+        projected = layer.queries_keys_values(rows).view(1, tokens, -1, width)
+        turn(projected.narrow(2, 0, heads + key_heads), rotation)
+        place.copy_(projected.narrow(2, heads, 2 * key_heads))
+        return projected
+
+    def attend(key: Tensor, value: Tensor) -> Tensor:
+        attended = F.scaled_dot_product_attention(query, key, value, mask)
+        return attended.view(1, *split).transpose(1, 2).reshape(-1, heads * width)
+
+    def expand(layer: FusedLayer) -> Tensor:
+        gate, up = layer.gate_up(rows).chunk(2, dim=-1)
+        return layer.down(F.silu(gate).mul_(up))
+
+    added = torch.zeros_like(rows)
+    pieces: list[tuple[str, Run]] = []
+    for one, (place, key, value) in zip(layers, windows, strict=True):
+        pieces += [
+            (NORMS, partial(one.attention_norm, rows)),
+            (PROJECTIONS, partial(project, one, place)),
+            (ATTENTION, partial(attend, key, value)),
+            (PROJECTIONS, partial(one.output, mixed)),
+            (NORMS, partial(added.add_, rows)),
+            (NORMS, partial(one.feed_forward_norm, rows)),
+            (FEED_FORWARD, partial(expand, one)),
+            (NORMS, partial(added.add_, rows)),
+        ]
+    queries, keys = heads * width, key_heads * width
+    activation = embedded.element_size()
+    weight = _weight_width(layers[0].queries_keys_values, activation, tokens)
+    precision = str(embedded.dtype).partition(".")[2]
+    seen = context + (tokens + 1) / 2
+    part = partial(TimedComponent, calls=config.layers, precision=precision)
+    parts = [
+        part(PROJECTIONS, counts.projections(tokens, config.hidden, queries, keys, activation, weight)),
+        part(ATTENTION, counts.attention(1, tokens, queries, keys, activation, seen)),
+        part(
+            FEED_FORWARD,
+            counts.feed_forward(tokens, config.hidden, config.feed_forward, True, activation, weight),
+        ),
+        part(
+            NORMS,
+            counts.norm(2 * tokens * config.hidden, activation)
+            + counts.Work(2 * tokens * config.hidden, 2 * 3 * activation * tokens * config.hidden),
+        ),
+    ]
+    if choosing is not None:
+        scores = model.logits(rows).float()
+        ids = torch.zeros(tokens, dtype=torch.long, device=model.device)
+        head = counts.linear(tokens, config.hidden, model.rows, activation, model.head_weight_bytes)
+        # Penalties and filters sort; counted is the softmax alone.
+        parts = [
+            TimedComponent(EMBEDDING, counts.looked_up(tokens, config.hidden, 1, activation), precision=precision),
+            *parts,
+            TimedComponent(HEAD, head, precision=precision),
+            TimedComponent(SAMPLING, counts.log_softmax(tokens * model.rows)),
+        ]
+        embedding = (EMBEDDING, partial(model.embed, ids))
+        pieces = [embedding, *pieces, (HEAD, partial(model.logits, rows)), (SAMPLING, partial(choosing, scores))]
+
+    def forward(skip: frozenset[int] = frozenset()) -> None:
+        hidden = launched(embedded, cache, positions, skip=skip)
+        cache.crop(context)
+        if choosing is not None:
+            model.embed(ids)
+            choosing(model.logits(hidden[0]).float())
+
+    return TimedPhase(
+        name,
+        title,
+        forwards,
+        tuple(parts),
+        tuple(pieces),
+        forward,
+        layers=tuple(partial(forward, frozenset({index})) for index in range(config.layers)),
+        without=True,
+        shape=shape or f"{tokens} tokens, {config.layers} layers of {config.hidden}, {heads} heads",
+    )
+
+
+def _hear(works: LanguageInternals, cycles: Sequence[Cycle]) -> None:
+    decoder = works.decoder()
+    for cycle in cycles:
+        decoder.push(cycle.tokens)
+    decoder.finish()
+
+
+def _some(tokens: Sequence[int], number: int) -> list[int]:
+    """``number`` of ``tokens``, again from the first if there are fewer."""
+    return [tokens[place % len(tokens)] for place in range(number)]
+
+
+def _noise(shape: tuple[int, ...], like: Tensor, generator: torch.Generator) -> Tensor:
+    return torch.randn(shape, generator=generator).to(like)
+
+
+def _weight_width(product: Product, activation: int, rows: int) -> float:
+    """Bytes of one weight of ``product`` for that number of rows."""
+    if isinstance(product, Int8Product | Int4Product) and rows > ROWS:
+        product = product.many
+    return getattr(product, "weight_bytes", float(activation))

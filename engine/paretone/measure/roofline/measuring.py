@@ -1,0 +1,167 @@
+"""Measuring the roofline of a loaded model under a setting."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+
+from paretone.errors import SettingError
+from paretone.measure.machine import describe
+from paretone.measure.roofline.benchmarks import ceilings_of
+from paretone.measure.roofline.clock import ROUNDS, Clock, TimedPhase
+from paretone.measure.roofline.flow_stages import flow_stages
+from paretone.measure.roofline.language_stages import language_stages
+from paretone.measure.roofline.launches import write_chrome_trace
+from paretone.measure.roofline.masked_stages import masked_stages, measured_block
+from paretone.measure.roofline.report import RooflineReport
+from paretone.models.base import ProgressObserver, SpeechModel, Utterance
+from paretone.models.families.flow import FlowSpeech
+from paretone.models.families.language import LanguageSpeech
+from paretone.models.families.masked import MaskedSpeech
+from paretone.models.families.masked_internals import MaskedInternals
+from paretone.setting.artefact import Artefact
+from paretone.setting.plan import Launching
+from paretone.setting.setting import Setting
+
+ONCE = ("conditioning", "prefill", "decoder")
+"""Stages that are never recorded or compiled."""
+COMPILED = (
+    "Only whole forward passes are compiled; components were measured one by one, without compiling. So the rest can "
+    "be negative."
+)
+
+
+@dataclass(frozen=True)
+class RooflineTarget:
+    """The measured parts."""
+
+    model: SpeechModel
+    utterance: Utterance
+    setting: Setting
+    artefacts: tuple[Artefact, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Parts:
+    stages: tuple[TimedPhase, ...]
+    device: torch.device
+    audio_seconds: float
+    notes: tuple[str, ...]
+    launching: Launching
+
+
+def measure_roofline(
+    target: RooflineTarget,
+    observer: ProgressObserver,
+    again: bool = False,
+    rounds: int = ROUNDS,
+    trace: Path | None = None,
+) -> RooflineReport:
+    """Measure every component of ``target`` against this machine's ceilings, which are measured first if they are
+    not known, or ``again``. With ``trace``, one forward of every phase is written there as a Chrome trace.
+
+    Raises :class:`paretone.errors.PlainError`, and what the observer raises to cancel.
+    """
+    began = time.perf_counter()
+    model, setting = target.model, target.setting
+    observer.status("Preparing …")
+    model.make_ready(setting, observer, target.utterance.voice)
+    with torch.inference_mode():
+        parts = _taken_apart(target, observer.check)
+        observer.status("Measuring this machine's ceilings …")
+        ceilings = ceilings_of(parts.device, again, observer.check)
+        observer.status("Measuring components …")
+        done = 0
+
+        def tick() -> None:
+            nonlocal done
+            done += 1
+            observer.progress(done, total)
+
+        stages = _launched(parts)
+        clock = Clock(parts.device, tick, rounds)
+        total = clock.blocks(stages)
+        phases = tuple(clock.measure(stage) for stage in stages)
+    if trace is not None:
+        write_chrome_trace(_one_of_each(parts.stages), trace, parts.device)
+    machine = describe()
+    return RooflineReport(
+        model.info.id,
+        model.info.title,
+        setting,
+        ceilings,
+        phases,
+        target.utterance.text,
+        target.utterance.voice.id,
+        parts.audio_seconds,
+        clock.overhead,
+        (*parts.notes, *([COMPILED] if parts.launching.mode is not None else [])),
+        machine.line,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        time.perf_counter() - began,
+    )
+
+
+def _taken_apart(target: RooflineTarget, check: Callable[[], None]) -> _Parts:
+    model, utterance = target.model, target.utterance
+    if isinstance(model, FlowSpeech):
+        works = model.internals(utterance.text, utterance.voice, target.setting, target.artefacts, check)
+        notes = (*works.plan.notes, *_first_of(works.passages))
+        stages = flow_stages(works, model.info.title)
+        return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes, works.plan.launching)
+    if isinstance(model, LanguageSpeech):
+        decoding = model.internals(utterance.text, utterance.voice, target.setting, check, target.artefacts)
+        stages, seconds = language_stages(decoding, model.token_rate)
+        notes = (*decoding.plan.notes, *_first_of(decoding.passages))
+        return _Parts(stages, decoding.request.embedded.device, seconds, notes, decoding.plan.launching)
+    if isinstance(model, MaskedSpeech):
+        demasking = model.internals(utterance.text, utterance.voice, target.setting, check)
+        notes = (*demasking.plan.notes, *_first_of(demasking.passages), *_block_of(demasking))
+        stages, launching = masked_stages(demasking), demasking.plan.launching
+        return _Parts(stages, demasking.network.device, demasking.audio_seconds, notes, launching)
+    raise SettingError(f"{model.info.title} cannot be measured by component.")
+
+
+def _launched(parts: _Parts) -> tuple[TimedPhase, ...]:
+    """The stages, told how what is repeated in them is launched."""
+    graphed, compiled = parts.launching.graphs is not None, parts.launching.mode is not None
+    return tuple(
+        stage
+        if stage.name in ONCE
+        else replace(stage, graphed=graphed and parts.device.type == "cuda", compiled=compiled)
+        for stage in parts.stages
+    )
+
+
+def _first_of(passages: int) -> tuple[str, ...]:
+    return () if passages == 1 else (f"Measured on the first of {passages} passages.",)
+
+
+def _block_of(works: MaskedInternals) -> tuple[str, ...]:
+    plan, count = works.plan.blocks, len(works.blocks)
+    if plan is None or count == 1:
+        return ()
+    sees = "" if plan.look_ahead is None else "; earlier ones see less of the canvas, later ones more"
+    most = ", the most that each may take," if plan.adaptive or plan.step_seconds else ""
+    steps = sum(block.steps for block in works.blocks)
+    return (f"All {steps} steps{most} were measured on block {measured_block(works) + 1} of {count}{sees}.",)
+
+
+def _one_of_each(stages: tuple[TimedPhase, ...]) -> Callable[[], None]:
+    """One forward of every stage, each under its title."""
+
+    def run() -> None:
+        for stage in stages:
+            with torch.profiler.record_function(stage.title):
+                if stage.whole is not None:
+                    stage.whole()
+                else:
+                    for _, piece in stage.pieces:
+                        piece()
+
+    return run

@@ -1,0 +1,106 @@
+"""The analytic table of the roofline post ("Why Is Diffusion TTS Slow? A Roofline Analysis of OmniVoice Inference") for
+a clip of ten seconds on an H100, from the same formulas that rooflines of loaded models are counted by. Torch-free.
+
+Its constants are round: 10¹⁵ operations and 3 · 10¹² bytes a second. Both branches count 300 tokens each; the
+unconditional one, which is the shorter of the two, is taken for as long as the other.
+"""
+
+from __future__ import annotations
+
+from paretone.measure.roofline import counts
+from paretone.measure.roofline.ceilings import Ceilings
+from paretone.measure.roofline.counts import Work
+from paretone.measure.roofline.report import (
+    ATTENTION,
+    DECODER,
+    EMBEDDING,
+    FEED_FORWARD,
+    HEAD,
+    NORMS,
+    PROJECTIONS,
+    SAMPLING,
+    Component,
+    Phase,
+    RooflineReport,
+)
+from paretone.setting.setting import Setting
+
+PRECISION = "bfloat16"
+CEILINGS = Ceilings(
+    "H100 SXM, as the post rounds it",
+    "seconds of the device",
+    {PRECISION: 1e15, "float32": 1e15},
+    {PRECISION: 3e12, "float32": 3e12},
+    launch_seconds=11e-6,
+    stated="from the post: 11 µs per launch in eager bfloat16 (0.67 ms per layer over 61 kernels)",
+)
+BRANCHES, TOKENS, STEPS, LAYERS = 2, 300, 32, 28
+HIDDEN, QUERIES, KEYS, INNER = 1024, 2048, 1024, 3072
+CODEBOOKS, ENTRIES = 8, 1025
+KERNELS_PER_LAYER = 61
+"""Kernels that Hugging Face's eager Qwen3 starts for a layer in bfloat16, views not counted."""
+SCORINGS = 3
+"""Log-softmaxes in each step: of both branches, and of what guidance makes of them."""
+
+
+def works() -> dict[str, Work]:
+    """The work of one call of each component."""
+    rows = BRANCHES * TOKENS
+    return {
+        EMBEDDING: counts.looked_up(rows, HIDDEN, CODEBOOKS),
+        PROJECTIONS: counts.projections(rows, HIDDEN, QUERIES, KEYS),
+        ATTENTION: counts.attention(BRANCHES, TOKENS, QUERIES, KEYS),
+        FEED_FORWARD: counts.feed_forward(rows, HIDDEN, INNER, gated=True),
+        NORMS: counts.norm(2 * rows * HIDDEN + rows * (QUERIES + KEYS)),
+        HEAD: counts.linear(rows, HIDDEN, CODEBOOKS * ENTRIES),
+        SAMPLING: counts.log_softmax(SCORINGS * CODEBOOKS * TOKENS * ENTRIES),
+    }
+
+
+MEASURED = {
+    "float32": {
+        EMBEDDING: 1.4e-3,
+        ATTENTION: 415.1e-3,
+        FEED_FORWARD: 280.2e-3,
+        NORMS: 44.9e-3,
+        HEAD: 8.9e-3,
+        SAMPLING: 23.6e-3,
+        DECODER: 9.7e-3,
+    },
+    PRECISION: {
+        EMBEDDING: 4.3e-3,
+        ATTENTION: 399.3e-3,
+        FEED_FORWARD: 73.7e-3,
+        NORMS: 126.9e-3,
+        HEAD: 1.5e-3,
+        SAMPLING: 77.5e-3,
+        DECODER: 12.5e-3,
+    },
+}
+"""Seconds of a whole clip that the post measured under a profiler; its attention includes the projections."""
+
+
+def report() -> RooflineReport:
+    """The table, counted and not measured."""
+    in_layers = {PROJECTIONS, ATTENTION, FEED_FORWARD, NORMS}
+    components = tuple(
+        Component(name, STEPS * (LAYERS if name in in_layers else 1), work, PRECISION) for name, work in works().items()
+    )
+    phase = Phase(
+        "evaluation",
+        "Evaluations",
+        STEPS,
+        components,
+        launches=LAYERS * KERNELS_PER_LAYER + 20,
+        layer_launches=(KERNELS_PER_LAYER,) * LAYERS,
+        shape=f"{BRANCHES} branches × {TOKENS} tokens, {LAYERS} layers",
+    )
+    return RooflineReport(
+        "OmniVoice",
+        "OmniVoice, 10 s, as the roofline post counts it",
+        Setting("OmniVoice"),
+        CEILINGS,
+        (phase,),
+        audio_seconds=10.0,
+        notes=("Norms are left out of the post's table: they can be part of the products around them.",),
+    )

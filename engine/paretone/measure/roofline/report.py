@@ -1,0 +1,348 @@
+"""Result of a roofline measurement. Torch-free."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from paretone.measure.roofline.ceilings import BOUNDS, COMPUTE, MEMORY, Ceilings
+from paretone.measure.roofline.counts import Work
+from paretone.setting.setting import Setting
+from paretone.tables import comma_separated, comments
+
+EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD = "embedding", "projections", "attention", "feed_forward"
+JOINS = "joins"
+NORMS, HEAD, SAMPLING, DECODER, CONDITIONING, REST = "norms", "head", "sampling", "decoder", "conditioning", "rest"
+TITLES = {
+    EMBEDDING: "Embedding",
+    JOINS: "Skip connections",
+    PROJECTIONS: "q, k, v, o projections",
+    ATTENTION: "Attention",
+    FEED_FORWARD: "Feed-forward",
+    NORMS: "Norms, residuals",
+    HEAD: "Head",
+    SAMPLING: "Sampling",
+    DECODER: "Decoder",
+    CONDITIONING: "Conditioning",
+    REST: "Rest",
+}
+"""The components, in the order of a forward pass, as people call them."""
+MEANINGS = {
+    EMBEDDING: "Makes the first layer's input",
+    JOINS: "Products that join a late layer's input with that of an early one, in E2-TTS",
+    PROJECTIONS: "Projections to queries, keys and values, operations per head, and the output projection",
+    ATTENTION: "Both products of attention and the softmax between them",
+    FEED_FORWARD: "The products of the feed-forward modules and the activation between them",
+    NORMS: "Norms of the layers, gates and residual additions",
+    HEAD: "The last norm and the products to scores or velocities",
+    SAMPLING: "Guidance, and from scores or velocities to the next tokens or state",
+    DECODER: "From tokens or mel to audio",
+    CONDITIONING: "Text, voice and schedule, once per utterance",
+    REST: "Time of the whole beyond its components: calls and all between them; operations not counted. Negative if "
+    "the whole is faster than its components one by one, because it works in place and its data stay in the caches",
+}
+WITHIN_NOISE = "within noise"
+"""Label of a rest that is not distinguishable from zero."""
+SAVED_TOGETHER = "saved together"
+"""Label of a negative rest: the whole works in place, on rows that stay in the caches from one component to the
+next, or compiled; components one by one do not."""
+_UNCERTAIN = 0.05
+"""Share by which a measured time and a measured ceiling may be off, each being a median on a machine that does other
+things too: what is nearer to its floor is at it."""
+_FASTER = {
+    MEMORY: "the floor is of copies in main memory, and data in the caches, or that are only read, are faster",
+    COMPUTE: "the arithmetic ran faster than the matrix product that its ceiling was measured with",
+}
+"""Why a component may take less than its floor, by what the floor is of."""
+COLUMNS = (
+    "phase",
+    "component",
+    "precision",
+    "calls",
+    "operations_per_call",
+    "bytes_per_call",
+    "launches_per_call",
+    "floor_seconds",
+    "launch_seconds",
+    "measured_seconds",
+    "ratio",
+    "bound",
+    "note",
+)
+"""Columns of the CSV table; seconds are those of all calls."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """One part of a phase. Work, launches and seconds are of one call."""
+
+    name: str
+    calls: float
+    """Number of calls in the whole utterance; a fraction if parts of calls are skipped."""
+    work: Work
+    precision: str = "float32"
+    """Precision of its products."""
+    launches: float = 0.0
+    seconds: float | None = None
+    """Measured; ``None`` if it was only counted."""
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        """As people call it."""
+        return TITLES[self.name]
+
+    @property
+    def total_seconds(self) -> float | None:
+        """Measured seconds of all calls."""
+        return None if self.seconds is None else self.calls * self.seconds
+
+    def floor(self, ceilings: Ceilings) -> float:
+        """The least seconds for all calls."""
+        return self.calls * ceilings.floor(self.work, self.precision)
+
+    def ratio(self, ceilings: Ceilings) -> float | None:
+        """Measured over least seconds; ``None`` if one of them is missing."""
+        floor = ceilings.floor(self.work, self.precision)
+        return None if self.seconds is None or floor <= 0 else self.seconds / floor
+
+    def at_floor(self, ceilings: Ceilings) -> bool:
+        """Whether it took what its floor is, as far as both are certain."""
+        return abs((self.ratio(ceilings) or 0.0) - 1.0) <= _UNCERTAIN
+
+    def why_below_floor(self, ceilings: Ceilings) -> str:
+        """Why it took less than its floor, by more than both are uncertain, in words; ``""`` if it did not."""
+        ratio = self.ratio(ceilings)
+        if ratio is None or ratio >= 1.0 - _UNCERTAIN:
+            return ""
+        arithmetic, traffic = ceilings.seconds(self.work, self.precision)
+        return _FASTER[COMPUTE if arithmetic >= traffic else MEMORY]
+
+    def bound(self, ceilings: Ceilings, graphed: bool = False) -> str:
+        """One of :data:`paretone.measure.roofline.ceilings.BOUNDS`; ``""`` if nothing was counted."""
+        counted = self.work.operations or self.work.bytes
+        return ceilings.bound(self.work, self.precision, self.launches, graphed) if counted else ""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a synthesis that runs ``forwards`` times, such as the evaluations, or a step of decoding."""
+
+    name: str
+    title: str
+    forwards: float
+    components: tuple[Component, ...]
+    whole_seconds: float | None = None
+    """Measured, of one forward as the setting runs it; ``None`` if it has one component only."""
+    launches: float = 0.0
+    """Launches of one forward pass."""
+    layer_launches: tuple[int, ...] = ()
+    """Launches of every layer in one forward pass."""
+    shape: str = ""
+    """Size of one forward, in words."""
+    graphed: bool = False
+    """Whether it runs as a CUDA graph."""
+    rest_range: tuple[float, float] | None = None
+    """Between what the rest of one forward lies: the 95 % interval of its median, the whole and the components of the
+    same round compared; ``None`` if there were too few rounds to tell."""
+
+    @property
+    def launches_by_layer(self) -> str:
+        """Launches of each layer, in words, such as ``14 per layer`` or ``12, 6 × 14, 15 by layer``; ``""`` if not
+        counted."""
+        if len(set(self.layer_launches)) <= 1:
+            return f"{self.layer_launches[0]} per layer" if self.layer_launches else ""
+        runs = ((count, len(list(same))) for count, same in itertools.groupby(self.layer_launches))
+        return ", ".join(f"{layers} × {count}" if layers > 1 else str(count) for count, layers in runs) + " by layer"
+
+    @property
+    def seconds(self) -> float:
+        """Measured seconds of all forwards; of the components where the whole was not measured."""
+        if self.whole_seconds is not None:
+            return self.forwards * self.whole_seconds
+        return sum(one.total_seconds or 0.0 for one in self.components)
+
+    @property
+    def rest(self) -> Component | None:
+        """Time of the whole beyond its components; negative if running them together is faster. Its note has the
+        interval, and whether that is beyond noise."""
+        of_components = [one.total_seconds for one in self.components if one.total_seconds is not None]
+        if self.whole_seconds is None or len(of_components) < len(self.components):
+            return None
+        beyond = self.seconds - sum(of_components)
+        launches = self.launches - sum(one.launches * one.calls for one in self.components) / self.forwards
+        note = ""
+        if self.rest_range is not None:
+            low, high = (1e3 * self.forwards * one for one in self.rest_range)
+            note = f"{self._verdict or 'beyond noise'}: between {low:.3g} and {high:.3g} ms (95 % interval)"
+        return Component(REST, self.forwards, Work(), "", max(0.0, launches), beyond / self.forwards, note)
+
+    @property
+    def rest_is_noise(self) -> bool:
+        """Whether what the whole takes beyond its components cannot be told from nothing."""
+        return self._verdict == WITHIN_NOISE
+
+    @property
+    def _verdict(self) -> str:
+        """Verdict on the rest: :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` if it is neither or unknown."""
+        low, high = self.rest_range or (1.0, 1.0)
+        return WITHIN_NOISE if low <= 0 <= high else SAVED_TOGETHER if high < 0 else ""
+
+    def bound(self, one: Component, ceilings: Ceilings) -> str:
+        """Bound of one of :meth:`rows`, in words: one of :data:`paretone.measure.roofline.ceilings.BOUNDS`,
+        :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` if nothing was counted."""
+        if one.name != REST or self.rest_range is None:
+            return one.bound(ceilings, self.graphed)
+        return self._verdict
+
+    def rows(self) -> tuple[Component, ...]:
+        """The components, and what is left."""
+        rest = self.rest
+        return self.components if rest is None else (*self.components, rest)
+
+
+@dataclass(frozen=True)
+class RooflineReport:
+    """One measurement."""
+
+    model: str
+    """Its id."""
+    title: str
+    setting: Setting
+    ceilings: Ceilings
+    phases: tuple[Phase, ...]
+    text: str = ""
+    voice: str = ""
+    audio_seconds: float = 0.0
+    clock_overhead: float = 0.0
+    """Seconds that reading the clock around a part takes by itself; a part runs so often between two readings that it
+    does not count."""
+    notes: tuple[str, ...] = ()
+    machine: str = ""
+    created: str = ""
+    """UTC, ISO 8601."""
+    seconds: float = field(default=0.0, compare=False)
+    """Wall seconds that measuring took."""
+
+    @property
+    def measured(self) -> float:
+        """Seconds of the whole utterance by the ceilings' clock."""
+        return sum(phase.seconds for phase in self.phases)
+
+    @property
+    def floor(self) -> float:
+        """The least seconds of the whole utterance."""
+        return sum(one.floor(self.ceilings) for _, one in self.components())
+
+    @property
+    def launches(self) -> float:
+        """Kernels that the whole utterance starts; on processors, operators that it calls."""
+        return sum(phase.launches * phase.forwards for phase in self.phases)
+
+    @property
+    def rest_is_noise(self) -> bool:
+        """Whether what the whole takes beyond its components cannot be told from nothing, in any phase that has a
+        rest."""
+        rests = [phase for phase in self.phases if phase.rest is not None]
+        return bool(rests) and all(phase.rest_is_noise for phase in rests)
+
+    def components(self) -> Iterator[tuple[Phase, Component]]:
+        """All rows of the table: every phase's components, and what is left of it."""
+        for phase in self.phases:
+            for one in phase.rows():
+                yield phase, one
+
+    def by_component(self) -> Mapping[str, float]:
+        """Measured seconds of every component that there is, all phases together, in the order of :data:`TITLES`."""
+        found: dict[str, float] = {}
+        for _, one in self.components():
+            found[one.name] = found.get(one.name, 0.0) + (one.total_seconds or 0.0)
+        return {name: found[name] for name in TITLES if name in found}
+
+    def lines(self) -> Iterator[dict[str, object]]:
+        """Every row as :data:`COLUMNS`; ``None`` for what was not measured or has no floor."""
+        ceilings = self.ceilings
+        for phase, one in self.components():
+            yield dict(
+                zip(
+                    COLUMNS,
+                    (
+                        phase.name,
+                        one.name,
+                        one.precision,
+                        one.calls,
+                        one.work.operations,
+                        one.work.bytes,
+                        one.launches,
+                        one.floor(ceilings),
+                        one.calls * ceilings.launching(one.launches, phase.graphed),
+                        one.total_seconds,
+                        one.ratio(ceilings),
+                        one.bound(ceilings, phase.graphed),
+                        one.note,
+                    ),
+                    strict=True,
+                )
+            )
+
+    def to_csv(self) -> str:
+        """The table after lines that begin with ``#`` and say what it is."""
+        head = {
+            "model": self.title,
+            "setting": self.setting.fingerprint,
+            "device": self.ceilings.device,
+            "clock": self.ceilings.clock,
+            "text": self.text,
+            "voice": self.voice,
+            "machine": self.machine,
+            "created": self.created,
+        }
+        rows = ([line.get(name) for name in COLUMNS] for line in self.lines())
+        return comments(head) + comma_separated([COLUMNS, *rows])
+
+    def to_json(self) -> dict:
+        """Plain JSON values."""
+        return {
+            "model": self.model,
+            "setting": self.setting.to_json(),
+            "text": self.text,
+            "voice": self.voice,
+            "audio_seconds": self.audio_seconds,
+            "ceilings": self.ceilings.to_json(),
+            "phases": [
+                {
+                    "name": phase.name,
+                    "title": phase.title,
+                    "shape": phase.shape,
+                    "forwards": phase.forwards,
+                    "forward_seconds": phase.whole_seconds,
+                    "launches_per_forward": phase.launches,
+                    "launches_per_layer": list(phase.layer_launches),
+                    "graphed": phase.graphed,
+                    "rest_seconds_range": None if phase.rest_range is None else list(phase.rest_range),
+                }
+                for phase in self.phases
+            ],
+            "components": list(self.lines()),
+            "measured_seconds": self.measured,
+            "floor_seconds": self.floor,
+            "launches": self.launches,
+            "clock_overhead_seconds": self.clock_overhead,
+            "notes": list(self.notes),
+            "machine": self.machine,
+            "created": self.created,
+            "seconds": self.seconds,
+        }
+
+
+def shares(report: RooflineReport) -> Mapping[str, float]:
+    """Share of the measured seconds per kind of bound; time that was not counted is ``"uncounted"``. A rest that is
+    noise or negative counts as zero."""
+    found = dict.fromkeys((*BOUNDS, "uncounted"), 0.0)
+    for phase, one in report.components():
+        if one.name == REST and (phase.rest_is_noise or (one.seconds or 0.0) < 0):
+            continue
+        found[one.bound(report.ceilings, phase.graphed) or "uncounted"] += one.total_seconds or 0.0
+    total = sum(found.values())
+    return {name: value / total if total else 0.0 for name, value in found.items()}

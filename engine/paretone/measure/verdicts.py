@@ -1,0 +1,151 @@
+"""Word errors, naturalness, voice similarity and pitch range of the test sentences: spoken by the voice's own
+speaker, through the vocoder alone, and by a model.
+
+The first two are the judges' floors: beyond them, systems cannot be told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from paretone.audio.mel import MelFrontEnd
+from paretone.measure.evaluation.judged_takes import JUDGED_FIGURES, judged_figures
+from paretone.measure.fidelity import log_mel_distance
+from paretone.measure.intelligibility import Judge, WordErrors
+from paretone.measure.metrics import estimate, metric
+from paretone.models.base import SpeechModel, Synthesis, Voice, run_to_completion
+from paretone.models.f5.config import HOP, SAMPLE_RATE
+from paretone.models.own_voices import shown_name
+from paretone.models.silent_observer import SilentObserver
+from paretone.models.vocoders import Vocoder
+from paretone.setting.artefact import Artefact
+from paretone.setting.setting import Setting
+from paretone.training.originals import original_speech
+
+ORIGINAL = "original speech"
+VOCODER_ONLY = "vocoder only"
+TOKENIZER_ONLY = "tokenizer only"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way in which the model is to speak."""
+
+    title: str
+    setting: Setting
+    artefacts: tuple[Artefact, ...] = ()
+
+
+@dataclass(frozen=True)
+class VoiceVerdict:
+    """The judges' results for one way of speaking, in one voice."""
+
+    voice: str
+    speech: str
+    """``ORIGINAL``, ``VOCODER_ONLY``, ``TOKENIZER_ONLY`` or the title of a :class:`Way`."""
+    errors: WordErrors
+    syntheses: tuple[Synthesis, ...] = field(default=(), repr=False)
+    """The judged syntheses, one per sentence, if the model spoke."""
+    mels: tuple[np.ndarray, ...] = field(default=(), repr=False)
+    """Log mel (frames, bands) of each sentence of the original speech."""
+    figures: tuple[Mapping[str, float], ...] = ()
+    """Figures of each recording by judges other than of words, as far as they are installed: see
+    :func:`paretone.measure.evaluation.judged_takes.judged_figures`."""
+
+
+def each_distance(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) -> np.ndarray:
+    """The log-mel distance of every take to that of ``reference``."""
+    pairs = (
+        (one, two)
+        for first, second in zip(reference, other, strict=True)
+        for one, two in zip(first.syntheses, second.syntheses, strict=True)
+    )
+    return np.array([log_mel_distance(one.trace.drawn_mel, two.trace.drawn_mel) for one, two in pairs])
+
+
+def counted_errors(heard: Sequence[VoiceVerdict]) -> dict[str, float]:
+    """Word errors and what :func:`judged_means` gives, all voices together, as columns of a report."""
+    edits = sum(sum(one.errors.edits) for one in heard)
+    words = sum(sum(one.errors.words) for one in heard)
+    return {"word error rate": edits / words, "errors": edits, "words": words, **judged_means(heard)}
+
+
+def judged_means(heard: Sequence[VoiceVerdict]) -> dict[str, float]:
+    """The means of the other judges' figures, all voices together, as columns of a report; after each, half of its 95 %
+    bootstrap interval over the sentences. None of what was not judged, or not in every sentence."""
+    found: dict[str, float] = {}
+    for name in JUDGED_FIGURES:
+        columns = [[one.get(name, np.nan) for one in verdict.figures] for verdict in heard]
+        if not columns or not columns[0]:
+            continue
+        values = np.array(columns)
+        there = ~np.isnan(values)
+        if not there.any(0).all():
+            continue
+        mean = estimate(name, (np.where(there, values, 0.0).sum(0) / there.sum(0)).tolist())
+        title = metric(name).title.lower()
+        found |= {title: mean.value, f"{title} ±": (mean.high - mean.low) / 2}
+    return found
+
+
+def verdicts(
+    sentences: Sequence[str],
+    voices: Sequence[Voice],
+    vocoder: Vocoder | None,
+    model: SpeechModel | None = None,
+    ways: Sequence[Way] = (),
+    say: Callable[[str], None] = lambda line: None,
+    tokenizer: Callable[[np.ndarray, Voice], np.ndarray] | None = None,
+    judge: Judge | None = None,
+) -> Iterator[VoiceVerdict]:
+    """Verdicts voice by voice, as they come: the original, its copies by ``vocoder`` and ``tokenizer``, if there is
+    one, then ``model`` in all its ``ways``. ``voices`` are shipped ones; ``say`` reports what comes next. ``judge`` is
+    one of words that knows more sentences than these.
+
+    Raises :class:`paretone.errors.PlainError` if the voices' speaker, pocketsphinx or jiwer is missing.
+    """
+    words = judge or Judge(sentences)
+
+    def heard(speech: str, recordings: Sequence[tuple[np.ndarray, int]], **more: Any) -> VoiceVerdict:
+        figures = tuple(judged_figures(samples, rate, voice.audio) for samples, rate in recordings)
+        return VoiceVerdict(voice.id, speech, words.word_errors(sentences, recordings), figures=figures, **more)
+
+    def at_usual_rate(recordings: Sequence[np.ndarray]) -> list[tuple[np.ndarray, int]]:
+        return [(np.asarray(samples, np.float32), SAMPLE_RATE) for samples in recordings]
+
+    for voice in voices:
+        say(f"{shown_name(voice.id)}: {ORIGINAL}{' and its copy' if vocoder else ''} …")
+        originals = [original_speech(sentence, voice) for sentence in sentences]
+        yield heard(ORIGINAL, at_usual_rate(originals), mels=tuple(map(_mel, originals)))
+        if vocoder is not None:
+            yield heard(VOCODER_ONLY, at_usual_rate([copied(vocoder, samples) for samples in originals]))
+        if tokenizer is not None:
+            copies = [tokenizer(np.asarray(samples, np.float32), voice) for samples in originals]
+            yield heard(TOKENIZER_ONLY, at_usual_rate(copies))
+        if model is None:
+            continue
+        for way in ways:
+            say(f"{shown_name(voice.id)}: {way.title}, {len(sentences)} sentences …")
+            spoken = tuple(
+                run_to_completion(model.synthesise(sentence, voice, way.setting, way.artefacts, SilentObserver()))
+                for sentence in sentences
+            )
+            takes = [(one.samples, one.sample_rate) for one in spoken]
+            yield heard(way.title, takes, syntheses=spoken)
+
+
+@torch.inference_mode()
+def copied(vocoder: Vocoder, samples: np.ndarray) -> np.ndarray:
+    """What ``vocoder`` makes of the mel of ``samples`` (n,) at 24 kHz: (m,) float32."""
+    mel = MelFrontEnd()(torch.from_numpy(np.asarray(samples, np.float32)))
+    return vocoder.decode(mel.transpose(1, 2))[0].numpy()
+
+
+def _mel(samples: np.ndarray) -> np.ndarray:
+    """Log mel (frames, bands) of as many frames as ``samples`` fill."""
+    return MelFrontEnd()(torch.from_numpy(samples))[0, : len(samples) // HOP].numpy()

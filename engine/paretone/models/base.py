@@ -1,0 +1,405 @@
+"""The interface of model adapters, for all families. Torch-free, so that a front end may read it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, cast
+
+import numpy as np
+
+from paretone.errors import SettingError
+from paretone.sampling.guidance import STRENGTH, Guidance
+from paretone.sampling.operations import OperationCounts
+from paretone.setting.knobs import Knob, Values
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Trace
+
+if TYPE_CHECKING:
+    from paretone.sampling.calibration_target import CalibrationTarget
+    from paretone.setting.artefact import Artefact
+    from paretone.setting.compatibility import Compatibility
+
+FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
+"""The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled
+in."""
+_WAYS = {LANGUAGE: "decodes token by token", MASKED: "fills in masked tokens"}
+"""Effects of options of models that are not flow models."""
+
+
+@dataclass(frozen=True)
+class WeightSet:
+    """Weights of a model, fine-tuned so that one branch speaks as under classifier-free guidance."""
+
+    path: str
+    fingerprint: str
+    """SHA-256 of the file, hexadecimal."""
+    weight: float
+    """The training's guidance weight w."""
+    method: str
+    """``model-guidance`` or ``distillation``."""
+
+    @property
+    def equivalent_guidance(self) -> float:
+        """The strength of guidance that these weights replace, g = w / (1 − w), as the official code counts it."""
+        return self.weight / (1 - self.weight)
+
+    @property
+    def guidance(self) -> Values:
+        """The same as an option of the sampler."""
+        return Values(guidance=self.equivalent_guidance)
+
+
+@dataclass(frozen=True)
+class DraftWeights:
+    """The draft's own part of speculative decoding; the rest is its target's."""
+
+    path: str
+    fingerprint: str
+    """SHA-256 of the file, hexadecimal."""
+    retained: tuple[int, ...]
+    """The target's layers that it runs, by their numbers there."""
+    trained: tuple[int, ...]
+    """The trained layers."""
+    head: bool
+    """Whether its head was trained as well."""
+
+
+@dataclass(frozen=True)
+class StudentWeights:
+    """A language model with fewer layers that has learnt from the whole one."""
+
+    path: str
+    fingerprint: str
+    """SHA-256 of the file, hexadecimal."""
+    retained: tuple[int, ...]
+    """The layers that it kept, by their numbers in the whole model."""
+    stage: str
+    """``recovered``, or ``minutes:5`` after a number of minutes of distillation."""
+    minutes: float
+    """Minutes of training so far."""
+
+    @property
+    def depth(self) -> int:
+        """Number of its layers."""
+        return len(self.retained)
+
+    @property
+    def recovered(self) -> bool:
+        """Whether its training went to the end."""
+        return self.stage == RECOVERED
+
+
+@dataclass(frozen=True)
+class IntervalWeights:
+    """Weights of a flow, fine-tuned so that one evaluation carries the state over an interval of time, guidance
+    included: those of a flow model, or of the flow after a language model."""
+
+    path: str
+    fingerprint: str
+    """SHA-256 of the file, hexadecimal."""
+    evaluations: int
+    """Most evaluations from noise to speech that they were trained for."""
+    sway: float
+    """Sway of the grid that the evaluations stand on."""
+    guidance: Values
+    """Options of the guidance that they include."""
+    method: str
+    """How they were trained."""
+    temperature: float = 1.0
+    """Scale of the initial noise that they are used with."""
+
+
+TrainedWeights = WeightSet | DraftWeights | StudentWeights | IntervalWeights
+RECOVERED = "recovered"
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """Description of a loaded model."""
+
+    id: str
+    title: str
+    family: str
+    variant: str
+    checkpoint: str
+    fingerprint: str
+    """SHA-256 of the checkpoint file, hexadecimal."""
+    licence: str
+    device: str
+    precision: str
+    sample_rate: int
+    layers: int
+    branches: int
+    parameters: int
+    text_front_end: str
+    knobs: tuple[Knob, ...] = ()
+    precisions: tuple[str, ...] = ("float32",)
+    """Precisions that pay on its device."""
+    weight_sets: tuple[WeightSet, ...] = ()
+    """Others of the same model that have guidance in them."""
+    interval_weights: tuple[IntervalWeights, ...] = ()
+    """Others of the same model that carry the state over intervals of time."""
+    trained_guidance: float | None = None
+    """The weight w of the guidance that the checkpoint was trained with, and has in its weights: it runs one branch and
+    takes no more."""
+    drafts: tuple[DraftWeights, ...] = ()
+    """Drafts for a language model."""
+    students: tuple[StudentWeights, ...] = ()
+    """Students of a language model, with fewer layers."""
+    foreign: tuple[str, ...] = ()
+    """Files next to these that were made from another checkpoint and cannot be used."""
+    layer_order: tuple[int, ...] = ()
+    """Its layers from the most to the least important, if that was measured."""
+    token_rate: float | None = None
+    """Speech tokens a second, of language models."""
+    lacking: tuple[tuple[str, str], ...] = ()
+    """Techniques that it is not offered, or that its device cannot carry out, each with the reason as a sentence."""
+    guidance: Guidance = STRENGTH
+    """Kind of its guidance."""
+    mel_steps: int = 0
+    """Steps in which a language model's flow makes mel frames of its tokens; 0: it has no flow."""
+    device_type: str = ""
+    """``cpu``, ``cuda`` or ``mps``; ``""`` if it is not loaded."""
+    vocoder: str = ""
+    """SHA-256 of the vocoder's weights if it is not the usual one."""
+
+    @property
+    def all_weights(self) -> str:
+        """The identity of all weights that a take is made with: :attr:`fingerprint`, which preparations and profiles
+        go by; with another vocoder the SHA-256 of both."""
+        if not self.vocoder:
+            return self.fingerprint
+        return hashlib.sha256(f"{self.fingerprint}{self.vocoder}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A reference recording and its transcript. ``phones`` are ``(phone, start, end)`` in seconds where known."""
+
+    id: str
+    title: str
+    audio: str
+    transcript: str
+    phones: tuple[tuple[str, float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """A text and the voice that speaks it."""
+
+    text: str
+    voice: Voice
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """One finished step of a sampling loop. Language models take a token for a step, and as many steps as they are
+    expected to need."""
+
+    chunk: int
+    chunks: int
+    step: int
+    steps: int
+    seconds: float
+    """Wall seconds of this step's backbone evaluation."""
+    audio_seconds: float = 0.0
+    """Seconds of audio of the running chunk."""
+    before: int | None = None
+    """Steps of the chunks before this one, and of all chunks; ``None`` if every chunk has as many."""
+    total: int | None = None
+    tokens: int | None = None
+    """Tokens committed so far in all chunks; ``None`` for models without tokens."""
+
+    @property
+    def steps_done(self) -> int:
+        """Finished steps of all chunks."""
+        return (self.chunk * self.steps if self.before is None else self.before) + self.step + 1
+
+    @property
+    def steps_in_all(self) -> int:
+        """Steps of all chunks."""
+        return self.chunks * self.steps if self.total is None else self.total
+
+
+class StatusObserver(Protocol):
+    """Observer of a job. Every method may raise :class:`paretone.errors.Cancelled`."""
+
+    def check(self) -> None:
+        """Called at least once per step, layer trial or token; raises when the job was cancelled."""
+
+    def status(self, text: str) -> None:
+        """Called when the job enters a new part, with a line to show."""
+
+
+class WorkObserver(StatusObserver, Protocol):
+    """Observer of a job that knows its finished share."""
+
+    def progress(self, done: int, total: int) -> None:
+        """Called with the share of the work done, in units of the job's own."""
+
+
+class Observer(StatusObserver, Protocol):
+    """Observer of a sampling loop."""
+
+    def step(self, report: StepReport) -> None:
+        """Called after every step."""
+
+
+def caution(observer: Observer, sentence: str) -> None:
+    """Tell ``observer``, before anything is spoken, what the user should know of the voice: by its method ``caution``,
+    or by ``status`` if it has none."""
+    getattr(observer, "caution", observer.status)(sentence)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Audio that can be played now: float32 samples at the model's rate, continuing where the last piece ended."""
+
+    samples: np.ndarray = field(repr=False)
+    passage: int = 0
+    """The passage that it is of, counted from 0."""
+    trace: Trace | None = None
+    """What was seen inside of that passage up to here, as a trace of it alone; ``None`` for models without tokens."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """A finished synthesis."""
+
+    samples: np.ndarray = field(repr=False)
+    sample_rate: int = 24000
+    measurements: Measurements = field(default_factory=Measurements)
+    trace: Trace = field(default_factory=Trace)
+    notes: tuple[str, ...] = ()
+    """Things the user should know, for example which characters were dropped."""
+    unfinished: str = ""
+    """Why passages are missing, such as ``cancelled after 12 of 126 passages``; ``""`` if none is."""
+    repeats: tuple[Measurements, ...] = ()
+    """Measurements of each repeat, if it was timed again: the times of :attr:`measurements` are their medians then."""
+
+
+def finished_part(error: BaseException) -> Synthesis | None:
+    """The passages that were finished before ``error`` ended a synthesis, :class:`Cancelled` and
+    :class:`KeyboardInterrupt` included; ``None`` if there were none."""
+    return getattr(error, _FINISHED, None)
+
+
+def keep_finished_part(error: BaseException, finished: Synthesis) -> None:
+    """Have :func:`finished_part` give ``finished``."""
+    setattr(error, _FINISHED, finished)
+
+
+_FINISHED = "finished_part"
+
+
+def run_to_completion(
+    speech: Generator[Piece, None, Synthesis], play: Callable[[Piece], None] = lambda piece: None
+) -> Synthesis:
+    """Run a synthesis (:meth:`SpeechModel.synthesise`) to its end and return its result; ``play`` gets its pieces. What
+    ``play`` raises ends the synthesis."""
+    while True:
+        try:
+            piece = next(speech)
+        except StopIteration as end:
+            return end.value
+        try:
+            play(piece)
+        except (Exception, KeyboardInterrupt) as error:
+            # Raised again from inside, so that what was finished goes with it.
+            speech.throw(error)
+
+
+@dataclass(frozen=True)
+class AttentionCapture:
+    """Attention of one layer at one step, mean over heads."""
+
+    layer: int
+    step: int
+    frames: int
+    """Before pooling, as ``prompt_frames`` at their beginning."""
+    prompt_frames: int
+    maps: np.ndarray = field(repr=False)
+    """(branches, queries, keys) float32, rows sum to one; queries and keys may be pooled."""
+    similarities: tuple[float, ...] = ()
+    """The diagonal similarity of each branch."""
+    frame_seconds: float = 256 / 24000
+    """Seconds per frame."""
+
+
+class ProgressObserver(Observer, WorkObserver, Protocol):
+    """Observer of a job that also speaks, and knows its finished share."""
+
+
+class SpeechModel(Protocol):
+    """A loaded model, ready to speak. Used by one thread at a time."""
+
+    info: ModelInfo
+
+    def look_for_weights(self, check: Callable[[], None]) -> ModelInfo:
+        """Find weights made since the model was loaded (fine-tuned ones, drafts, students); the new ``info``."""
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        """Read, warm up and measure what ``setting`` needs in addition to the model itself, such as other weights; some
+        of it depends on the ``voice`` that is to speak. :meth:`synthesise` does so too, but then the time counts as the
+        synthesis's."""
+
+    def synthesise(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...],
+        observer: Observer,
+    ) -> Generator[Piece, None, Synthesis]:
+        """Speak: yields pieces as they can be played and returns the whole. Raises :class:`PlainError` and
+        :class:`Cancelled`; what was finished until then goes with them, see :func:`finished_part`."""
+
+
+class FlowModel(SpeechModel, Protocol):
+    """A loaded model of the flow family: what else can be asked of it. See :func:`flow_model`."""
+
+    def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
+        """Operations of one backbone evaluation of the first chunk, without running anything."""
+
+    def compatibility(self, setting: Setting) -> Compatibility:
+        """Compatibility of a strategy table calibrated with ``setting``."""
+
+    def last_state(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...] = (),
+        check: Callable[[], None] = lambda: None,
+    ) -> np.ndarray:
+        """The new speech of the first passage where the sampler ends, (frames, bands) float32, before it is decoded.
+        ``check`` is called after every step and may raise to cancel. Raises :class:`PlainError`."""
+
+    def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
+        """The backbone about to speak the first passage, to be calibrated, and the part of ``text`` that this is.
+        Raises :class:`SettingError` if the model cannot skip."""
+
+    def capture_attention(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...],
+        layer: int,
+        step: int,
+        observer: Observer,
+    ) -> AttentionCapture:
+        """Run up to ``step`` and look at ``layer``."""
+
+
+def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
+    """``model``, known to be of the flow family, which ``purpose`` (such as ``Calibrating``) needs. Raises
+    :class:`SettingError` if it is of another family."""
+    if model.info.family != FLOW:
+        raise SettingError(
+            f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} "
+            f"{_WAYS[model.info.family]}; load another model."
+        )
+    return cast("FlowModel", model)

@@ -1,0 +1,342 @@
+"""The models, voices and sentences that the application offers. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from paretone.by_name import by_name, meant
+from paretone.errors import CheckpointError, SettingError
+from paretone.front_end.language import unread_transcript
+from paretone.models.base import Voice
+from paretone.models.cosyvoice2.acoustic_config import FlowConfig
+from paretone.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
+from paretone.models.f5.config import OPTIONS as F5_OPTIONS
+from paretone.models.f5.config import VARIANTS as F5_VARIANTS
+from paretone.models.files import endings
+from paretone.models.files.licences import APACHE, NON_COMMERCIAL
+from paretone.models.llasa.config import OPTIONS as LLASA_OPTIONS
+from paretone.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
+from paretone.models.megatts3.config import ENCODER, LATENTS, no_latents
+from paretone.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
+from paretone.models.minis.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
+from paretone.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
+from paretone.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
+from paretone.models.shipped_voices import shipped_voices
+from paretone.paths import own_place, resource
+from paretone.reading import shown
+from paretone.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
+from paretone.setting.editions import owner_of_voice
+from paretone.setting.knobs import NO_VALUES, Knob, Values
+
+F5 = "F5-TTS"
+"""The kind of F5-TTS, E2-TTS and F5 mini."""
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """One model as the user picks it."""
+
+    id: str
+    title: str
+    summary: str
+    family: str
+    licence: str
+    variant: str
+    """Name of the architecture, or ``""`` if a sidecar in the folder describes it."""
+    options: tuple[Knob, ...]
+    default_options: Values = NO_VALUES
+    """Values that differ from the knobs' own defaults."""
+    bundled: bool = False
+    vocoder: str = "vocos-mel-24khz"
+    """Folder of the vocoder, next to the model's."""
+    guidance: Guidance = STRENGTH
+    """Kind of its guidance."""
+    loader: str = "f5"
+    """Name of the loader of its files; see :mod:`paretone.models.loading`."""
+    weights: str = ""
+    """Folder of the required weights, within its own."""
+    released_voices: bool = False
+    """Whether it speaks only in voices whose latents were released, pairs of ``name.wav`` and ``name.npy``, which it
+    transcribes itself."""
+    architectures: tuple[str, ...] = ()
+    """Names of the released architectures that its files may have; any other is described by a sidecar in their
+    folder."""
+    official_exports: bool = False
+    """Whether exported students and drafts replace files of the official release; else they are Hugging Face
+    checkpoints."""
+    mel_steps: int = 0
+    """Steps in which a language model's flow makes mel frames of its tokens; 0: it has no flow."""
+    kind: str = ""
+    """Name that it shares with others of its options, such as ``F5-TTS``, if that is not its title."""
+
+    @property
+    def folder(self) -> Path:
+        """Folder of its files, which may not be downloaded yet."""
+        return resource("models", self.id) if self.bundled else own_place(self.id)
+
+    @property
+    def vocoder_folder(self) -> Path:
+        """Folder of its vocoder."""
+        return self.folder.parent / self.vocoder
+
+    @property
+    def has_separate_vocoder(self) -> bool:
+        """Whether its vocoder is another release, in another folder, which the user may choose."""
+        return not self.bundled and self.loader in ("f5", "llasa")
+
+    def require_vocoder(self, vocoder: str) -> None:
+        """Raise :class:`CheckpointError` if the folder of a ``vocoder`` is given to a model that comes with one."""
+        if vocoder and not self.has_separate_vocoder:
+            raise CheckpointError(f"{self.title} comes with its vocoder; leave out {shown(vocoder)}.")
+
+    @property
+    def shortens_voices(self) -> bool:
+        """Whether it takes the beginning of a long recording: see :mod:`paretone.audio.prompt`."""
+        return self.bundled or self.kind == F5
+
+    @property
+    def available(self) -> bool:
+        """Whether its files are there."""
+        return self.available_in(self.folder)
+
+    def available_in(self, folder: Path) -> bool:
+        """Whether its files are in ``folder``."""
+        place = folder / self.weights
+        return any(next(place.glob(f"*{suffix}"), None) for suffix in endings.WEIGHTS)
+
+    def options_with(self, **changes: object) -> Values:
+        """All option values: the knobs' defaults, this model's own, then ``changes``."""
+        values = {knob.name: knob.default for knob in self.options} | dict(self.default_options) | changes
+        return Values(values)
+
+
+def _official(variant: str, title: str, summary: str) -> CatalogueEntry:
+    return CatalogueEntry(
+        variant,
+        title,
+        summary,
+        "flow",
+        NON_COMMERCIAL,
+        variant,
+        F5_OPTIONS,
+        architectures=tuple(F5_VARIANTS),
+        kind=F5,
+    )
+
+
+def _llasa(size: str, summary: str) -> CatalogueEntry:
+    name = f"Llasa-{size}"
+    return CatalogueEntry(
+        name,
+        f"LLaSA {size}",
+        summary,
+        "language",
+        NON_COMMERCIAL,
+        name,
+        LLASA_OPTIONS,
+        vocoder="xcodec2",
+        loader="llasa",
+        kind="LLaSA",
+    )
+
+
+MODELS: tuple[CatalogueEntry, ...] = (
+    CatalogueEntry(
+        "f5-mini",
+        "F5 mini",
+        "8 million parameters, five voices, English; ships with Paretone and speaks on any processor.",
+        "flow",
+        APACHE,
+        "",
+        F5_OPTIONS,
+        default_options=Values(steps=12, guidance=0.7),
+        bundled=True,
+        vocoder="natural-vocoder",
+        architectures=tuple(F5_VARIANTS),
+        kind=F5,
+    ),
+    _official(
+        "F5TTS_v1_Base",
+        "F5-TTS v1 Base",
+        "336 million parameters, English and Chinese, voice cloning.",
+    ),
+    _official(
+        "F5TTS_Base",
+        "F5-TTS Base (v0)",
+        "The first release: 336 million parameters, English and Chinese.",
+    ),
+    _official(
+        "E2TTS_Base",
+        "E2-TTS Base",
+        "333 million parameters, a plain U-Net transformer without text encoder.",
+    ),
+    CatalogueEntry(
+        "megatts3-mini",
+        "MegaTTS 3 mini",
+        "11 million parameters in the official layout, five voices, English; ships with Paretone.",
+        "flow",
+        APACHE,
+        "megatts3-mini",
+        MEGATTS3_MINI_OPTIONS,
+        default_options=Values(steps=16, intelligibility=1.4, similarity=1.2),
+        bundled=True,
+        vocoder="natural-vocoder",
+        guidance=TwoWeightGuidance(),
+        loader="megatts3",
+        weights="diffusion_transformer",
+        kind="MegaTTS 3",
+    ),
+    CatalogueEntry(
+        "MegaTTS3",
+        "MegaTTS 3",
+        "459 million parameters, English and Chinese; speaks only in voices whose latents were released.",
+        "flow",
+        APACHE,
+        "MegaTTS3",
+        MEGATTS3_OPTIONS,
+        guidance=TwoWeightGuidance(),
+        loader="megatts3",
+        weights="diffusion_transformer",
+        released_voices=True,
+    ),
+    CatalogueEntry(
+        "lm-mini",
+        "LM mini",
+        "11 million parameters, token by token, five voices, English; ships with Paretone.",
+        "language",
+        APACHE,
+        "lm-mini",
+        LM_MINI_OPTIONS,
+        bundled=True,
+        vocoder="natural-vocoder",
+        loader="lm_mini",
+    ),
+    CatalogueEntry(
+        "omni-mini",
+        "Omni mini",
+        "9 million parameters in OmniVoice's layout, five voices, English; ships with Paretone.",
+        "masked",
+        APACHE,
+        "omni-mini",
+        OMNI_MINI_OPTIONS,
+        default_options=Values(steps=16, position_temperature=2.5, guidance=0.5),
+        bundled=True,
+        vocoder="natural-vocoder",
+        loader="omni_mini",
+    ),
+    CatalogueEntry(
+        "CosyVoice2-0.5B",
+        "CosyVoice 2",
+        "506 million parameters on Qwen2; Chinese, English, Japanese, Korean; voice cloning, streaming.",
+        "language",
+        APACHE,
+        "CosyVoice2-0.5B",
+        COSYVOICE2_OPTIONS,
+        loader="cosyvoice2",
+        official_exports=True,
+        mel_steps=FlowConfig().steps,
+    ),
+    _llasa("1B", "1.4 billion parameters, built with Llama 3.2, English and Chinese, voice cloning; 16 kHz."),
+    _llasa("3B", "The same with 3.4 billion parameters; for a graphics card."),
+    _llasa("8B", "The same with 8.6 billion parameters, built with Llama 3.1; for a large graphics card."),
+    CatalogueEntry(
+        "OmniVoice",
+        "OmniVoice",
+        "613 million parameters on Qwen3, 646 languages, voice cloning and description; all of a sentence at once.",
+        "masked",
+        NON_COMMERCIAL,
+        "OmniVoice",
+        OMNIVOICE_OPTIONS,
+        loader="omnivoice",
+    ),
+)
+
+
+def entry(model: str) -> CatalogueEntry:
+    """The entry called ``model``. Raises :class:`SettingError` for others."""
+    return by_name(model, {one.id: one for one in MODELS}, "model", "models")
+
+
+VOICES = "voices"
+"""Folder of released voices, in that of their model."""
+
+
+def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
+    """The voices that come with ``model``, whose files lie in ``folder`` if given.
+
+    Those that ship with Paretone are recordings with transcripts, which nearly every model can use; MegaTTS 3 can use
+    only released ones, which the user puts into ``voices`` in its folder.
+    """
+    chosen = entry(model)
+    if chosen.released_voices:
+        return _released_voices((Path(folder) if folder else chosen.folder) / VOICES)
+    return shipped_voices()
+
+
+def voice_problem(audio: Path, model: str, folder: str = "", transcript: str = "") -> str:
+    """Why ``model``, whose files lie in ``folder`` if given, cannot speak in the voice of a recording, or ``""``."""
+    chosen = entry(model)
+    place = Path(folder) if folder else chosen.folder
+    if chosen.bundled and place == chosen.folder:
+        return unread_transcript(transcript)
+    encoder = place / ENCODER
+    able = not chosen.released_voices or audio.with_suffix(LATENTS).is_file() or encoder.is_file()
+    return "" if able else no_latents(audio)
+
+
+def _released_voices(folder: Path) -> tuple[Voice, ...]:
+    pairs = (path for path in sorted(folder.glob("*.wav")) if path.with_suffix(LATENTS).is_file())
+    return tuple(Voice(path.stem, path.stem.replace("_", " "), str(path), "") for path in pairs)
+
+
+def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
+    """The voice of ``model`` called ``name``, by default its first. Raises :class:`SettingError` for others."""
+    known = voices(model, folder)
+    for one in known:
+        if name in ("", one.id):
+            return one
+    if entry(model).released_voices:
+        place = (Path(folder) if folder else entry(model).folder) / VOICES
+        listed = f"known voices: {', '.join(one.id for one in known)}" if known else "there is none yet"
+        raise SettingError(
+            f"{entry(model).title} has no voice{f' named {name!r}' if name else ''} ({listed}): its public release can "
+            f"only speak in released voices. Put a recording and its latents (name.wav and name.npy) into {place}, or "
+            "choose the recording itself, with its latents in the same folder."
+        )
+    was = owner_of_voice(name)
+    why = f" any more: it was one of the earlier {was}" if was else ""
+    raise SettingError(
+        f"There is no voice named {name!r}{why}; {meant(name, [one.id for one in known], 'known voices:')} "
+        "Use a recording of your own together with its transcript."
+    )
+
+
+def sentences() -> tuple[str, ...]:
+    """Sentences to try."""
+    return _lines("demo.txt")
+
+
+def greeting() -> str:
+    """What is spoken at the very first start."""
+    return _lines("greeting.txt")[0]
+
+
+def harvard_sentences() -> tuple[str, ...]:
+    """The sentences that intelligibility is measured on, which no model here was trained on."""
+    return _lines("harvard.txt")
+
+
+def unseen_sentences() -> tuple[str, ...]:
+    """Everyday sentences, as people write them, which no model here was trained on."""
+    return _lines("unseen.txt")
+
+
+def judged_sentences() -> tuple[str, ...]:
+    """All sentences that models are judged by. Training leaves them out, and what shares a run of words with one."""
+    return (*harvard_sentences(), *unseen_sentences())
+
+
+def _lines(name: str) -> tuple[str, ...]:
+    text = resource("sentences", name).read_text(encoding="utf-8")
+    return tuple(line.strip() for line in text.splitlines() if line.strip())

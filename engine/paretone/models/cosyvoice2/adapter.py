@@ -1,0 +1,169 @@
+"""A CosyVoice 2 that speaks: what :class:`paretone.models.families.language.LanguageSpeech` leaves to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from paretone import device as devices
+from paretone.last_used import LastUsed
+from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.cosyvoice2.acoustic_config import TOKEN_RATE
+from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
+from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS
+from paretone.models.cosyvoice2.flow_estimator import Estimator
+from paretone.models.cosyvoice2.hift import Hift
+from paretone.models.cosyvoice2.intervals import interval_estimator
+from paretone.models.cosyvoice2.language_model import LanguageModel, PromptIds, Ratios
+from paretone.models.cosyvoice2.passages import CosyPassage, CosyPassages, CosyPrompt, prepare
+from paretone.models.cosyvoice2.prompts import VoicePrompts
+from paretone.models.cosyvoice2.streaming import CosyDecoder
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, FewEvaluations, MelStream, TokenToMel
+from paretone.models.cosyvoice2.tokenizer import TextTokenizer
+from paretone.models.cosyvoice2.training_layout import CosyNames
+from paretone.models.families.language import LanguageSpeech
+from paretone.models.families.language_network import LanguageNetwork
+from paretone.models.families.official_ids import OfficialIds
+from paretone.models.files.interval_weights import find_interval_weights, folders
+from paretone.sampling.autoregressive import Request
+from paretone.sampling.tokens import RepetitionAware, TokenSampler
+from paretone.setting.knobs import Values
+from paretone.setting.plan import LanguagePlan
+from paretone.setting.setting import Setting
+from paretone.techniques import resolve
+
+TEXT, MARKS = "text", "marks"
+"""Names of the tables that prompts are embedded with."""
+RATIOS = Ratios(LEAST_TOKENS, MOST_TOKENS)
+WARM_UP_TOKENS = 4
+MOST_ESTIMATORS = 2
+"""Other weights of the flow that are kept in memory."""
+
+
+class CosySpeech(LanguageSpeech):
+    """A loaded CosyVoice 2: language model, flow, vocoder, and what makes voices and texts ready."""
+
+    elements = frozenset({"strong", "laughter"})
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        folder: OfficialFolder,
+        model: LanguageModel,
+        flow: TokenToMel,
+        vocoder: Hift,
+        tokenizer: TextTokenizer,
+        prompts: VoicePrompts,
+        flow_base: str,
+    ) -> None:
+        """``model`` is that of ``folder``, plain; only an optimised one is kept. ``flow_base`` is the fingerprint of
+        the file of ``flow``."""
+        super().__init__(
+            info, network_of(model), TOKEN_RATE, lambda student: network_of(folder.student(student)), folder.draft
+        )
+        self._flow, self._vocoder = flow, vocoder
+        self._tokenizer, self._prompts = tokenizer, prompts
+        self._flow_base, self._flow_path = flow_base, folder.root / FLOW
+        self._estimators: LastUsed[Estimator] = LastUsed(MOST_ESTIMATORS)
+        """Others of the flow, by the fingerprint of their weights."""
+
+    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+        info = super().look_for_weights(check)
+        found = find_interval_weights(folders(info.id, self._flow_path), self._flow_base, check)
+        self.info = replace(info, interval_weights=found)
+        return self.info
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        super().make_ready(setting, observer, voice)
+        self._few(resolve(self.info, setting, prepared=False))
+
+    def readings(
+        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+    ) -> Iterator[tuple[AcousticPrompt, tuple[int, ...], Tensor]]:
+        """Every passage as the flow is given it and makes it, not vocoded: the voice, the speech tokens, and their mel
+        frames (1, bands, n). Speech that did not end by itself is left out. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, resolve(self.info, setting), check)
+        prompt: AcousticPrompt = cast("CosyPrompt", script.prompt).voice.acoustic
+        for passage in script.passages:
+            cycles = list(self._decoding(script, passage, self._requests(script, passage), check))
+            tokens = tuple(token for cycle in cycles for token in cycle.tokens)
+            if tokens and cycles[-1].stopped:
+                yield prompt, tokens, MelStream(self._flow, prompt).whole(tokens)
+
+    @torch.inference_mode()
+    def _warm_up(self, network: LanguageNetwork) -> None:
+        request = model_of(network).request(PromptIds((0,) * WARM_UP_TOKENS), (0,), RATIOS)
+        tokens, length = network.tokens, request.first_position
+        tokens.reach(length + 1)
+        cache = tokens.cache(length + 1)
+        tokens.transformer(request.embedded, cache, request.positions)
+        tokens.logits(
+            tokens.transformer(tokens.embed(torch.zeros(1, 1, dtype=torch.long)), cache, request.positions[-1:] + 1)
+        )
+        voice = torch.zeros(1, 1, dtype=torch.long), torch.zeros(1, 2, self._flow.config.bands)
+        prompt = AcousticPrompt(*voice, torch.ones(1, self._flow.config.speaker_width))
+        decoder = CosyDecoder(self._flow, self._vocoder, prompt)
+        decoder.push([0] * WARM_UP_TOKENS)
+        decoder.finish()
+        devices.synchronise(tokens.device)
+
+    def _ready_voice(self, voice: Voice, observer: Observer) -> None:
+        observer.status("Listening to the recording …")
+        self._prompts(Path(voice.audio), observer.check)
+
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+    ) -> tuple[CosyPrompt, CosyPassages]:
+        heard = self._prompts(Path(voice.audio), check)
+        mode, instruction = str(options["mode"]), str(options["instruction"])
+        return prepare(text, mode, instruction, voice, heard, self._tokenizer)
+
+    def _request(self, network: LanguageNetwork, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> Request:
+        return model_of(network).request(prompt.ids, passage.ids, RATIOS)
+
+    @property
+    def official_ids(self) -> OfficialIds:
+        model = model_of(self.own)
+        first = len(model.text) + len(model.marks)
+        stops = tuple(first + stop for stop in model.tokens.stops)
+        return OfficialIds(first + model.tokens.rows, first, model.codes, stops)
+
+    def _official_prompt(self, passage: CosyPassage, prompt: CosyPrompt) -> tuple[int, ...]:
+        model = model_of(self.own)
+        names = CosyNames(len(model.text), len(model.marks))
+        return names.row((*prompt.ids.text, *passage.ids), prompt.ids.speech, model.codes).ids
+
+    def _token_sampler(self, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> TokenSampler:
+        return RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
+
+    def _decoder(
+        self, prompt: CosyPrompt, seed: int, options: Values, few: FewEvaluations | None = None
+    ) -> CosyDecoder:
+        speed, at_once = float(options["speed"]), not options["stream"]
+        return CosyDecoder(self._flow, self._vocoder, prompt.voice.acoustic, seed, speed, at_once, few)
+
+    def _planned_decoder(self, prompt: CosyPrompt, seed: int, plan: LanguagePlan) -> CosyDecoder:
+        return self._decoder(prompt, seed, plan.options, self._few(plan))
+
+    def _few(self, plan: LanguagePlan) -> FewEvaluations | None:
+        """Other weights of the flow, if they are planned. Raises :class:`paretone.errors.CheckpointError`."""
+        weights = plan.mel_weights
+        if weights is None:
+            return None
+        estimator = self._estimators.of(weights.fingerprint, lambda: interval_estimator(self._flow, weights))
+        return FewEvaluations(estimator, plan.mel_evaluations, plan.mel_temperature)
+
+
+def network_of(model: LanguageModel) -> LanguageNetwork:
+    """``model`` for decoding."""
+    return LanguageNetwork(model.tokens.optimised(), {TEXT: model.text, MARKS: model.marks})
+
+
+def model_of(network: LanguageNetwork) -> LanguageModel:
+    """The same as a language model with its layout."""
+    return LanguageModel(network.tables[TEXT], network.tables[MARKS], network.tokens)

@@ -1,0 +1,182 @@
+"""The folder of the official release, part by part.
+
+===========================  =====================================================
+``llm.pt``                     the language model
+``flow.pt``                    speech tokens to mel frames
+``hift.pt``                    mel frames to audio
+``speech_tokenizer_v2.onnx``   speech tokens of recordings
+``campplus.onnx``              the speaker's embedding
+``CosyVoice-BlankEN``          the text tokenizer, and sizes of the transformer
+===========================  =====================================================
+
+``cosyvoice2.yaml`` is not read: upstream executes it, and all sizes that could differ follow from the weights. They are
+read without running code in them, and strictly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from paretone.errors import CheckpointError
+from paretone.models.base import DraftWeights, StudentWeights
+from paretone.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
+from paretone.models.cosyvoice2.hift import GENERATOR, Hift
+from paretone.models.cosyvoice2.language_model import HEAD, LAYERS, LanguageModel
+from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
+from paretone.models.cosyvoice2.token_to_mel import TokenToMel
+from paretone.models.cosyvoice2.tokenizer import MERGES, VOCABULARY, TextTokenizer
+from paretone.models.families.language_network import DraftTensors
+from paretone.models.files.checkpoints import read_float_weights, read_weights
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.networks.causal import CausalConfig
+
+LANGUAGE_MODEL, FLOW, VOCODER = "llm.pt", "flow.pt", "hift.pt"
+BLANK = "CosyVoice-BlankEN"
+CONFIG = f"{BLANK}/config.json"
+PARTS = (LANGUAGE_MODEL, FLOW, VOCODER, TOKENIZER, SPEAKER, CONFIG, f"{BLANK}/{VOCABULARY}", f"{BLANK}/{MERGES}")
+
+
+@dataclass(frozen=True)
+class OfficialFolder:
+    """The release in ``root``. Every method that reads raises :class:`CheckpointError`, and calls ``check`` now and
+    then, which may raise to cancel."""
+
+    root: Path
+    device: torch.device | str = "cpu"
+    check: Callable[[], None] = lambda: None
+
+    def require_parts(self) -> None:
+        """Raise :class:`CheckpointError` that names the files that are missing."""
+        missing = [name for name in PARTS if not (self.root / name).is_file()]
+        if missing:
+            raise CheckpointError(
+                f"{self.root} is not a complete release of CosyVoice 2: it lacks {', '.join(missing)}; download it "
+                "again."
+            )
+
+    @property
+    def checkpoint(self) -> Path:
+        """The weight file by which the model is identified."""
+        return self.root / LANGUAGE_MODEL
+
+    def tokenizer(self) -> TextTokenizer:
+        """The text tokenizer."""
+        return TextTokenizer.load(self.root / BLANK)
+
+    def recording_encoder(self) -> RecordingEncoder:
+        """The models that analyse recordings."""
+        return RecordingEncoder(self.root)
+
+    def language_model(self) -> LanguageModel:
+        """The language model as it was trained, float32 on the device."""
+        weights = read_weights(self.checkpoint, self.check)
+        model = LanguageModel.from_official(weights, self._transformer(), str(self.checkpoint))
+        return model.to(torch.device(self.device))
+
+    def student(self, student: StudentWeights) -> LanguageModel:
+        """The language model in a student's file, which has the names of ``llm.pt``; the tied head may be left out."""
+        weights = read_float_weights(Path(student.path), self.check)
+        model = LanguageModel.from_official(weights, self._transformer(), student.path, tied=True)
+        return model.to(torch.device(self.device))
+
+    def draft(self, draft: DraftWeights) -> DraftTensors:
+        """Parts that only the draft has, under the names of ``llm.pt``."""
+        layers: dict[int, dict[str, Tensor]] = {}
+        head = None
+        for name, value in read_weights(Path(draft.path), self.check).items():
+            number, _, inner = name.removeprefix(LAYERS).partition(".")
+            if name == HEAD:
+                head = value
+            elif name.startswith(LAYERS) and number.isdecimal():
+                layers.setdefault(int(number), {})[inner] = value
+            else:
+                raise CheckpointError(f"{draft.path} is not a draft of CosyVoice 2: it holds {name}.")
+        return DraftTensors(layers, head)
+
+    def flow(self) -> TokenToMel:
+        """Speech tokens to mel frames, on the device."""
+        path = self.root / FLOW
+        weights = read_weights(path, self.check)
+        flow = TokenToMel(flow_config(_shapes(weights), str(path)))
+        flow.load_official(weights, str(path))
+        return flow.eval().requires_grad_(False).to(self.device)
+
+    def vocoder(self) -> Hift:
+        """Mel frames to audio, on the device."""
+        path = self.root / VOCODER
+        weights = read_weights(path, self.check)
+        vocoder = Hift(hift_config(_shapes(weights), str(path)))
+        vocoder.load_official(weights, str(path))
+        return vocoder.eval().requires_grad_(False).to(self.device)
+
+    def _transformer(self) -> CausalConfig:
+        path = self.root / CONFIG
+        file = ConfigFile.read(path)
+        if file.text("model_type") != "qwen2":
+            raise CheckpointError(f"{path} is not the configuration of a Qwen2; CosyVoice 2 is one. Download it again.")
+        return CausalConfig.read(file)
+
+
+def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig:
+    """The sizes in ``flow.pt``, from the shapes of its tensors. Raises :class:`CheckpointError`."""
+    shape = _Shapes(shapes, where, "flow")
+    tokens, width = shape("input_embedding.weight", 2)
+    bands, speaker_width = shape("spk_embed_affine_layer.weight", 2)
+    channels = shape("decoder.estimator.final_block.block.0.weight", 3)[0]
+    head_width = EstimatorConfig().head_width
+    return FlowConfig(
+        tokens=tokens,
+        speaker_width=speaker_width,
+        bands=bands,
+        encoder=EncoderConfig(
+            width=width,
+            heads=shape("encoder.encoders.0.self_attn.pos_bias_u", 2)[0],
+            feed_forward=shape("encoder.encoders.0.feed_forward.w_1.weight", 2)[0],
+            layers=shape.count(r"encoder\.encoders\.(\d+)\."),
+            upsampled_layers=shape.count(r"encoder\.up_encoders\.(\d+)\."),
+            look_ahead=shape("encoder.pre_lookahead_layer.conv1.weight", 3)[2] - 1,
+        ),
+        estimator=EstimatorConfig(
+            channels=channels,
+            heads=shape("decoder.estimator.down_blocks.0.1.0.attn1.to_q.weight", 2)[0] // head_width,
+            head_width=head_width,
+            blocks=shape.count(r"decoder\.estimator\.down_blocks\.0\.1\.(\d+)\."),
+            middle_stages=shape.count(r"decoder\.estimator\.mid_blocks\.(\d+)\."),
+        ),
+    )
+
+
+def hift_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> HiftConfig:
+    """The sizes in ``hift.pt``, from the shapes of its tensors; all but the widths are those of the release. Raises
+    :class:`CheckpointError`."""
+    shape = _Shapes({name.removeprefix(GENERATOR): value for name, value in shapes.items()}, where, "vocoder")
+    channels, bands, _ = shape("conv_pre.parametrizations.weight.original1", 3)
+    pitch_channels = shape("f0_predictor.classifier.weight", 2)[1]
+    return HiftConfig(bands=bands, channels=channels, pitch_channels=pitch_channels)
+
+
+class _Shapes:
+    """Shapes of tensors by name, with a sentence for those that are missing."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]], where: str, part: str) -> None:
+        self._shapes, self._where, self._part = shapes, where, part
+
+    def __call__(self, name: str, axes: int) -> tuple[int, ...]:
+        found = self._shapes.get(name, ())
+        if len(found) != axes:
+            raise CheckpointError(f"{self._where} lacks the weight {name}: it is not the {self._part} of CosyVoice 2.")
+        return found
+
+    def count(self, pattern: str) -> int:
+        """Number of different numbers in the group of ``pattern``."""
+        return len({match[1] for name in self._shapes if (match := re.match(pattern, name))})
+
+
+def _shapes(weights: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in weights.items()}

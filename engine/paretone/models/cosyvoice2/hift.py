@@ -1,0 +1,224 @@
+"""HiFT, the vocoder of CosyVoice 2: mel frames to audio, whole or exactly in parts.
+
+HiFTNet (Li et al., arXiv 2309.09493): a harmonic source, HiFi-GAN's residual blocks with snake activations, and an
+inverse short-time Fourier transform. Official names: ``cosyvoice/hifigan/generator.py`` and ``f0_predictor.py``; weight
+normalisation is multiplied out.
+
+Upstream vocodes every chunk with eight frames of the one before and cross-fades. Here every layer, and the phase of the
+source, continues where it stopped: parts are equal to the whole, audio lags by the layers' look-ahead, and nothing is
+computed twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from paretone.models.cosyvoice2.acoustic_config import HiftConfig
+from paretone.models.cosyvoice2.hift_source import HarmonicSource, Noise, phase_precision
+from paretone.models.cosyvoice2.incremental import IncrementalConv, Progress, ReflectedStart, Upsampler, transposed
+from paretone.models.networks.modules import Modules
+from paretone.models.networks.weight_norm import PARAMETRISED, load_normalised
+
+SLOPE = 0.1
+"""Slope of every leaky ReLU but the last, which has PyTorch's default."""
+LARGEST_MAGNITUDE = 100.0
+LOUDEST = 0.99
+PLAIN_CONVOLUTIONS = ("source_downs.",)
+"""Layers without weight normalisation."""
+GENERATOR = "generator."
+"""Prefix of all names in files that were saved while training."""
+
+
+class Snake(nn.Module):
+    """``x + sin²(αx) / α`` with an α for every channel (Ziyin et al., arXiv 2006.08195)."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.alpha = nn.Parameter(torch.ones(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        alpha = self.alpha[:, None]
+        return x + (x * alpha).sin().square() / (alpha + 1e-9)
+
+
+class ResidualStack(nn.Module):
+    """Pairs of convolutions of one kernel size, dilated and not, each added to its input."""
+
+    def __init__(self, channels: int, kernel: int, dilations: tuple[int, ...]) -> None:
+        super().__init__()
+
+        def convolution(dilation: int) -> IncrementalConv:
+            return IncrementalConv(channels, channels, kernel, dilation=dilation, padding=dilation * (kernel // 2))
+
+        self.convs1 = Modules(convolution(dilation) for dilation in dilations)
+        self.convs2 = Modules(convolution(1) for _ in dilations)
+        self.activations1 = Modules(Snake(channels) for _ in dilations)
+        self.activations2 = Modules(Snake(channels) for _ in dilations)
+
+    def forward(self, x: Tensor, progress: Progress) -> Tensor:
+        """(B, channels, n) to what is final by now, (B, channels, m)."""
+        for bend, dilated, bend_again, plain in zip(
+            self.activations1, self.convs1, self.activations2, self.convs2, strict=True
+        ):
+            hidden = plain(bend_again(dilated(bend(x), progress)), progress)
+            x, hidden = progress.aligned((self, plain), x, hidden)
+            x = x + hidden
+        return x
+
+
+class PitchPredictor(nn.Module):
+    """Mel frames to their fundamental frequency, in the precision of the phases that it is summed up to."""
+
+    def __init__(self, config: HiftConfig) -> None:
+        super().__init__()
+        self.precision = phase_precision(config)
+        layers: list[nn.Module] = []
+        for inputs in (config.bands, *[config.pitch_channels] * 4):
+            layers += [IncrementalConv(inputs, config.pitch_channels, 3, padding=1), nn.ELU()]
+        self.condnet = Modules(layers)
+        self.classifier = nn.Linear(config.pitch_channels, 1)
+
+    def forward(self, mel: Tensor, progress: Progress) -> Tensor:
+        """(1, bands, n) to what is final by now, (1, m) in hertz."""
+        # Apple's GPUs have no float64.
+        x = (mel.cpu() if mel.device.type == "mps" else mel).to(self.precision)
+        for layer in self.condnet:
+            x = layer(x, progress) if isinstance(layer, IncrementalConv) else layer(x)
+        # Product and sum apart, as upstream's, whose rounding is summed up as well.
+        return (x[0].T @ self.classifier.weight.to(x).T + self.classifier.bias.to(x))[None, :, 0].abs()
+
+
+class SourceSpectrum(nn.Module):
+    """Short-time Fourier transform with centred frames, real parts above imaginary ones."""
+
+    kernel: Tensor
+
+    def __init__(self, config: HiftConfig) -> None:
+        super().__init__()
+        self.hop, self.margin = config.hop, config.window // 2
+        angles, window = _angles(config.window), torch.hann_window(config.window)
+        self.register_buffer("kernel", torch.cat([angles.cos(), -angles.sin()])[:, None] * window, persistent=False)
+
+    def forward(self, x: Tensor, progress: Progress) -> Tensor:
+        """Samples (1, 1, n) to frames that are final by now, (1, window + 2, m)."""
+        before = progress.take(self)
+        if before is None and not x.shape[-1]:
+            return x.new_empty(1, len(self.kernel), 0)
+        start = x[..., 1 : self.margin + 1].flip(-1) if before is None else before
+        x = torch.cat([start, x], dim=-1)
+        if progress.last:
+            x = torch.cat([x, x[..., -self.margin - 1 : -1].flip(-1)], dim=-1)
+        if x.shape[-1] < self.kernel.shape[-1]:
+            progress.keep(self, x)
+            return x.new_empty(1, len(self.kernel), 0)
+        frames = F.conv1d(x, self.kernel, stride=self.hop)
+        progress.keep(self, x[..., frames.shape[-1] * self.hop :].clone())
+        return frames
+
+
+class InverseSpectrum(nn.Module):
+    """Inverse of :class:`SourceSpectrum`: windowed frames added up, over the sum of their squared windows."""
+
+    kernel: Tensor
+
+    def __init__(self, config: HiftConfig) -> None:
+        super().__init__()
+        self.hop, self.margin = config.hop, config.window // 2
+        angles, window = _angles(config.window), torch.hann_window(config.window)
+        twice = torch.full((len(angles), 1), 2.0)
+        twice[0] = twice[-1] = 1.0
+        waves = torch.cat([twice * angles.cos(), -twice * angles.sin()]) * window / config.window
+        kernel = torch.zeros(len(waves) + 1, 2, config.window)
+        kernel[:-1, 0], kernel[-1, 1] = waves, window.square()
+        self.register_buffer("kernel", kernel, persistent=False)
+
+    def forward(self, frames: Tensor, progress: Progress) -> Tensor:
+        """Frames (1, window + 2, n) to samples that are final by now, (1, m)."""
+        inputs = torch.cat([frames, torch.ones_like(frames[:, :1])], dim=1)
+        sums = transposed(self, inputs, self.kernel, None, self.hop, self.margin, progress)
+        return sums[:, 0] / sums[:, 1]
+
+
+def _angles(window: int) -> Tensor:
+    """Angles of every frequency at every sample, (window // 2 + 1, window) in radians."""
+    return torch.outer(torch.arange(window // 2 + 1), torch.arange(window)) % window * (2 * math.pi / window)
+
+
+class Hift(nn.Module):
+    """The vocoder. Always float32."""
+
+    def __init__(self, config: HiftConfig = HiftConfig()) -> None:
+        super().__init__()
+        self.config = config
+        stages = range(len(config.upsampling))
+        widths = [config.channels >> stage for stage in range(len(stages) + 1)]
+        spectrum = config.window + 2
+        self.m_source = HarmonicSource(config)
+        self.conv_pre = IncrementalConv(config.bands, config.channels, 7, padding=3)
+        self.ups = Modules(
+            Upsampler(widths[stage], widths[stage + 1], kernel, factor, (kernel - factor) // 2)
+            for stage, factor, kernel in zip(stages, config.upsampling, config.upsampling_kernels, strict=True)
+        )
+        self.source_downs: Modules[IncrementalConv] = Modules()
+        self.source_resblocks: Modules[ResidualStack] = Modules()
+        for stage, kernel in zip(stages, config.source_kernels, strict=True):
+            factor = math.prod(config.upsampling[stage + 1 :])
+            size = 1 if factor == 1 else 2 * factor
+            self.source_downs.append(IncrementalConv(spectrum, widths[stage + 1], size, factor, (size - factor) // 2))
+            self.source_resblocks.append(ResidualStack(widths[stage + 1], kernel, config.dilations))
+        self.resblocks = Modules(
+            ResidualStack(width, kernel, config.dilations) for width in widths[1:] for kernel in config.kernels
+        )
+        self.conv_post = IncrementalConv(widths[-1], spectrum, 7, padding=3)
+        self.f0_predictor = PitchPredictor(config)
+        self.reflected_start = ReflectedStart()
+        self.source_spectrum = SourceSpectrum(config)
+        self.inverse_spectrum = InverseSpectrum(config)
+
+    def source(self, mel: Tensor, noise: Noise, progress: Progress) -> Tensor:
+        """Excitation of the next frames ``mel`` (1, bands, n), as far as it is final, (1, 1, m)."""
+        return self.m_source(self.f0_predictor(mel, progress), noise, progress)
+
+    def decode(self, mel: Tensor, source: Tensor, progress: Progress) -> Tensor:
+        """Audio of the next frames ``mel`` (1, bands, n) and excitation ``source`` (1, 1, m), as far as it is final."""
+        spectrum = self.source_spectrum(source, progress)
+        x = self.conv_pre(mel, progress)
+        kernels = len(self.config.kernels)
+        for stage, upsample in enumerate(self.ups):
+            x = upsample(F.leaky_relu(x, SLOPE), progress)
+            if stage == len(self.ups) - 1:
+                x = self.reflected_start(x, progress)
+            excited = self.source_resblocks[stage](self.source_downs[stage](spectrum, progress), progress)
+            x, excited = progress.aligned((self, stage, "source"), x, excited)
+            x = x + excited
+            stacks = self.resblocks[stage * kernels : (stage + 1) * kernels]
+            first, *others = progress.aligned((self, stage, "stacks"), *(one(x, progress) for one in stacks))
+            x = sum(others, first) / kernels
+        logarithm, phase = self.conv_post(F.leaky_relu(x), progress).chunk(2, dim=1)
+        magnitude, phase = logarithm.exp().clip(max=LARGEST_MAGNITUDE), phase.sin()
+        frames = torch.cat([magnitude * phase.cos(), magnitude * phase.sin()], dim=1)
+        return self.inverse_spectrum(frames, progress).clamp(-LOUDEST, LOUDEST)
+
+    def load_official(self, weights: Mapping[str, Tensor], where: str) -> None:
+        """Take the tensors of ``hift.pt``, strictly. Raises :class:`paretone.errors.CheckpointError`."""
+        weights = {name.removeprefix(GENERATOR): value for name, value in weights.items()}
+        load_normalised(self, weights, where, PARAMETRISED, PLAIN_CONVOLUTIONS)
+
+
+class AudioStream:
+    """Audio of one request, in parts that are equal to the whole."""
+
+    def __init__(self, vocoder: Hift, noise: Noise) -> None:
+        self._vocoder, self._noise, self._progress = vocoder, noise, Progress()
+
+    @torch.inference_mode()
+    def push(self, mel: Tensor, last: bool = False) -> Tensor:
+        """Samples (1, m) that are final when ``mel`` (1, bands, n) follows what was pushed before."""
+        self._progress.last = last
+        source = self._vocoder.source(mel, self._noise, self._progress)
+        return self._vocoder.decode(mel, source, self._progress)

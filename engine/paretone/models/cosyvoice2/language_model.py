@@ -1,0 +1,161 @@
+"""CosyVoice 2's language model, with text and prompt in front of the speech tokens.
+
+``[sos] text [task] speech``: the transcript of the prompt and the text share one place, the prompt's speech tokens
+precede the new ones. The transformer is Qwen2; text, the two marks and speech have separate tables. Of speech, the rows
+after the codes are the end, one that is not used and, between parts of a text that is still being typed, the call for
+more (``llm/llm.py``, ``Qwen2LM``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from paretone.errors import CheckpointError
+from paretone.models.families.token_model import TokenModel
+from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
+from paretone.models.networks.shapes import without_weights
+from paretone.sampling.autoregressive import Request
+
+STOPS = 3
+END = 0
+"""The stop id that ends speech in training, as an index into the stop ids."""
+START, TASK = 0, 1
+"""Rows of the marks."""
+TRANSFORMER = "llm.model.model."
+LAYERS = f"{TRANSFORMER}layers."
+TEXT, MARKS, SPEECH = f"{TRANSFORMER}embed_tokens.weight", "llm_embedding.weight", "speech_embedding.weight"
+HEAD, BIAS = "llm_decoder.weight", "llm_decoder.bias"
+TEXT_HEAD = "llm.model.lm_head.weight"
+"""Tied to the text's table in the release, and never needed: speech has a separate head."""
+
+
+@dataclass(frozen=True)
+class PromptIds:
+    """Ids before a text: the transcript of the prompt (or an instruction) and the prompt's speech tokens."""
+
+    text: tuple[int, ...] = ()
+    speech: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Least and greatest number of speech tokens per text token."""
+
+    minimum: float = 2.0
+    maximum: float = 20.0
+
+
+class LanguageModel:
+    """The tables of text and marks, and the model of speech tokens that follows them."""
+
+    def __init__(self, text: Tensor, marks: Tensor, tokens: TokenModel) -> None:
+        """``text`` is (ids, hidden), ``marks`` (2, hidden)."""
+        self.text, self.marks, self.tokens = text, marks, tokens
+
+    @classmethod
+    def from_official(
+        cls, weights: Mapping[str, Tensor], config: CausalConfig, where: str, tied: bool = False
+    ) -> LanguageModel:
+        """From the tensors of ``llm.pt``, strictly; it may have fewer layers than ``config``, and where it is ``tied``,
+        lack the head of text. Tensors are not copied.
+
+        Raises :class:`CheckpointError`.
+        """
+        weights = dict(weights)
+        config = replace(config, layers=_layers(weights, where))
+        rows, ids = (_rows(weights, name, where) for name in (SPEECH, TEXT))
+        with without_weights(weights, where):
+            transformer = CausalTransformer(config)
+        expected = official_shapes(config, ids, rows)
+        if tied and TEXT_HEAD not in weights:
+            del expected[TEXT_HEAD]
+        check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+        weights.pop(TEXT_HEAD, None)
+        require_fractions(weights, where)
+        require_numbers(weights, where)
+        text, marks, speech, head, bias = (weights.pop(name) for name in (TEXT, MARKS, SPEECH, HEAD, BIAS))
+        layers = {name.removeprefix(TRANSFORMER): value for name, value in weights.items()}
+        transformer.load_state_dict(layers, strict=True, assign=True)
+        tokens = TokenModel(transformer, speech, head, bias, codes=rows - STOPS)
+        return cls(text, marks, tokens.eval().requires_grad_(False))
+
+    def to(self, device: torch.device) -> LanguageModel:
+        """The same on ``device``."""
+        return LanguageModel(self.text.to(device), self.marks.to(device), self.tokens.to(device))
+
+    @property
+    def codes(self) -> int:
+        """Number of speech tokens."""
+        return self.tokens.codes
+
+    @property
+    def parameters(self) -> int:
+        """Number of parameters, without the head of text."""
+        return sum(one.numel() for one in (self.text, self.marks, *self.tokens.parameters()))
+
+    def embed_text(self, ids: Sequence[int]) -> Tensor:
+        """(n,) to (n, hidden)."""
+        return F.embedding(torch.tensor(ids, dtype=torch.long, device=self.text.device), self.text)
+
+    def embed_speech(self, ids: Sequence[int]) -> Tensor:
+        """(n,) to (n, hidden)."""
+        return self.tokens.embed(torch.tensor(ids, dtype=torch.long))
+
+    def embedded(self, prompt: PromptIds, text: Sequence[int]) -> Tensor:
+        """All that is read before the first new token, (1, length, hidden)."""
+        parts = (
+            self.marks[START : START + 1],
+            self.embed_text((*prompt.text, *text)),
+            self.marks[TASK : TASK + 1],
+            self.embed_speech(prompt.speech),
+        )
+        return torch.cat(parts)[None]
+
+    def request(self, prompt: PromptIds, text: Sequence[int], ratios: Ratios = Ratios()) -> Request:
+        """Decoding request for ``text``; limits follow from its length, not the prompt's."""
+        embedded = self.embedded(prompt, text)
+        length = embedded.shape[1]
+        return Request(
+            embedded,
+            torch.arange(length, device=embedded.device),
+            length,
+            int(len(text) * ratios.minimum),
+            int(len(text) * ratios.maximum),
+        )
+
+
+def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of all tensors in ``llm.pt``, for ``text`` and ``speech`` rows, stops included."""
+    with without_weights():
+        layers = CausalTransformer(config).state_dict()
+    return {f"{TRANSFORMER}{name}": tuple(value.shape) for name, value in layers.items()} | {
+        TEXT: (text, config.hidden),
+        TEXT_HEAD: (text, config.hidden),
+        MARKS: (2, config.hidden),
+        SPEECH: (speech, config.hidden),
+        HEAD: (speech, config.hidden),
+        BIAS: (speech,),
+    }
+
+
+def _layers(weights: Mapping[str, Tensor], where: str) -> int:
+    numbers = {match[1] for name in weights if (match := re.match(rf"{re.escape(LAYERS)}(\d+)\.", name))}
+    if not numbers:
+        raise CheckpointError(
+            f"{where} holds no layers under {TRANSFORMER}; it is not a language model of CosyVoice 2."
+        )
+    return len(numbers)
+
+
+def _rows(weights: Mapping[str, Tensor], name: str, where: str) -> int:
+    value = weights.get(name)
+    if value is None or value.dim() != 2 or len(value) <= STOPS:
+        raise CheckpointError(f"{where} lacks the table {name}; it is not a language model of CosyVoice 2.")
+    return len(value)

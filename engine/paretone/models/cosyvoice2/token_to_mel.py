@@ -1,0 +1,237 @@
+"""Speech tokens to mel frames: CosyVoice 2's conditional flow, whole or exactly in parts.
+
+Official names and sizes: ``cosyvoice/flow/flow.py`` (``CausalMaskedDiffWithXvec``) and ``flow_matching.py``
+(``CausalConditionalCFM``). The initial noise of a frame depends on its position only, and attention sees a frame's own
+chunk and those before, so frames never change once they are computed. Upstream computes them again for every chunk;
+here every layer keeps what it needs, for each step of the solver.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from paretone.errors import AudioError, TextError
+from paretone.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN, TOKEN_RATE, FlowConfig
+from paretone.models.cosyvoice2.flow_encoder import UpsamplingEncoder
+from paretone.models.cosyvoice2.flow_estimator import Estimator, conditions
+from paretone.models.cosyvoice2.memory import Memory
+from paretone.models.files.checkpoints import load_strictly
+
+NOISE_SEED = 0
+LONGEST_SECONDS = 300
+"""Longest prompt and speech together, in seconds: upstream draws this much noise."""
+
+
+@dataclass(frozen=True)
+class AcousticPrompt:
+    """The flow's inputs for a voice: ``tokens`` (1, P), ``mel`` (1, 2 · P, bands) and ``speaker`` (1, width)."""
+
+    tokens: Tensor
+    mel: Tensor
+    speaker: Tensor
+
+    def to(self, device: torch.device) -> AcousticPrompt:
+        """The same on ``device``."""
+        return AcousticPrompt(self.tokens.to(device), self.mel.to(device), self.speaker.to(device))
+
+
+@dataclass(frozen=True)
+class FewEvaluations:
+    """Another way through the flow: an estimator that carries frames over intervals of time, guidance included."""
+
+    estimator: Estimator
+    """Its times are intervals."""
+    count: int
+    """Evaluations from noise to frames."""
+    temperature: float = 1.0
+    """Scale of the initial noise."""
+
+
+def cosine_times(steps: int) -> Tensor:
+    """Ends of all steps of the solver, (steps + 1,) from 0 to 1: short steps first."""
+    return 1 - torch.cos(torch.linspace(0, 1, steps + 1) * 0.5 * math.pi)
+
+
+def new_estimator(config: FlowConfig) -> Estimator:
+    """The network of a flow of these sizes."""
+    return Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN)
+
+
+class Decoder(nn.Module):
+    """Holds the estimator under its official name."""
+
+    def __init__(self, estimator: Estimator) -> None:
+        super().__init__()
+        self.estimator = estimator
+
+
+class TokenToMel(nn.Module):
+    """The weights of the flow; :class:`MelStream` runs it."""
+
+    noise: Tensor
+
+    def __init__(self, config: FlowConfig = FlowConfig()) -> None:
+        super().__init__()
+        self.config = config
+        self.input_embedding = nn.Embedding(config.tokens, config.encoder.width)
+        self.spk_embed_affine_layer = nn.Linear(config.speaker_width, config.bands)
+        self.encoder = UpsamplingEncoder(config.encoder)
+        self.encoder_proj = nn.Linear(config.encoder.width, config.bands)
+        self.decoder = Decoder(new_estimator(config))
+        frames = LONGEST_SECONDS * TOKEN_RATE * FRAMES_PER_TOKEN
+        generator = torch.Generator().manual_seed(NOISE_SEED)
+        noise = torch.randn(1, config.bands, frames, generator=generator, device="cpu")
+        self.register_buffer("noise", noise, persistent=False)
+
+    @property
+    def estimator(self) -> Estimator:
+        """The network after the flow."""
+        return self.decoder.estimator
+
+    def encoded(self, tokens: Sequence[int]) -> Tensor:
+        """What the flow is given of the ``tokens`` of a whole request, (1, bands, 2 · n); attention is that of
+        streaming."""
+        memory = Memory()
+        memory.closing = True
+        return self.encoder_proj(self.encoder(self.embed(tokens), None, 0, True, memory)).mT
+
+    def embed(self, tokens: Sequence[int]) -> Tensor:
+        """(n,) to (1, n, width)."""
+        ids = torch.tensor([tokens], dtype=torch.long, device=self.input_embedding.weight.device)
+        return self.input_embedding(ids.clamp(min=0))
+
+    def speaker(self, vector: Tensor) -> Tensor:
+        """(1, speaker_width) of any length to (1, bands)."""
+        return self.spk_embed_affine_layer(F.normalize(vector, dim=1))
+
+    def load_official(self, weights: Mapping[str, Tensor], where: str) -> None:
+        """Take the tensors of ``flow.pt``, strictly. Raises :class:`paretone.errors.CheckpointError`."""
+        load_strictly(self, weights, where)
+
+
+class MelStream:
+    """Mel frames of one request, in parts that are equal to the whole.
+
+    With ``chunked`` attention, tokens become frames as soon as their chunk and the look-ahead are there. What is
+    remembered for that is nearly all keys and values of the estimator, for each step of the solver and both branches of
+    guidance: in the release 4.6 MB for each of the first 500 frames, and 1.1 MB for each later one (see
+    :meth:`paretone.models.cosyvoice2.memory.Memory.projected`). When frames are to come ``at_once``, :meth:`push` only
+    collects, and nothing is remembered. Without ``chunked``, all of them see all others, as upstream does for requests
+    that are not streamed.
+    """
+
+    def __init__(
+        self,
+        model: TokenToMel,
+        prompt: AcousticPrompt,
+        chunked: bool = True,
+        at_once: bool = False,
+        few: FewEvaluations | None = None,
+    ) -> None:
+        """``few``: in place of the model's own steps. Raises :class:`paretone.errors.AudioError` when the parts of
+        ``prompt`` do not belong together."""
+        prompt = prompt.to(model.noise.device)
+        if prompt.mel.shape[1] != FRAMES_PER_TOKEN * prompt.tokens.shape[1]:
+            raise AudioError(
+                f"A prompt of {prompt.tokens.shape[1]} speech tokens needs {FRAMES_PER_TOKEN} mel frames for each, but "
+                f"has {prompt.mel.shape[1]}; read the recording again."
+            )
+        self._model, self._chunked, self._at_once = model, chunked, at_once or not chunked
+        self._prompt = prompt.mel.mT
+        self._tokens: list[int] = prompt.tokens[0].tolist()
+        self._done = 0
+        """Tokens that have become frames."""
+        self._memory = Memory()
+        self._few = few
+        self._steps = model.config.steps if few is None else few.count
+        self._estimator = model.estimator if few is None else few.estimator
+        self._step_memories = [Memory() for _ in range(self._steps)]
+        with torch.inference_mode():
+            self._speaker = model.speaker(prompt.speaker)
+            self.times, self._lengths = self._schedule()
+            times = self.times
+            if few is not None:  # Each evaluation carries to the time of the next, the last one to speech.
+                times = torch.stack([times, torch.cat([times[1:], times.new_ones(1)])], dim=-1)
+            self._time_table = self._estimator.time_table(times)
+
+    def push(self, tokens: Sequence[int]) -> Tensor:
+        """Take more speech tokens; mel frames (1, bands, n) that are final by now, without those of the prompt."""
+        self._take(tokens)
+        encoder = self._model.config.encoder
+        ready = (len(self._tokens) - encoder.look_ahead) // encoder.chunk * encoder.chunk
+        return self._nothing() if self._at_once else self._advance(ready)
+
+    def finish(self) -> Tensor:
+        """The remaining mel frames (1, bands, n); the last call."""
+        return self._advance(len(self._tokens), last=True)
+
+    def whole(self, tokens: Sequence[int]) -> Tensor:
+        """All frames (1, bands, n) of a request that consists of ``tokens``, in one pass; the only call."""
+        self._take(tokens)
+        return self.finish()
+
+    def unfinished(self, tokens: Sequence[int]) -> Tensor:
+        """All frames that are known when more tokens will follow the given ones, the only and last ones here; those
+        of a chunk that is not complete yet are still wrong. So upstream streams."""
+        self._take(tokens)
+        return self._advance(len(self._tokens) - self._model.config.encoder.look_ahead, last=True)
+
+    def _take(self, tokens: Sequence[int]) -> None:
+        self._tokens += tokens
+        if FRAMES_PER_TOKEN * len(self._tokens) > self._model.noise.shape[-1]:
+            raise TextError(
+                f"Prompt and speech are longer than {LONGEST_SECONDS} seconds, the most that CosyVoice 2 speaks at "
+                "once; split the text."
+            )
+
+    def _nothing(self) -> Tensor:
+        return self._prompt.new_empty(1, self._model.config.bands, 0)
+
+    @torch.inference_mode()
+    def _advance(self, end: int, last: bool = False) -> Tensor:
+        """Frames of the tokens up to ``end``; ``last`` when nothing follows in this stream."""
+        first, model = self._done, self._model
+        if end <= first:
+            return self._nothing()
+        self._done = end
+        for memory in (self._memory, *self._step_memories):
+            memory.closing = last
+        look_ahead = self._tokens[end : end + model.config.encoder.look_ahead]
+        ahead = model.embed(look_ahead) if look_ahead else None
+        hidden = model.encoder(model.embed(self._tokens[first:end]), ahead, first, self._chunked, self._memory)
+        mel = self._solved(model.encoder_proj(hidden).mT, FRAMES_PER_TOKEN * first)
+        return mel[..., max(self._prompt.shape[-1] - FRAMES_PER_TOKEN * first, 0) :]
+
+    def _solved(self, encoded: Tensor, first: int) -> Tensor:
+        """Frames that belong to ``encoded`` (1, bands, n), the ones after ``first``: by Euler's method with guidance,
+        or in few evaluations."""
+        model, count = self._model, encoded.shape[-1]
+        known = self._prompt[..., first : first + count]
+        prompt = F.pad(known, (0, count - known.shape[-1]))
+        given = conditions(encoded, self._speaker, prompt)
+        state = model.noise[..., first : first + count]
+        if self._few is not None:
+            given, state = given[:1], self._few.temperature * state
+        guidance = model.config.guidance
+        for length, times, memory in zip(self._lengths, self._time_table, self._step_memories, strict=True):
+            velocity = self._estimator(state, given, times, first, self._chunked, memory)
+            if self._few is None:
+                velocity = (1 + guidance) * velocity[:1] - guidance * velocity[1:]
+            state = state + length * velocity
+        return state
+
+    def _schedule(self) -> tuple[Tensor, list[Tensor]]:
+        """Start (steps,) and length of every step; starts are summed up, with upstream's rounding."""
+        ends = cosine_times(self._steps)
+        starts, lengths = [ends[0]], [ends[1] - ends[0]]
+        for end in ends[2:]:
+            starts.append(starts[-1] + lengths[-1])
+            lengths.append(end - starts[-1])
+        device = self._model.noise.device
+        return torch.stack(starts).to(device), [length.to(device) for length in lengths]

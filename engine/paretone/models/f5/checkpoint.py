@@ -1,0 +1,296 @@
+"""Official F5-TTS and E2-TTS checkpoints: their layout, and which architecture one is of.
+
+v0 and v1 of a size have equal tensors, and the wrong one of the two loads without complaint and speaks noise. So the
+architecture comes from the caller, from a ``model.yaml`` next to the weights, or from the folder's released name; where
+none of them says it, :class:`VariantUnknown` asks. It is never guessed from the weights, only checked against them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from torch import Tensor
+
+from paretone.audio.mel import BIGVGAN, STYLES, VOCOS
+from paretone.errors import CheckpointError
+from paretone.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
+from paretone.models.f5.dit import DiT
+from paretone.models.f5.unett import UNetT
+from paretone.models.files.checkpoints import (
+    LORA_CONFIG,
+    check_shapes,
+    loaded_strictly,
+    lora_error,
+    read_checkpoint,
+    require_no_lora,
+    sound_tensors,
+)
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.endings import PICKLED, SAFETENSORS, WEIGHTS
+from paretone.models.networks.shapes import without_weights
+from paretone.reading import named_first, shortened, shown
+from paretone.wording import listed
+
+SIDECAR = "model.yaml"
+TOKENIZERS = "pinyin", "char", "byte", "custom"
+CHARACTERS, NATURAL_PHONES = "characters", "natural phones"
+"""Text front ends, as ``model.yaml`` names them."""
+RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {
+    **{name: (name, VOCOS) for name in VARIANTS},
+    "F5TTS_v1_Base_no_zero_init": ("F5TTS_v1_Base", VOCOS),
+    "F5TTS_Base_bigvgan": ("F5TTS_Base", BIGVGAN),
+}
+"""Architecture and mel front end by the names of the released folders."""
+
+_BACKBONES: dict[str, type[DiT] | type[UNetT]] = {"DiT": DiT, "UNetT": UNetT}
+_WEIGHTS_PREFIX = "transformer."
+_EMA_PREFIX = "ema_model."
+_ONLINE_PREFIX = "online_model."
+_BEFORE = (_EMA_PREFIX, _ONLINE_PREFIX, "model.")
+_WRAPPERS = ("_orig_mod", "module")
+"""What ``torch.compile`` and ``DistributedDataParallel`` put into names of weights."""
+_LAST, _STARTED_FROM = "model_last", "pretrained_"
+"""Names that the official training gives to the last of its checkpoints, and to what it started from."""
+_COUNTERS = ("initted", "step")
+_LEGACY_KEYS = (
+    "mel_spec.mel_stft.mel_scale.fb",
+    "mel_spec.mel_stft.spectrogram.window",
+)
+
+
+class VariantUnknown(CheckpointError):
+    """Nothing says which architecture a checkpoint has. ``candidates`` are those that its weights would fit."""
+
+    def __init__(self, path: Path, candidates: tuple[str, ...]) -> None:
+        self.path = path
+        self.candidates = candidates
+        super().__init__(
+            f"The architecture of {path} is not given, and its weights fit {listed(candidates)} alike; "
+            f"choose one, or name the folder after it."
+        )
+
+    def __reduce__(self) -> tuple:
+        return VariantUnknown, (self.path, self.candidates)
+
+
+class SeveralCheckpoints(CheckpointError):
+    """A folder holds several files of weights; ``files`` are these, the newest first."""
+
+    def __init__(self, place: Path, found: tuple[Path, ...]) -> None:
+        self.place, self.found = place, found
+        self.files = tuple(map(str, found))
+        names = named_first([path.name for path in found], 5)
+        super().__init__(f"{place} holds several checkpoints ({names}); choose one of these files.")
+
+    def __reduce__(self) -> tuple:
+        return SeveralCheckpoints, (self.place, self.found)
+
+
+@dataclass(frozen=True)
+class F5Checkpoint:
+    """A checkpoint that has been read and found to fit its architecture."""
+
+    path: Path
+    variant: str
+    """One of :data:`VARIANTS`, or the name that a sidecar gives."""
+    config: BackboneConfig
+    weights: Mapping[str, Tensor] = field(repr=False)
+    """On the CPU, by official names without ``transformer.``."""
+    mel_style: str = VOCOS
+    tokenizer: str = "pinyin"
+    """``pinyin``, ``char``, ``byte`` or ``custom``, as in official configuration files."""
+    text_front_end: str = CHARACTERS
+    """``characters``, or ``natural phones`` with one token a frame (bundled models)."""
+
+    def with_weights(self, path: Path) -> F5Checkpoint:
+        """The same model with the weights in ``path``. Raises :class:`CheckpointError` if they do not fit."""
+        return replace(self, path=path, weights=backbone_weights(read_checkpoint(path), str(path)))
+
+    def build(self) -> DiT | UNetT:
+        """The backbone with these weights, float32, on the CPU, in evaluation mode."""
+        make = _BACKBONES[self.config.backbone]
+        backbone = loaded_strictly(lambda: make(self.config), self.weights, str(self.path))
+        return backbone.eval().requires_grad_(False)
+
+
+@dataclass(frozen=True)
+class _Description:
+    """Description of a checkpoint by the caller, a sidecar or a folder's name."""
+
+    variant: str
+    config: BackboneConfig
+    mel_style: str = VOCOS
+    tokenizer: str = "pinyin"
+    text_front_end: str = CHARACTERS
+
+
+def find_checkpoint(place: Path) -> Path:
+    """The weight file at ``place``: the file itself, or the only one (``.safetensors`` first) in a folder. What a
+    training started from counts only where it has written nothing.
+
+    Raises :class:`CheckpointError` when there is none, and :class:`SeveralCheckpoints` when there are several and none
+    is better than the others.
+    """
+    if not place.is_dir():
+        return place
+    there = [path for path in place.glob("*") if path.suffix in WEIGHTS]
+    trained = [path for path in there if not path.name.startswith(_STARTED_FROM)]
+    for suffixes in ((SAFETENSORS,), PICKLED):
+        found = sorted((path for path in trained or there if path.suffix in suffixes), key=_age)
+        if len(found) > 1:
+            raise SeveralCheckpoints(place, tuple(found))
+        if found:
+            return found[0]
+    if (place / LORA_CONFIG).is_file():
+        raise lora_error(place / LORA_CONFIG)
+    raise CheckpointError(f"{place} holds no checkpoint; expected a {listed(WEIGHTS, 'or')} file in it.")
+
+
+def _age(path: Path) -> tuple:
+    """A key that sorts the newest checkpoint of a training first: the last one, then by the number of updates in its
+    name, then by time, since copies and downloads have lost that."""
+    number = re.findall(r"\d+", path.stem)
+    return path.stem != _LAST, -int(number[-1][:18]) if number else 0, -path.stat().st_mtime, path.name
+
+
+def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None] = lambda: None) -> F5Checkpoint:
+    """Read a checkpoint, a file or its folder.
+
+    ``variant`` names one of :data:`VARIANTS` and overrides what the folder says.
+    ``check`` is called now and then and may raise to cancel.
+
+    Raises :class:`CheckpointError` that names what is missing, too much or of the wrong shape, and
+    :class:`VariantUnknown` when nothing says the architecture.
+    """
+    path = find_checkpoint(place)
+    weights = backbone_weights(read_checkpoint(path, check), str(path))
+    shapes = {name: tuple(value.shape) for name, value in weights.items()}
+    entries = _vocabulary_entries(shapes, path)
+    description = _described(path, variant, entries)
+    if description is None:
+        candidates = tuple(name for name in VARIANTS if _fits(shapes, replace(VARIANTS[name], text_num_embeds=entries)))
+        if not candidates:
+            raise CheckpointError(
+                f"The weights of {path} fit none of {', '.join(VARIANTS)}; "
+                f"put a {SIDECAR} that describes the architecture next to it."
+            )
+        raise VariantUnknown(path, candidates)
+    check_shapes(expected_shapes(description.config, shapes, str(path)), shapes, f"{path} as {description.variant}")
+    return F5Checkpoint(
+        path,
+        description.variant,
+        description.config,
+        weights,
+        description.mel_style,
+        description.tokenizer,
+        description.text_front_end,
+    )
+
+
+def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Tensor]:
+    """The backbone's weights out of an official checkpoint's content, by names without their prefixes.
+
+    The moving average is taken if there is one; its counters and the keys of an old mel front end are left out.
+    Raises :class:`CheckpointError` for anything else that is not the backbone's.
+    """
+    for name in ("ema_model_state_dict", "model_state_dict", "state_dict"):
+        inner = content.get(name)
+        if isinstance(inner, Mapping):
+            content = inner
+            break
+    require_no_lora(content, where)
+    averaged = any(str(key).startswith(_EMA_PREFIX) for key in content)
+    stripped: dict[str, object] = {}
+    for key, value in content.items():
+        if averaged and str(key).startswith(_ONLINE_PREFIX):
+            continue
+        name = _unwrapped(str(key))
+        if name in stripped:
+            raise CheckpointError(f"{where} holds the weight {shown(name)} twice; save the model without its wrappers.")
+        stripped[name] = value
+    kept = {key: value for key, value in stripped.items() if key not in (*_COUNTERS, *_LEGACY_KEYS)}
+    weights = {
+        key.removeprefix(_WEIGHTS_PREFIX): value
+        for key, value in kept.items()
+        if key.startswith(_WEIGHTS_PREFIX) and isinstance(value, Tensor)
+    }
+    strange = [key for key in kept if key.removeprefix(_WEIGHTS_PREFIX) not in weights]
+    if strange or not kept:
+        example = f", but for example {shown(strange[0])}" if strange else ""
+        raise CheckpointError(
+            f"{where} is not an F5-TTS or E2-TTS checkpoint: "
+            f"it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}."
+        )
+    return sound_tensors(weights, where)
+
+
+def _unwrapped(key: str) -> str:
+    """An official name out of one that ``torch.compile``, ``DistributedDataParallel`` and a moving average have put
+    their own before."""
+    parts = [part for part in key.split(".") if part not in _WRAPPERS]
+    while len(parts) > 1 and f"{parts[0]}." in _BEFORE:
+        parts = parts[1:]
+    return ".".join(parts)
+
+
+def expected_shapes(
+    config: BackboneConfig, found: Mapping[str, tuple[int, ...]] | None = None, where: str = ""
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of an architecture's weights by their names, without allocating them; at most as many as ``found`` in
+    ``where`` can be, see :func:`paretone.models.networks.shapes.without_weights`."""
+    with without_weights(found, where):
+        backbone = _BACKBONES[config.backbone](config)
+    return {name: tuple(value.shape) for name, value in backbone.state_dict().items()}
+
+
+def _fits(shapes: Mapping[str, tuple[int, ...]], config: BackboneConfig) -> bool:
+    return expected_shapes(config) == dict(shapes)
+
+
+def _vocabulary_entries(shapes: Mapping[str, tuple[int, ...]], path: Path) -> int:
+    """Vocabulary entries: one less than the embedding has rows, for community fine-tunes bring their own vocabulary."""
+    shape = shapes.get("text_embed.text_embed.weight", ())
+    if len(shape) != 2 or shape[0] < 2:
+        raise CheckpointError(f"{path} lacks the weight transformer.text_embed.text_embed.weight; download it again.")
+    return shape[0] - 1
+
+
+def _described(path: Path, variant: str, entries: int) -> _Description | None:
+    if variant:
+        if variant not in VARIANTS:
+            raise CheckpointError(f"There is no architecture {shown(variant)}; known: {', '.join(VARIANTS)}.")
+        style = RELEASED_FOLDERS.get(path.resolve().parent.name, (variant, VOCOS))[1]
+        return _Description(variant, replace(VARIANTS[variant], text_num_embeds=entries), style)
+    sidecar = path.parent / SIDECAR
+    if sidecar.is_file():
+        return _from_sidecar(sidecar, entries)
+    for folder in (path.absolute().parent, path.resolve().parent):
+        if folder.name in RELEASED_FOLDERS:
+            name, style = RELEASED_FOLDERS[folder.name]
+            return _Description(name, replace(VARIANTS[name], text_num_embeds=entries), style)
+    return None
+
+
+def _from_sidecar(sidecar: Path, entries: int) -> _Description:
+    """An official configuration file, of which the part ``model`` is read."""
+    model = ConfigFile.read(sidecar).part("model", needed=True)
+    arch, mel = model.part("arch", needed=True), model.part("mel_spec")
+    mel_style = mel.one_of("mel_spec_type", STYLES, VOCOS)
+    bands = arch.number("mel_dim", mel.number("n_mel_channels", MEL_BANDS))
+    sizes = {**arch.entries, "mel_dim": bands, "text_dim": arch.number("text_dim", bands)}
+    front_end = model.text("text_frontend", CHARACTERS)
+    if front_end not in (CHARACTERS, NATURAL_PHONES):
+        raise CheckpointError(
+            f"{sidecar}: Paretone has no text front end {shown(front_end)} (any more); models of earlier versions that "
+            "read such phones have to be trained again, or opened with that version."
+        )
+    return _Description(
+        shortened(model.text("name", sidecar.parent.name), 80),
+        BackboneConfig.from_official(model.text("backbone"), ConfigFile(sizes, arch.where), entries),
+        mel_style,
+        model.one_of("tokenizer", TOKENIZERS, TOKENIZERS[0]),
+        front_end,
+    )

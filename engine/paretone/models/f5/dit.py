@@ -1,0 +1,157 @@
+"""F5-TTS's diffusion transformer: from noised mel, prompt mel, text and time to the velocity of every branch.
+
+Source: the official ``f5_tts/model/backbones/dit.py`` (1.1.20).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from paretone.models.f5.config import BackboneConfig
+from paretone.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
+from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
+from paretone.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulate
+from paretone.models.networks.modules import Modules
+from paretone.sampling.guidance import ALL, NOTHING
+from paretone.sampling.operations import OperationCounts
+
+
+@dataclass(frozen=True)
+class DiTConditioning(Conditioning):
+    """State shared by the evaluations of one sampling run: the conditional rows first, then the unconditional."""
+
+    constant: tuple[Tensor, Tensor]
+    """Shares of the input projection and of its first convolution that do not depend on the state."""
+
+
+def chosen_branches(guided: bool, branches: Sequence[int] | None) -> tuple[int, ...]:
+    """The branches of a run: those that are given, or all conditions alone and, if ``guided``, none."""
+    if branches is not None:
+        return tuple(branches)
+    return (ALL, NOTHING) if guided else (ALL,)
+
+
+def drops_text(branch: int) -> bool:
+    """Whether a branch does not know the text."""
+    return branch == NOTHING
+
+
+class DiTBlock(nn.Module):
+    """One layer's parameters; :meth:`DiffusionTransformer.layer` uses them."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.attn_norm = AdaptiveNorm(config.dim, 6)
+        self.attn = F5Attention(
+            config.dim,
+            config.heads,
+            config.dim_head,
+            config.qk_norm is not None,
+            config.pe_attn_head,
+        )
+        self.ff = F5FeedForward(config.dim, config.ff_mult)
+
+
+class DiT(DiffusionTransformer[DiTConditioning]):
+    """The backbone of F5-TTS. ``state_dict`` has the official keys, without their ``transformer.`` prefix."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.time_embed = TimeEmbedding(config.dim)
+        self.text_embed = TextEmbedding(
+            config.text_num_embeds,
+            config.text_dim,
+            config.conv_layers,
+            config.text_mask_padding,
+            config.text_embedding_average_upsampling,
+        )
+        self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
+        self.rotary_embed = RotaryEmbedding(config.dim_head)
+        self.transformer_blocks = Modules(DiTBlock(config) for _ in range(config.depth))
+        self.long_skip_connection = (
+            nn.Linear(2 * config.dim, config.dim, bias=False) if config.long_skip_connection else None
+        )
+        self.norm_out = AdaptiveNorm(config.dim, 2)
+        self.proj_out = nn.Linear(config.dim, config.mel_dim)
+
+    @property
+    def layers(self) -> int:
+        return len(self.transformer_blocks)
+
+    @property
+    def time_embedding(self) -> TimeEmbedding:
+        return self.time_embed
+
+    @property
+    def final_norm(self) -> AdaptiveNorm:
+        return self.norm_out
+
+    @property
+    def keeps_entered(self) -> bool:
+        return self.long_skip_connection is not None
+
+    def block(self, index: int) -> LayerParts:
+        parts = self.transformer_blocks[index]
+        return LayerParts(parts.attn_norm, parts.attn, parts.ff)
+
+    def begin(
+        self,
+        prompt: Tensor,
+        ids: Tensor,
+        times: np.ndarray,
+        guided: bool,
+        durations: Sequence[int] | None = None,
+        branches: Sequence[int] | None = None,
+    ) -> DiTConditioning:
+        """Prepare a sampling run.
+
+        ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
+        those of all evaluations, in order; ``durations`` the items' frames when they differ. ``branches`` are some of
+        :data:`paretone.sampling.guidance.BRANCHES`, in place of all conditions alone or, if ``guided``, and none.
+        """
+        frames = prompt.shape[1]
+        chosen = chosen_branches(guided, branches)
+        mask = None
+        if durations is not None and len(durations) > 1:
+            limits = torch.as_tensor(durations, device=prompt.device)
+            mask = torch.arange(frames, device=prompt.device)[None] < limits[:, None]
+        by_drop = {drop: self.text_embed(ids, frames, drop, mask) for drop in dict.fromkeys(map(drops_text, chosen))}
+        texts = [by_drop[drops_text(branch)] for branch in chosen]
+        prompts = [prompt if branch == ALL else torch.zeros_like(prompt) for branch in chosen]
+        mask = None if mask is None else mask.repeat(len(chosen), 1)
+        constant = self.input_embed.constant(torch.cat(prompts), torch.cat(texts), mask)
+        return DiTConditioning(len(chosen), *self.tabulate(times), self.rotary_embed.table(frames), mask, constant)
+
+    def enter(self, x: Tensor, run: DiTConditioning) -> Tensor:
+        return self.input_embed(x, run.constant, run.mask)
+
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: DiTConditioning) -> Tensor:
+        if self.long_skip_connection is not None:
+            hidden = self.long_skip_connection(torch.cat([hidden, entered], dim=-1))
+        scale, shift = run.final_modulations[evaluation]
+        return self.proj_out(modulate(hidden, shift, scale))
+
+    def fuse(self) -> None:
+        """Prepare for inference: see :meth:`ConvPositionEmbedding.fuse` as well."""
+        super().fuse()
+        self.input_embed.conv_pos_embed.fuse()
+
+    def operations(self, frames: int, guided: bool, branches: int | None = None) -> OperationCounts:
+        """Operations of one evaluation at this length, for one item, with ``branches`` branches, or as ``guided``."""
+        config = self.config
+        inner = config.heads * config.dim_head
+        products = 2 * frames
+        branches = branches or (2 if guided else 1)
+        return OperationCounts(
+            attention=products * 4 * config.dim * inner + 4 * frames * frames * inner,
+            feed_forward=products * 2 * config.ff_mult * config.dim**2,
+            fixed=self.input_embed.operations(frames, branches) + products * config.mel_dim * config.dim,
+            layers=config.depth,
+            branches=branches,
+        )

@@ -1,0 +1,228 @@
+"""Text to token ids, as the official front end does it (``convert_char_to_pinyin``, ``get_tokenizer``).
+
+Characters are tokens, and so are the syllables of Chinese in tone-numbered pinyin. The official code first cuts any
+text into words with a Chinese segmenter, and where a word of ASCII letters follows something else it adds a space:
+"$5" becomes "$ 5", "naïve" becomes "naï ve". The released models were trained on that, so it is kept. Texts without
+Chinese are cut by the segmenter's rules for them, written out here; ``rjieba`` and ``pypinyin`` are imported only for
+texts with Chinese. Torch-free.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from paretone.errors import CheckpointError, TextError
+from paretone.extras import how_to_add
+from paretone.reading import first_line, read_text, shortened, shown
+
+_TRANSLATED = str.maketrans({";": ",", "“": '"', "”": '"', "‘": "'", "’": "'"})
+_NO_SPACE_AFTER = " :'\""
+_IDEOGRAPH = re.compile("[\u3100-\u9fff]")
+"""Characters that the official code puts a space before."""
+_CHINESE = re.compile("[\u3007\u3400-\u4dbf\u4e00-\u9fff\ue000-\uf8ff\uf900-\ufaff\U00020000-\U0010ffff]")
+"""Characters that the segmenter joins into words or that have a pinyin."""
+_BLOCK = re.compile(r"([a-zA-Z0-9+#&._%-]+|\r\n)")
+_DICTIONARY = re.compile(r"(AT&T|C\+\+|c\+\+|C#|c#)")
+"""The segmenter's only dictionary words that only the dictionary cuts."""
+_WORD = re.compile(r"([a-zA-Z0-9]+(?:[._-][a-zA-Z0-9]+)*%?)")
+
+
+def finished_transcript(transcript: str) -> str:
+    """A prompt's transcript with an end: ". " is added unless it ends so, or in "。".
+
+    Raises :class:`TextError` when it is empty.
+    """
+    if not transcript.strip():
+        raise TextError("The voice has no transcript; write down what the reference recording says.")
+    if transcript.endswith((". ", "。")):
+        return transcript
+    return f"{transcript} " if transcript.endswith(".") else f"{transcript}. "
+
+
+def spaced_transcript(transcript: str) -> str:
+    """The finished transcript as it goes before the text: with one more space after a character of one byte."""
+    return f"{transcript} " if transcript[-1].isascii() else transcript
+
+
+def pinyin_tokens(text: str) -> list[str]:
+    """The official tokens of ``text``.
+
+    Raises :class:`TextError` when it holds Chinese and the packages for that are not installed.
+    """
+    tokens: list[str] = []
+    for word in _words(text.translate(_TRANSLATED)):
+        if word.isascii():
+            if len(word) > 1 and tokens and tokens[-1] not in _NO_SPACE_AFTER:
+                tokens.append(" ")
+            tokens.extend(word)
+        elif len(word.encode()) == 3 * len(word):
+            for character, syllable in zip(word, _syllables(word), strict=True):
+                tokens.extend((" ", syllable) if _IDEOGRAPH.match(character) else (syllable,))
+        else:
+            for character in word:
+                if _IDEOGRAPH.match(character):
+                    tokens.extend((" ", *_syllables(character)))
+                else:
+                    tokens.append(character)
+    return tokens
+
+
+def _words(text: str) -> Iterable[str]:
+    if not _CHINESE.search(text):
+        return _words_without_chinese(text)
+    try:
+        import rjieba
+    except ImportError:
+        raise TextError(_lacking("rjieba")) from None
+    return rjieba.cut(text)
+
+
+def _words_without_chinese(text: str) -> Iterable[str]:
+    """Parts that the segmenter (jieba-rs 0.11) makes of a text without Chinese; joined, they are the text."""
+    for index, block in enumerate(_BLOCK.split(text)):
+        if index % 2 == 0:
+            yield from block
+        elif block == "\r\n":
+            yield block
+        else:
+            for number, part in enumerate(_DICTIONARY.split(block)):
+                yield from filter(None, [part] if number % 2 else _WORD.split(part))
+
+
+def _syllables(word: str) -> Sequence[str]:
+    """One token a character: its pinyin with the tone as a digit, or the character itself if it has none."""
+    if not _CHINESE.search(word):
+        return word
+    try:
+        from pypinyin import Style, lazy_pinyin
+    except ImportError:
+        raise TextError(_lacking("pypinyin")) from None
+
+    def syllables(part: str) -> list[str]:
+        return lazy_pinyin(part, style=Style.TONE3, tone_sandhi=True)
+
+    found = syllables(word)
+    return found if len(found) == len(word) else ["".join(syllables(character)) for character in word]
+
+
+def _lacking(package: str) -> str:
+    return (
+        f"The text or the voice's transcript holds Chinese characters, for which the package {package} is needed; "
+        f"{how_to_add('chinese')}"
+    )
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Token ids of a text, and what of it the vocabulary does not know."""
+
+    tokens: tuple[str, ...]
+    ids: tuple[int, ...]
+    unknown: tuple[str, ...] = ()
+    """Tokens that are spoken as a space, each named once, in order."""
+
+    @property
+    def note(self) -> str:
+        """A sentence for the user about dropped characters, or ``""``."""
+        if not self.unknown:
+            return ""
+        shown = " ".join(self.unknown[:20]) + (" …" if len(self.unknown) > 20 else "")
+        characters = "this character" if len(self.unknown) == 1 else "these characters"
+        return f"The model does not know {characters}, dropped: {shown}"
+
+
+class Vocabulary:
+    """Tokens and their ids. Unknown tokens have id 0, which is the space in released vocabularies."""
+
+    def __init__(self, ids: Mapping[str, int], twice: Mapping[str, tuple[int, int]] = {}) -> None:
+        """``twice`` names tokens that come more than once, with the numbers of two of their lines."""
+        self._ids = dict(ids)
+        self._twice = dict(twice)
+
+    @classmethod
+    def read(cls, path: Path) -> Vocabulary:
+        """Read a ``vocab.txt``: one token a line (a space is one), the line's number is its id.
+
+        Raises :class:`CheckpointError`.
+        """
+        try:
+            text = read_text(path)
+        except FileNotFoundError:
+            raise CheckpointError(f"The vocabulary {path} is missing; it belongs next to the checkpoint.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise CheckpointError(f"The vocabulary {path} cannot be read as UTF-8 text: {first_line(error)}.") from None
+        lines = text.removesuffix("\n").split("\n")
+        if lines == [""]:
+            raise CheckpointError(f"The vocabulary {path} is empty; download it again.")
+        ids: dict[str, int] = {}
+        twice = {}
+        for number, token in enumerate(lines):
+            if token in ids:
+                twice[token] = ids[token] + 1, number + 1
+            ids[token] = number
+        return cls(ids, twice)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __contains__(self, token: str) -> bool:
+        return token in self._ids
+
+    def require_entries(self, entries: int, where: str) -> None:
+        """Raise :class:`CheckpointError` unless the vocabulary has as many entries as the model was made for, and each
+        once."""
+        if self._twice:
+            token, (first, second) = next(iter(self._twice.items()))
+            more = f" (and {len(self._twice) - 1} more come twice)" if len(self._twice) > 1 else ""
+            raise CheckpointError(
+                f"{where} has the entry {shown(token)} twice, in lines {first} and {second}{more}, so that it has "
+                f"{len(self)} different entries for {entries} of the checkpoint; use the vocab.txt that belongs to the "
+                "checkpoint."
+            )
+        if len(self) != entries or max(self._ids.values()) >= entries:
+            raise CheckpointError(
+                f"{where} has {len(self)} entries, but the checkpoint was made for {entries}; "
+                "use the vocab.txt that belongs to the checkpoint."
+            )
+
+    def encode(self, text: str, tokenizer: str = "pinyin") -> Encoded:
+        """Ids of ``text``: of its pinyin tokens (``pinyin``, ``custom``), or of its characters (``char``)."""
+        tokens = tuple(text) if tokenizer == "char" else tuple(pinyin_tokens(text))
+        unknown = tuple(dict.fromkeys(token for token in tokens if token not in self._ids))
+        return Encoded(tokens, tuple(self._ids.get(token, 0) for token in tokens), unknown)
+
+
+def encode_bytes(text: str) -> Encoded:
+    """Ids of the byte tokenizer: the text in UTF-8."""
+    return Encoded(tuple(text), tuple(text.encode()))
+
+
+def encode(text: str, vocabulary: Vocabulary | None, tokenizer: str) -> Encoded:
+    """Ids of ``text`` as a model's ``tokenizer`` has them; without a ``vocabulary`` it is that of bytes."""
+    return encode_bytes(text) if vocabulary is None else vocabulary.encode(text, tokenizer)
+
+
+def require_readable(transcript: str, encoded: Encoded) -> None:
+    """Raise :class:`TextError` when the model knows nothing of a voice's ``transcript``."""
+    try:
+        require_speakable(transcript, encoded)
+    except TextError:
+        raise TextError(
+            f"The model knows no letter or digit of the voice's transcript, “{shortened(transcript.strip())}”; choose "
+            "a recording in a language that it speaks."
+        ) from None
+
+
+def require_speakable(text: str, encoded: Encoded) -> None:
+    """Raise :class:`TextError` when there is nothing in ``text`` that a voice could say."""
+    if not text.strip():
+        raise TextError("There is no text to speak; type a sentence.")
+    unknown = set(encoded.unknown)
+    if not any(token not in unknown and any(map(str.isalnum, token)) for token in encoded.tokens):
+        dropped = f" ({' '.join(encoded.unknown[:10])})" if encoded.unknown else ""
+        raise TextError(
+            f"The model knows no letter or digit of this text{dropped}; type words in a language that it speaks."
+        )

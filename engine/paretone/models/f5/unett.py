@@ -1,0 +1,248 @@
+"""E2-TTS's flat UNet transformer: the time is a separate token, and late layers also see what early ones were given.
+
+Offers what the sampler needs of :class:`paretone.models.f5.dit.DiT`: begin, velocity, fuse, operations. Source: the
+official ``f5_tts/model/backbones/unett.py`` (1.1.20).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from paretone.models.f5.config import BackboneConfig
+from paretone.models.f5.dit import chosen_branches, drops_text
+from paretone.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
+from paretone.models.networks.layers import TimeEmbedding
+from paretone.models.networks.modules import Modules
+from paretone.sampling.evaluating import Probe
+from paretone.sampling.guidance import ALL
+from paretone.sampling.operations import OperationCounts
+from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
+
+
+@dataclass(frozen=True)
+class UNetTConditioning:
+    """State shared by the evaluations of one sampling run. Rows are branch-major: conditional items, then
+    unconditional."""
+
+    branches: int
+    constant: tuple[Tensor, Tensor]
+    """Shares of the input projection and of its first convolution that do not depend on the state."""
+    time_tokens: Tensor
+    """(evaluations, width): the token that goes before the frames."""
+    rotary: Tensor
+    """Rotations of 1 + frames positions: the time token has the first."""
+    mask: Tensor | None
+    """(rows, 1 + frames) true for the time token and where a frame is within its item's duration; ``None`` for a single
+    item. Unlike the DiT's, it acts on attention outputs only."""
+
+
+class UNetTNorm(nn.Module):
+    """Rows at length √width, times a learnt gain (x-transformers' form, without an epsilon in the root)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.g = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.normalize(x, dim=-1) * math.sqrt(x.shape[-1]) * self.g
+
+
+class UNetTLayer(nn.ModuleList):
+    """One layer's parameters under their official numbers; :meth:`UNetT.velocity` uses them."""
+
+    def __init__(self, config: BackboneConfig, joins: bool) -> None:
+        attention = F5Attention(
+            config.dim,
+            config.heads,
+            config.dim_head,
+            config.qk_norm is not None,
+            config.pe_attn_head,
+        )
+        parts: list[Any] = [
+            # Torch takes a part that is missing, though its types do not say so.
+            nn.Linear(2 * config.dim, config.dim, bias=False) if joins else None,
+            UNetTNorm(config.dim),
+            attention,
+            UNetTNorm(config.dim),
+            F5FeedForward(config.dim, config.ff_mult),
+        ]
+        super().__init__(parts)
+
+    # Only the numbers say what is of which kind.
+    @property
+    def join(self) -> nn.Linear | None:
+        """From a hidden state and the matching early layer's input, side by side, to one; in the second half only."""
+        return cast("nn.Linear | None", self[0])
+
+    @property
+    def attention_norm(self) -> UNetTNorm:
+        return cast("UNetTNorm", self[1])
+
+    @property
+    def attention(self) -> F5Attention:
+        return cast("F5Attention", self[2])
+
+    @property
+    def feed_forward_norm(self) -> UNetTNorm:
+        return cast("UNetTNorm", self[3])
+
+    @property
+    def feed_forward(self) -> F5FeedForward:
+        return cast("F5FeedForward", self[4])
+
+
+class UNetT(nn.Module):
+    """The backbone of E2-TTS. ``state_dict`` has the official keys, without their ``transformer.`` prefix."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.time_embed = TimeEmbedding(config.dim)
+        self.text_embed = TextEmbedding(
+            config.text_num_embeds,
+            config.text_dim,
+            config.conv_layers,
+            config.text_mask_padding,
+            False,
+        )
+        self.text_embed.longest = 4096
+        self.input_embed = InputEmbedding(config.mel_dim, config.text_dim, config.dim)
+        self.rotary_embed = RotaryEmbedding(config.dim_head)
+        self.layers = Modules(UNetTLayer(config, index >= config.depth // 2) for index in range(config.depth))
+        self.norm_out = UNetTNorm(config.dim)
+        self.proj_out = nn.Linear(config.dim, config.mel_dim)
+
+    def begin(
+        self,
+        prompt: Tensor,
+        ids: Tensor,
+        times: np.ndarray,
+        guided: bool,
+        durations: Sequence[int] | None = None,
+        branches: Sequence[int] | None = None,
+    ) -> UNetTConditioning:
+        """Prepare a sampling run.
+
+        ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
+        those of all evaluations, in order; ``durations`` the items' frames when they differ; ``branches`` as for
+        :meth:`paretone.models.f5.dit.DiT.begin`.
+        """
+        frames = prompt.shape[1]
+        chosen = chosen_branches(guided, branches)
+        by_drop = {drop: self.text_embed(ids, frames, drop) for drop in dict.fromkeys(map(drops_text, chosen))}
+        texts = [by_drop[drops_text(branch)] for branch in chosen]
+        prompts = [prompt if branch == ALL else torch.zeros_like(prompt) for branch in chosen]
+        mask = None
+        if durations is not None and len(durations) > 1:
+            limits = torch.as_tensor(durations, device=prompt.device)
+            mask = (torch.arange(1 + frames, device=prompt.device)[None] <= limits[:, None]).repeat(len(chosen), 1)
+        weight = self.proj_out.weight
+        return UNetTConditioning(
+            len(chosen),
+            self.input_embed.constant(torch.cat(prompts), torch.cat(texts), None),
+            self.time_embed(torch.from_numpy(times).to(weight.device, weight.dtype)),
+            self.rotary_embed.table(1 + frames),
+            mask,
+        )
+
+    def enter(self, x: Tensor, evaluation: int, run: UNetTConditioning) -> Tensor:
+        """The state (batch, frames, bands) to the first layer's input (rows, 1 + frames, width)."""
+        frames = self.input_embed(x, run.constant, None)
+        return torch.cat([run.time_tokens[evaluation].expand(len(frames), 1, -1), frames], dim=1)
+
+    def layer(
+        self,
+        index: int,
+        hidden: Tensor,
+        run: UNetTConditioning,
+        plan: LayerPlan = COMPUTE,
+        memory: LayerMemory | None = None,
+        probe: Probe | None = None,
+    ) -> Tensor:
+        """One layer after the joining, (rows, 1 + frames, width) to the same. ``hidden`` is left as it was."""
+        parts = self.layers[index]
+        gate = hidden.new_ones(())
+
+        def attention(rows: Tensor) -> Tensor:
+            normed = parts.attention_norm(rows)
+            output = parts.attention(normed, run.rotary, run.mask)
+            if probe is not None:
+                probe(index, "attention_input", normed)
+                probe(index, "attention", output)
+            return output
+
+        def feed_forward(rows: Tensor) -> Tensor:
+            output = parts.feed_forward(parts.feed_forward_norm(rows))
+            if probe is not None:
+                probe(index, "feed_forward", output)
+            return output
+
+        attention_memory = None if memory is None else memory.attention
+        forward_memory = None if memory is None else memory.feed_forward
+        hidden = apply_module(hidden, gate, attention, plan.attention, attention_memory, run.branches)
+        hidden = apply_module(hidden, gate, feed_forward, plan.feed_forward, forward_memory, run.branches)
+        if probe is not None:
+            probe(index, "output", hidden)
+        return hidden
+
+    def leave(self, hidden: Tensor) -> Tensor:
+        """The last layer's output to velocities (rows, frames, bands): the time token has done its work."""
+        return self.proj_out(self.norm_out(hidden)[:, 1:])
+
+    def velocity(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: UNetTConditioning,
+        plans: Sequence[LayerPlan] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        probe: Probe | None = None,
+    ) -> Tensor:
+        """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
+        hidden = self.enter(x, evaluation, run)
+        early: list[Tensor] = []
+        for index, parts in enumerate(self.layers):
+            if parts.join is None:
+                early.append(hidden)
+            else:
+                hidden = parts.join(torch.cat([hidden, early.pop()], dim=-1))
+            plan = COMPUTE if plans is None else plans[index]
+            layer_memory = None if plans is None or memory is None else memory[index]
+            hidden = self.layer(index, hidden, run, plan, layer_memory, probe)
+        return self.leave(hidden)
+
+    @property
+    def blocks(self) -> tuple[UNetTLayer, ...]:
+        """The layers' parts, in order."""
+        return tuple(self.layers)
+
+    def fuse(self) -> None:
+        """Prepare for inference: see :meth:`F5Attention.fuse` and :meth:`ConvPositionEmbedding.fuse`."""
+        self.input_embed.conv_pos_embed.fuse()
+        for parts in self.layers:
+            parts.attention.fuse()
+            parts.feed_forward.fuse()
+
+    def operations(self, frames: int, guided: bool, branches: int | None = None) -> OperationCounts:
+        """Operations of one evaluation at this length, for one item, with ``branches`` branches, or as ``guided``."""
+        config = self.config
+        inner = config.heads * config.dim_head
+        tokens = frames + 1
+        joins = config.depth - config.depth // 2
+        branches = branches or (2 if guided else 1)
+        ends = self.input_embed.operations(frames, branches) + 2 * frames * config.mel_dim * config.dim
+        return OperationCounts(
+            attention=2 * tokens * 4 * config.dim * inner + 4 * tokens * tokens * inner,
+            feed_forward=2 * tokens * 2 * config.ff_mult * config.dim**2,
+            fixed=ends + joins * 2 * tokens * 2 * config.dim**2,
+            layers=config.depth,
+            branches=branches,
+        )

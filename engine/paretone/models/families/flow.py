@@ -1,0 +1,482 @@
+"""Base of all flow models: text and a voice in, audio out, and all that is measured, skipped,
+and looked at on the way.
+
+A family (:mod:`paretone.models.f5.adapter`, :mod:`paretone.models.megatts3.adapter`) derives from :class:`FlowSpeech`
+and fills in what is its own:
+
+* :meth:`FlowSpeech._prepare`: text and voice to a prompt and passages;
+* :meth:`FlowSpeech._begin`: a passage to what its backbone's evaluations share;
+* :meth:`FlowSpeech._sampler`: the noise of a passage, all of it drawn beforehand, and the sampler's single step;
+* :meth:`FlowSpeech._guided`: the velocities of all branches to the one that is followed;
+* :meth:`FlowSpeech._decode`: the last state to audio;
+* :meth:`FlowSpeech._operations`: what one evaluation costs;
+* :meth:`FlowSpeech._warm_up`: everything once;
+* where its own way differs: ``_integrate`` and ``_evaluation_times`` (a solver that takes no single steps), ``_fader``
+  (how passages are joined), ``_seconds`` (how long a passage will be heard).
+
+Which options shape the trajectory, and hence what artefacts must have been made for, the knobs themselves say
+(``Knob.trajectory``). All families have the options ``steps``, ``spacing``, ``sway`` and ``cross_fade``.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paretone import device as devices
+from paretone.audio.cross_fade import CrossFader, PassageJoiner
+from paretone.errors import SettingError
+from paretone.models.base import AttentionCapture, ModelInfo, Observer, StepReport, Voice, WeightSet
+from paretone.models.families import parts
+from paretone.models.families.backbones import Backbones
+from paretone.models.families.branch_evaluations import DecidedEvaluations
+from paretone.models.families.evaluations import Evaluations, Phase, Stage, require_layers
+from paretone.models.families.flow_internals import FlowInternals, attention_of
+from paretone.models.families.flow_script import FlowNetwork, FlowScript, grid_of
+from paretone.models.families.pacing import Pace
+from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
+from paretone.models.families.speech import Speech
+from paretone.models.files import interval_weights, weight_sets
+from paretone.models.kernels import products
+from paretone.models.kernels.compiled import notes_of
+from paretone.models.kernels.flow_graphs import GraphedEvaluator
+from paretone.models.networks.diffusion import DiffusionTransformer
+from paretone.sampling.branch_guidance import BranchGuidance
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.evaluating import Evaluated, Evaluator, Run, Whole
+from paretone.sampling.flow import Combine, Velocity, integrate
+from paretone.sampling.guidance import branches_of, effects, most_branches
+from paretone.sampling.operations import OperationCounts
+from paretone.setting.artefact import Artefact
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.setting.plan import FlowPlan
+from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements, Trace
+from paretone.techniques import resolve
+
+_ANY_TEXT = "Yes."
+"""Spoken by nobody: a voice is made ready together with a text."""
+
+
+@dataclass(frozen=True)
+class _Spoken(Spoken):
+    shares: tuple[float, ...]
+    """Computed share of each evaluation."""
+
+
+class FlowSpeech(Speech[FlowScript, _Spoken]):
+    """A loaded model of the flow family. See :class:`paretone.models.base.SpeechModel`."""
+
+    script = FlowScript
+    silent = "said nothing"
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        backbone: Evaluated,
+        device: torch.device,
+        frame_seconds: float,
+        read_weights: Callable[[WeightSet], Evaluated] | None = None,
+    ) -> None:
+        """``frame_seconds`` is how long one frame of the state is heard; ``read_weights`` gives the backbone with one
+        of ``info.weight_sets``, ready for inference on ``device``."""
+        super().__init__(info)
+        self._backbone = backbone
+        self._backbones = Backbones(backbone, read_weights, self._warm_up)
+        self._device = device
+        self._frame_seconds = frame_seconds
+
+    # --- What a family fills in --------------------------------------------------------------------------------------
+    # The backbone is the model's own (:class:`Evaluated`): Any.
+    @abstractmethod
+    def _warm_up(self, backbone: Any) -> None:
+        """Run everything once with ``backbone``: first runs choose kernels and allocate, which no take should pay
+        for."""
+
+    @abstractmethod
+    def _begin(
+        self,
+        backbone: Any,
+        passage: Any,
+        prompt: Any,
+        times: np.ndarray,
+        options: Values,
+        branches: Sequence[int] | None = None,
+    ) -> Run:
+        """State shared by the evaluations of a passage; ``times`` are theirs, in order; ``branches`` some of
+        :data:`paretone.sampling.guidance.BRANCHES`, in place of those that the options need."""
+
+    @abstractmethod
+    def _sampler(self, passage: Any, times: np.ndarray, seed: int, options: Values) -> Sampler:
+        """The noise of a passage on the grid ``times`` (steps + 1 values), and the step that is taken with it."""
+
+    @abstractmethod
+    def _guided(self, velocities: Tensor, options: Values) -> Tensor:
+        """The velocities of all branches that ran, branch-major, to the velocity that the sampler follows."""
+
+    @abstractmethod
+    def _decode(self, state: Tensor, passage: Any, prompt: Any) -> Decoded:
+        """The last state (1, frames, bands) to the audio of the new speech."""
+
+    @abstractmethod
+    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
+        """Operations of one evaluation at this length, with ``branches`` branches in place of those that the options
+        need."""
+
+    def _evaluation_times(self, times: np.ndarray, options: Values) -> np.ndarray:
+        """When the backbone is evaluated, in order."""
+        return times[:-1]
+
+    def _integrate(
+        self,
+        velocity: Velocity,
+        sampler: Sampler,
+        times: np.ndarray,
+        options: Values,
+        on_step: Callable[[int, Tensor], None],
+    ) -> Tensor:
+        """From noise to the state at the last of ``times``."""
+        return integrate(velocity, sampler.noise, times, on_step=on_step, follow=sampler.follow)
+
+    def _fader(self, options: Values) -> CrossFader:
+        """Joiner of passages."""
+        return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
+
+    def _seconds(self, passage: FramedPassage, prompt: FlowPrompt) -> float:
+        """Seconds of audio of a passage."""
+        return (passage.frames - prompt.frames) * self._frame_seconds
+
+    # --- Backbones ---------------------------------------------------------------------------------------------------
+    def warm_up(self) -> None:
+        """Run everything once."""
+        self._warm_up(self._backbone)
+
+    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+        """Find new weights, such as those of a training; ``check`` may raise to cancel."""
+        model, path, base = self.info.id, Path(self.info.checkpoint), self.info.fingerprint
+        self.info = replace(
+            self.info,
+            weight_sets=weight_sets.find_weight_sets(weight_sets.folders(model, path), base, check),
+            interval_weights=interval_weights.find_interval_weights(interval_weights.folders(model, path), base, check),
+        )
+        return self.info
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        plan = resolve(self.info, setting, prepared=False)
+        self._backbones.of(plan, observer.status)
+        if voice is not None and not voice.phones:
+            self._prepare(_ANY_TEXT, voice, plan.options, observer.check, setting.seed)
+        if voice is not None:
+            self._evaluator(voice, setting, plan, observer.check, observer.status)
+
+    # --- Speaking ----------------------------------------------------------------------------------------------------
+    def _joiner(self, script: FlowScript) -> PassageJoiner:
+        return PassageJoiner(self._fader(script.options), len(script.passages))
+
+    def _network(
+        self, plan: FlowPlan, voice: Voice, setting: Setting, check: Callable[[], None], status: Callable[[str], None]
+    ) -> FlowNetwork:
+        evaluator = self._evaluator(voice, setting, plan, check, status)
+        return FlowNetwork(self._backbones.of(plan), evaluator)
+
+    def _account(
+        self, script: FlowScript, spoken: Sequence[_Spoken], pace: Pace
+    ) -> tuple[Measurements, tuple[str, ...]]:
+        measured = replace(cost_of(spoken, pace), evaluations=sum(len(one.shares) for one in spoken))
+        backbone = script.backbone
+        return measured, (*notes_of(backbone), *products.notes_of(backbone), *self._graphs.notes())
+
+    def _evaluator(
+        self,
+        voice: Voice,
+        setting: Setting,
+        plan: FlowPlan,
+        check: Callable[[], None],
+        status: Callable[[str], None],
+    ) -> Callable[[], Evaluator]:
+        """Maker of each passage's evaluator: the plan's own part, CUDA graphs, or one that computes everything."""
+        backbone, graphs = self._backbones.of(plan), plan.launching.graphs
+        if plan.evaluator is not None:
+            whole = replace(plan, evaluator=None)
+
+            def sample(text: str, evaluator: Evaluator) -> Tensor:
+                script = self._script(text, voice, setting, whole, check)
+                run, sampler = self._started(script, script.passages[0])
+                evaluations = self._evaluations(script, script.passages[0], run, evaluator)
+                return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
+
+            stage = Stage(plan, backbone, self.info.title, voice, setting, self._memory, sample, status)
+            return parts.evaluators(plan.evaluator, stage)
+        if graphs is None:
+            return lambda: Whole(backbone)
+        self._graphs.bound(graphs)
+        return lambda: GraphedEvaluator(backbone, self._graphs, graphs.bucket)
+
+    @torch.inference_mode()
+    def _speak(
+        self, script: FlowScript, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
+    ) -> Generator[Uttered, None, _Spoken]:
+        passage = script.passages[number]
+        step_seconds: list[float] = []
+        seconds = self._seconds(passage, script.prompt)
+        began = time.perf_counter()
+
+        def on_step(step: int, state: Tensor) -> None:
+            observer.check()
+            step_seconds.append(time.perf_counter() - began - sum(step_seconds))
+            observer.step(
+                StepReport(number, len(script.passages), step, script.steps, step_seconds[-1], audio_seconds=seconds)
+            )
+
+        run, sampler = self._started(script, passage)
+        evaluations = self._evaluations(script, passage, run)
+        state = self._integrate(evaluations, sampler, script.times, script.options, on_step)
+        devices.synchronise(self._device)
+        sampled = time.perf_counter()
+        decoded = self._decode(state, passage, script.prompt)
+        heard = time.perf_counter()
+        yield Uttered(decoded.samples)
+        return _Spoken(
+            tuple(step_seconds),
+            decoded.mel,
+            len(decoded.samples),
+            sampled - began,
+            heard - sampled,
+            sum(evaluations.operations),
+            self._reference_operations(script.plan, passage.frames),
+            evaluations.saved,
+            tuple(evaluations.shares),
+        )
+
+    def _started(self, script: FlowScript, passage: FramedPassage) -> tuple[Run, Sampler]:
+        """A passage about to be sampled."""
+        evaluations = self._evaluation_times(script.times, script.options)
+        run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
+        sampler = self._sampler(passage, script.times, script.seed, script.options)
+        if script.plan.temperature != 1:
+            sampler = replace(sampler, noise=script.plan.temperature * sampler.noise)
+        stepper = script.plan.stepper
+        if stepper is None:
+            return run, sampler
+        if len(evaluations) != script.steps:
+            raise SettingError("This step takes one evaluation; choose a solver that takes one as well, such as Euler.")
+        return run, replace(sampler, follow=parts.stepper(stepper, script.times, sampler.follow))
+
+    def _evaluations(
+        self, script: FlowScript, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
+    ) -> Evaluations:
+        """The guided velocity for the sampler, computed as far as the techniques ask for it, or by an ``evaluator``."""
+        phases = self._phases(script, passage, run)
+        evaluator = evaluator or script.network.evaluator()
+        part = script.plan.combining
+        combining = None if part is None else partial(parts.combining, part)
+        if script.plan.guidance.decides:
+            return self._decided(script, passage, phases, evaluator, combining)
+        return Evaluations(evaluator, phases, self._guided, combining)
+
+    def _decided(
+        self,
+        script: FlowScript,
+        passage: FramedPassage,
+        phases: Sequence[Phase],
+        evaluator: Evaluator,
+        combining: Callable[[Combine], Combine] | None,
+    ) -> Evaluations:
+        """Evaluations whose branches are decided one by one."""
+        plan, options = script.plan, script.options
+        times, own = self._evaluation_times(script.times, options), self.info.guidance.strengths(options)
+        strengths = plan.guidance.strengths or own
+        return DecidedEvaluations(
+            evaluator,
+            phases,
+            self._guided,
+            BranchGuidance(times.tolist(), strengths, plan.guidance.saturation),
+            branches_of(effects(own, 0.0)) if strengths == own else None,
+            lambda branches: self._begin(script.backbone, passage, script.prompt, times, options, branches),
+            lambda branches: self._operations(passage.frames, options, branches),
+            most_branches(strengths),
+            combining,
+        )
+
+    def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:
+        """The evaluations of a passage, by their branches."""
+        options, guidance = script.options, script.plan.guidance
+        phases = [Phase(0, run, options, self._operations(passage.frames, options))]
+        if guidance.steps is not None and guidance.shortened(options["steps"]):
+            guided = guidance.steps + script.plan.halves_first
+            first = len(self._evaluation_times(script.times[: guided + 1], options))
+            times, alone = self._evaluation_times(script.times, options), self.info.guidance.off(options)
+            alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
+            phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
+        return phases
+
+    def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
+        """Backbone operations that a passage takes under the same setting without techniques."""
+        options = plan.reference
+        evaluations = len(self._evaluation_times(grid_of(options), options))
+        return evaluations * self._operations(frames, options).evaluation
+
+    def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
+        return replace(trace, computed=tuple(one.shares for one in spoken))
+
+    # --- What benches and techniques ask for --------------------------------------------------------------------------
+    def sampling(
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...] = ()
+    ) -> Callable[[], Tensor]:
+        """The backbone's and the sampler's whole work on the first passage, (1, frames, bands), to be timed as often
+        as wished. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts))
+        passage = script.passages[0]
+
+        @torch.inference_mode()
+        def sample() -> Tensor:
+            run, sampler = self._started(script, passage)
+            evaluations = self._evaluations(script, passage, run)
+            return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: None)
+
+        return sample
+
+    @torch.inference_mode()
+    def last_state(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...] = (),
+        check: Callable[[], None] = lambda: None,
+    ) -> np.ndarray:
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
+        state = self._drawn(script, script.passages[0], check)
+        return state[0, script.prompt.frames :].float().cpu().numpy()
+
+    def readings(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...] = (),
+        check: Callable[[], None] = lambda: None,
+    ) -> Iterator[tuple[Any, Any, Tensor]]:
+        """Every passage as it is drawn, not decoded: the family's own prompt and passage, and the last state (1,
+        frames, bands), which begins with the prompt's frames. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
+        for passage in script.passages:
+            yield script.prompt, passage, self._drawn(script, passage, check)
+
+    @torch.inference_mode()
+    def _drawn(self, script: FlowScript, passage: FramedPassage, check: Callable[[], None]) -> Tensor:
+        run, sampler = self._started(script, passage)
+        evaluations = self._evaluations(script, passage, run)
+        return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
+
+    @torch.inference_mode()
+    def internals(
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], check: Callable[[], None]
+    ) -> FlowInternals:
+        """The first passage, to be measured by component. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
+        passage, options = script.passages[0], script.options
+        times = self._evaluation_times(script.times, options)
+        run, sampler = self._started(script, passage)
+        evaluations = self._evaluations(script, passage, run)
+
+        def integrate() -> Tensor:
+            # What was skipped is remembered from evaluation to evaluation, so that every sampling begins again.
+            following = self._evaluations(script, passage, run)
+            state = self._integrate(following, sampler, script.times, options, lambda step, state: check())
+            evaluations.operations[:], evaluations.shares[:] = following.operations, following.shares
+            return state
+
+        return FlowInternals(
+            script.backbone,
+            script.plan,
+            tuple(self._phases(script, passage, run)),
+            evaluations,
+            sampler,
+            times,
+            passage.frames,
+            len(script.passages),
+            self._seconds(passage, script.prompt),
+            lambda: self._begin(script.backbone, passage, script.prompt, times, options),
+            self._guided,
+            integrate,
+            lambda state: self._decode(state, passage, script.prompt),
+        )
+
+    def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
+        script = self._script(text, voice, setting, resolve(self.info, setting, prepared=False))
+        return self._operations(script.passages[0].frames, script.options)
+
+    def compatibility(self, setting: Setting) -> Compatibility:
+        return resolve(self.info, setting, prepared=False).compatibility
+
+    @torch.inference_mode()
+    def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
+        """The calibration target, and the part of ``text`` that it speaks: the first passage."""
+        script = self._script(text, voice, setting, resolve(self.info, setting, prepared=False))
+        passage, options = script.passages[0], script.options
+        run, sampler = self._started(script, passage)
+        backbone = self._skippable(script)
+        target = CalibrationTarget(
+            backbone,
+            run,
+            sampler.noise,
+            script.times,
+            lambda left: self._guided(backbone.project(left), options),
+            sampler.follow,
+            run.branches,
+            script.plan.compatibility,
+            script.prompt.frames,
+        )
+        return target, passage.text
+
+    @torch.inference_mode()
+    def capture_attention(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...],
+        layer: int,
+        step: int,
+        observer: Observer,
+    ) -> AttentionCapture:
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), observer.check)
+        backbone, passage = self._skippable(script), script.passages[0]
+        if not (0 <= layer < backbone.layers and 0 <= step < script.steps):
+            raise SettingError(
+                f"There is no layer {layer + 1} at step {step + 1}: the model has {backbone.layers} layers, "
+                f"the grid {script.steps} steps."
+            )
+        run, sampler = self._started(script, passage)
+
+        def on_step(number: int, state: Tensor) -> None:
+            observer.check()
+            observer.step(StepReport(0, 1, number, step + 1, 0.0))
+
+        evaluations = self._evaluations(script, passage, run)
+        state = self._integrate(evaluations, sampler, script.times[: step + 1], script.options, on_step)
+        evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
+        maps, similarities = attention_of(backbone, layer, state, evaluation, evaluations.phase(evaluation).run)
+        return AttentionCapture(
+            layer,
+            step,
+            passage.frames,
+            script.prompt.frames,
+            maps,
+            similarities,
+            self._frame_seconds,
+        )
+
+    def _skippable(self, script: FlowScript) -> DiffusionTransformer:
+        return require_layers(script.backbone, self.info.title)

@@ -1,0 +1,478 @@
+"""Base of all speech language models: text and a voice in, tokens one after another, audio while they arrive.
+
+A model derives from :class:`LanguageSpeech` and fills in what is its own:
+
+* :meth:`LanguageSpeech._prepare`: text and voice to a prompt and passages;
+* :meth:`LanguageSpeech._request`: a passage to what the transformer continues;
+* :meth:`LanguageSpeech._token_sampler`: how its tokens are drawn;
+* :meth:`LanguageSpeech._decoder`: what makes the tokens of one passage heard;
+* :meth:`LanguageSpeech._warm_up`: everything once;
+* :attr:`LanguageSpeech.official_ids` and :meth:`LanguageSpeech._official_prompt`: its vocabulary, for other programs;
+* where its own way differs: ``_planned_decoder`` (a decoder that a plan changes), ``_fade_seconds`` and ``_ends`` (how
+  passages are joined, and where they end), ``_ready_voice`` (what of a voice is worth preparing before the clock runs),
+  ``_draft_prompt`` (how much of it a draft hears).
+
+``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself.
+Counted are all matrix and attention products of the transformers and their heads, for the prompt and for every token
+that was read, the draft's and those of rejected tokens included, as if the voice's part of the prompt were read for
+every text; not the decoder of tokens to audio. Speculative decoding hence comes out above 1: it computes more, in fewer
+passes. A student comes out below.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from paretone import device as devices
+from paretone.audio.cross_fade import CrossFader, PassageJoiner
+from paretone.errors import SettingError
+from paretone.failures import enough_memory
+from paretone.last_used import LastUsed
+from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.families import parts
+from paretone.models.families.decoding import DecodingLoop
+from paretone.models.families.decoding_cost import plain_operations, spent_operations
+from paretone.models.families.language_internals import LanguageInternals
+from paretone.models.families.language_network import (
+    LanguageNetwork,
+    LanguageNetworks,
+    Networks,
+    ReadDraft,
+    ReadStudent,
+)
+from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
+from paretone.models.families.pacing import Pace
+from paretone.models.families.passages import LanguagePassage, Prompt, Spoken, Uttered, cost_of
+from paretone.models.families.speech import Script, Speech
+from paretone.models.families.token_decoder import TokenDecoder, largest_difference
+from paretone.models.families.token_progress import TokenProgress
+from paretone.models.files.language_weights import find_language_weights, places_of
+from paretone.models.kernels.causal_graphs import GraphedTransformer
+from paretone.reading import shown
+from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode
+from paretone.sampling.runaway import RunawayGuard, guarded
+from paretone.sampling.tokens import TokenSampler, Uniforms
+from paretone.setting.artefact import Artefact
+from paretone.setting.knobs import Values
+from paretone.setting.plan import LanguagePlan
+from paretone.setting.setting import Setting
+from paretone.setting.take import DecodingCycle, DecodingTrace, Measurements, Trace
+from paretone.techniques import resolve
+
+MOST_RECORDED = 2
+"""Networks whose recordings are kept: a model's and its draft's."""
+
+
+@dataclass(frozen=True)
+class _Script(Script):
+    plan: LanguagePlan
+    network: Networks
+    passages: tuple[LanguagePassage, ...]
+
+
+@dataclass(frozen=True)
+class _Spoken(Spoken):
+    cycles: tuple[DecodingCycle, ...]
+    problem: str
+    """Problem of the passage, as a sentence; ``""`` if it stopped by itself."""
+    draft_passes: int
+    approximated: TokenDecoder | None = None
+    """The decoder, if streaming is not exact."""
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(cycle.tokens) for cycle in self.cycles)
+
+
+class LanguageSpeech(Speech[_Script, _Spoken]):
+    """A loaded speech language model. See :class:`paretone.models.base.SpeechModel`."""
+
+    script = _Script
+    silent = "stopped immediately and said nothing"
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        network: LanguageNetwork,
+        token_rate: float,
+        read_student: ReadStudent,
+        read_draft: ReadDraft,
+    ) -> None:
+        """``token_rate`` is how many tokens make a second of speech. ``read_student`` gives the network in a student's
+        file, optimised and on the model's device; ``read_draft`` what is in a draft's file."""
+        super().__init__(replace(info, token_rate=token_rate))
+        self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
+        self._device = network.tokens.device
+        self._recordings: LastUsed[LanguageNetwork] = LastUsed(MOST_RECORDED)
+        """Networks whose passes are recorded, by what they record and their bucket."""
+        self._token_rate = token_rate
+
+    @property
+    def token_rate(self) -> float:
+        """Speech tokens a second."""
+        return self._token_rate
+
+    # --- What a model fills in ---------------------------------------------------------------------------------------
+    @abstractmethod
+    def _warm_up(self, network: LanguageNetwork) -> None:
+        """Run everything once with ``network``: first runs choose kernels and allocate, which no take should pay
+        for."""
+
+    @abstractmethod
+    def _request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:
+        """Decoding request of a passage, embedded with the tables of ``network``, with its limits."""
+
+    @abstractmethod
+    def _token_sampler(self, passage: Any, prompt: Any, options: Values) -> TokenSampler:
+        """Token sampler of a passage."""
+
+    @abstractmethod
+    def _decoder(self, prompt: Any, seed: int, options: Values) -> TokenDecoder:
+        """A new decoder for the tokens of one passage."""
+
+    @property
+    @abstractmethod
+    def official_ids(self) -> OfficialIds:
+        """Its vocabulary as exported."""
+
+    @abstractmethod
+    def _official_prompt(self, passage: Any, prompt: Any) -> tuple[int, ...]:
+        """Ids of the vocabulary for all that :meth:`_request` embeds."""
+
+    def _planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan) -> TokenDecoder:
+        """The same under ``plan``."""
+        return self._decoder(prompt, seed, plan.options)
+
+    def _fade_seconds(self, options: Values) -> float:
+        """Over how long passages fade into each other."""
+        return float(options.get("cross_fade", 0.0))
+
+    def _ends(self, passages: Sequence[Any]) -> Sequence[int] | None:
+        """Samples at which the last sound of each passage is over, where they are known beforehand."""
+        return None
+
+    def _draft_prompt(self, prompt: Any) -> Prompt:
+        """Part of ``prompt`` that a draft reads, and the draft's model. A draft only proposes, so any part is correct:
+        a shorter one is read faster and may be accepted less often."""
+        return prompt
+
+    def _ready_voice(self, voice: Voice, observer: Observer) -> None:
+        """Prepare of ``voice`` what later syntheses find again."""
+
+    # --- Networks ----------------------------------------------------------------------------------------------------
+    @property
+    def own(self) -> LanguageNetwork:
+        """The model's own network."""
+        return self._networks.own
+
+    def networks(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
+        """The networks under ``plan``, read and warm. Raises :class:`PlainError`."""
+        return self._networks.of(plan, status)
+
+    def warm_up(self) -> None:
+        """Run everything once."""
+        self._warm_up(self.own)
+
+    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+        """Find new drafts, students and measurements of layers; ``check`` may raise to cancel."""
+        self.info = find_language_weights(places_of(self.info), self.info.fingerprint, check).on(self.info)
+        return self.info
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        self.networks(resolve(self.info, setting, prepared=False), observer.status)
+        if voice is not None:
+            self._ready_voice(voice, observer)
+
+    # --- For other programs ------------------------------------------------------------------------------------------
+    @torch.inference_mode()
+    def official_prompts(
+        self, text: str, voice: Voice, options: Values, seed: int, check: Callable[[], None] = lambda: None
+    ) -> tuple[OfficialPrompt, ...]:
+        """What the model continues to speak ``text`` in ``voice``, passage by passage. Raises :class:`PlainError`."""
+        prompt, script = self._prepare(text, voice, options, check, seed)
+        return tuple(self._exported(passage, prompt, options) for passage in script.passages)
+
+    @torch.inference_mode()
+    def heard(
+        self,
+        tokens: Sequence[int],
+        text: str,
+        voice: Voice,
+        options: Values,
+        seed: int,
+        check: Callable[[], None] = lambda: None,
+    ) -> np.ndarray:
+        """The sound (n,) float32 of speech ``tokens``, counted from 0, that say ``text`` in ``voice``. Raises
+        :class:`PlainError`."""
+        strange = next((one for one in tokens if not 0 <= one < self.own.tokens.codes), None)
+        if strange is not None:
+            raise SettingError(
+                f"{shown(strange)} is not a speech token of {self.info.title}, which has those from 0 to "
+                f"{self.own.tokens.codes - 1}; take off the id of the first one."
+            )
+        prompt, _ = self._prepare(text, voice, options, check, seed)
+        return self._decoder(prompt, seed, options).whole(tokens).samples
+
+    def _exported(self, passage: LanguagePassage, prompt: Any, options: Values) -> OfficialPrompt:
+        ids = self._official_prompt(passage, prompt)
+        request = self._request(self.own, passage, prompt, options)
+        most = request.maximum if request.length is None else request.length
+        counted = list(range(len(ids)))
+        positions = request.positions.tolist()
+        assert len(positions) == len(ids)
+        if positions == counted and request.first_position == len(ids):
+            return OfficialPrompt(passage.text, ids, request.minimum, most)
+        assert request.first_position == positions[-1] + 1
+        return OfficialPrompt(passage.text, ids, request.minimum, most, tuple(positions))
+
+    # --- Speaking ----------------------------------------------------------------------------------------------------
+    def _joiner(self, script: _Script) -> PassageJoiner:
+        fade = self._fade_seconds(script.options)
+        ends = self._ends(script.passages)
+        return PassageJoiner(CrossFader(round(fade * self.info.sample_rate)), len(script.passages), ends)
+
+    def _account(self, script: _Script, spoken: Sequence[_Spoken], pace: Pace) -> tuple[Measurements, tuple[str, ...]]:
+        passes = sum(len(one.cycles) for one in spoken)
+        streaming = largest_difference(one.approximated for one in spoken)
+        measured = replace(
+            cost_of(spoken, pace),
+            evaluations=passes + sum(one.draft_passes for one in spoken),
+            tokens=sum(one.tokens for one in spoken),
+            target_passes=passes,
+            streaming_difference=None if streaming is None else streaming.level,
+        )
+        notes = (*self._graphs.notes(), *self._remarks(script, spoken))
+        return measured, notes if streaming is None else (*notes, streaming.sentence)
+
+    def decodings(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        check: Callable[[], None] = lambda: None,
+        artefacts: Sequence[Artefact] = (),
+    ) -> Iterator[tuple[Request, Decoding]]:
+        """The backbone's work alone, passage by passage: what is continued, and the loop that does, not yet begun."""
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
+        for passage in script.passages:
+            requests = self._requests(script, passage)
+            yield requests[0], self._decoding(script, passage, requests, check)
+
+    def internals(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        check: Callable[[], None] = lambda: None,
+        artefacts: Sequence[Artefact] = (),
+    ) -> LanguageInternals:
+        """The first passage, to be measured by component. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
+        passage = script.passages[0]
+        requests = self._requests(script, passage)
+        return LanguageInternals(
+            script.network,
+            script.plan,
+            *requests,
+            self._sampler_of(script, passage),
+            self._decoding(script, passage, requests, check),
+            lambda: self._planned_decoder(script.prompt, script.seed, script.plan),
+            len(script.passages),
+        )
+
+    def _network(
+        self,
+        plan: LanguagePlan,
+        voice: Voice,
+        setting: Setting,
+        check: Callable[[], None],
+        status: Callable[[str], None],
+    ) -> Networks:
+        return self._launched(self.networks(plan), plan)
+
+    def _launched(self, networks: Networks, plan: LanguagePlan) -> Networks:
+        """``networks``, their passes recorded if that is planned."""
+        graphs = plan.launching.graphs
+        if graphs is None:
+            return networks
+        self._graphs.bound(graphs)
+        draft = networks.draft and self._recorded(networks.draft, graphs.bucket)
+        return Networks(self._recorded(networks.target, graphs.bucket), draft)
+
+    def _recorded(self, network: LanguageNetwork, bucket: int) -> LanguageNetwork:
+        """``network``, its passes recorded; the same for the same one, as recordings belong to it."""
+
+        def make() -> LanguageNetwork:
+            transformer = network.tokens.fused_transformer
+            tokens = network.tokens.with_transformer(GraphedTransformer(transformer, self._graphs, bucket))
+            return LanguageNetwork(tokens, network.tables)
+
+        return self._recordings.of((network.tokens, bucket), make)
+
+    def _speak(
+        self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
+    ) -> Generator[Uttered, None, _Spoken]:
+        passage, seed = script.passages[number], script.seed
+        decoder = self._planned_decoder(script.prompt, seed, script.plan)
+        expected = tuple(one.expected for one in script.passages)
+        tokens = sum(one.tokens for one in before)
+        progress = TokenProgress(observer, expected, number, tokens, self._token_rate)
+        cycles: list[Cycle] = []
+
+        def seen(start: float) -> Trace:
+            return Trace(decoding=self._decoding_trace((tuple(map(_kept, cycles)),), (start,), (False,)))
+
+        backbone_seconds = decoder_seconds = 0.0
+        samples = 0
+        began = time.perf_counter()
+        with self._enough_memory(passage):
+            requests = self._requests(script, passage)
+            unguarded = self._decoding(script, passage, requests, observer.check)
+        guard = RunawayGuard(self._token_rate, passage.expected)
+        decoding = guarded(unguarded, guard)
+        while (cycle := self._next(decoding, passage)) is not None:
+            backbone_seconds += time.perf_counter() - began
+            cycles.append(cycle)
+            progress.tell(cycle)
+            began = time.perf_counter()
+            ready = decoder.push(cycle.tokens)
+            if len(ready):
+                devices.synchronise(self._device)
+                decoder_seconds += time.perf_counter() - began
+                samples += len(ready)
+                yield Uttered(ready, seen)
+            else:
+                decoder_seconds += time.perf_counter() - began
+            began = time.perf_counter()
+        observer.check()
+        began = time.perf_counter()
+        rest = decoder.finish()
+        decoder_seconds += time.perf_counter() - began
+        samples += len(rest)
+        yield Uttered(rest, seen)
+        target, draft = script.network.target.tokens, script.network.draft
+        prompt_tokens, draft_prompt_tokens = (0 if one is None else one.embedded.shape[1] for one in requests)
+        return _Spoken(
+            tuple(cycle.draft_seconds + cycle.target_seconds for cycle in cycles),
+            decoder.mel,
+            samples,
+            backbone_seconds,
+            decoder_seconds,
+            spent_operations(
+                target, None if draft is None else draft.tokens, prompt_tokens, cycles, draft_prompt_tokens
+            ),
+            plain_operations(self.own.tokens, prompt_tokens, cycles),
+            frozenset({"draft"} if any(_accepted_codes(cycle) for cycle in cycles) else ()),
+            tuple(map(_kept, cycles)),
+            self._problem(cycles, guard),
+            sum(len(cycle.drafted) for cycle in cycles),
+            None if decoder.exact else decoder,
+        )
+
+    @torch.inference_mode()
+    def _requests(self, script: _Script, passage: LanguagePassage) -> tuple[Request, Request | None]:
+        """Requests of the model and of its draft."""
+        target, draft, options = script.network.target, script.network.draft, script.options
+        request = self._request(target, passage, script.prompt, options)
+        if draft is None:
+            return request, None
+        return request, self._request(draft, passage, self._draft_prompt(script.prompt), options)
+
+    def _decoding(
+        self,
+        script: _Script,
+        passage: LanguagePassage,
+        requests: tuple[Request, Request | None],
+        check: Callable[[], None],
+    ) -> Decoding:
+        """The loop that continues ``requests``."""
+        networks, plan = script.network, script.plan
+        request, draft_request = requests
+        sampler, uniforms = self._sampler_of(script, passage), Uniforms(script.seed)
+        target, draft = networks.target.tokens, None if networks.draft is None else networks.draft.tokens
+        for one in (target, draft):
+            if one is not None:
+                one.reach(request.first_position + request.maximum)
+        if plan.decoding is None:
+            return decode(target, request, sampler, uniforms, check)
+        loop = DecodingLoop(
+            target, draft, request, draft_request, sampler, uniforms, check, self._memory, plan.acceptance
+        )
+        return parts.decoding(plan.decoding, loop)
+
+    def _sampler_of(self, script: _Script, passage: LanguagePassage) -> TokenSampler:
+        """Token sampler of a passage: the model's, or as the plan changes it."""
+        own = self._token_sampler(passage, script.prompt, script.options)
+        return own if script.plan.sampler is None else parts.sampler(script.plan.sampler, own)
+
+    def _problem(self, cycles: Sequence[Cycle], guard: RunawayGuard) -> str:
+        if guard.found is not None:
+            return f"{guard.found} Another seed may do better."
+        if cycles and cycles[-1].stopped:
+            return ""
+        seconds = sum(len(cycle.tokens) for cycle in cycles) / self._token_rate
+        return (
+            f"Speech did not end by itself and was stopped after {seconds:.1f} s; what was spoken until then was kept. "
+            "Another seed may do better."
+        )
+
+    def _next(self, decoding: Generator[Cycle, None, None], passage: LanguagePassage) -> Cycle | None:
+        """The next cycle, ``None`` after the last one."""
+        with self._enough_memory(passage):
+            return next(decoding, None)
+
+    def _enough_memory(self, passage: LanguagePassage) -> AbstractContextManager[None]:
+        """See :func:`paretone.failures.enough_memory`."""
+        return enough_memory(self.info.device, f"a passage of about {passage.expected} speech tokens")
+
+    def _remarks(self, script: _Script, spoken: Sequence[_Spoken]) -> list[str]:
+        """Remarks on irregularities."""
+        remarks = []
+        for number, one in enumerate(spoken):
+            where = f"Passage {number + 1} of {len(spoken)}: " if len(spoken) > 1 else ""
+            if one.problem:
+                remarks.append(f"{where}{one.problem}")
+            elif not one.samples:
+                remarks.append(
+                    f"{where}the model stopped immediately, so {script.passages[number].text!r} is missing; "
+                    "try another seed."
+                )
+        return remarks
+
+    def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
+        cycles, run_away = tuple(one.cycles for one in spoken), tuple(bool(one.problem) for one in spoken)
+        return replace(trace, decoding=self._decoding_trace(cycles, starts, run_away))
+
+    def _decoding_trace(
+        self,
+        passages: tuple[tuple[DecodingCycle, ...], ...],
+        starts: tuple[float, ...],
+        run_away: tuple[bool, ...],
+    ) -> DecodingTrace:
+        return DecodingTrace(self._token_rate, self.own.tokens.codes, passages, starts, run_away)
+
+
+def _kept(cycle: Cycle) -> DecodingCycle:
+    """The record of a cycle in a trace."""
+    return DecodingCycle(
+        cycle.tokens,
+        cycle.drafted,
+        cycle.accepted,
+        cycle.outcome,
+        cycle.acceptance,
+        cycle.draft_seconds,
+        cycle.target_seconds,
+    )
+
+
+def _accepted_codes(cycle: Cycle) -> int:
+    """Accepted drafts without a stop id, which saves no pass."""
+    return min(cycle.accepted, len(cycle.tokens))

@@ -1,0 +1,159 @@
+"""A language model's networks: its own, pruned and student ones, and what drafts for them, made when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
+from paretone.errors import CheckpointError
+from paretone.last_used import LastUsed
+from paretone.models.base import DraftWeights, StudentWeights
+from paretone.models.families import parts
+from paretone.models.families.token_model import TokenModel
+from paretone.models.files.checkpoints import loaded_strictly
+from paretone.models.networks.causal import CausalLayer
+from paretone.setting.plan import LanguagePlan
+
+MOST_KEPT = 3
+"""Maximum number kept in addition to the model's own."""
+MOST_CHANGED = 2
+"""Maximum number kept of those whose products were changed: a model and its draft."""
+
+
+@dataclass(frozen=True)
+class LanguageNetwork:
+    """A token model, optimised, with the tables that its prompts are embedded with, under the adapter's names."""
+
+    tokens: TokenModel
+    tables: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class DraftTensors:
+    """Content of a draft's file."""
+
+    layers: Mapping[int, Mapping[str, Tensor]] = field(repr=False)
+    """Trained layers by their number in the target, with official names after ``layers.N.``."""
+    head: Tensor | None = field(repr=False)
+    """(codes + stops, hidden), if it was trained."""
+
+
+@dataclass(frozen=True)
+class Networks:
+    """The networks of one synthesis."""
+
+    target: LanguageNetwork
+    draft: LanguageNetwork | None = None
+
+
+ReadStudent = Callable[[StudentWeights], LanguageNetwork]
+ReadDraft = Callable[[DraftWeights], DraftTensors]
+
+
+class LanguageNetworks:
+    """Hands out the networks that a synthesis runs, ready and warm."""
+
+    def __init__(
+        self,
+        own: LanguageNetwork,
+        read_student: ReadStudent,
+        read_draft: ReadDraft,
+        warm_up: Callable[[LanguageNetwork], None],
+    ) -> None:
+        self.own = own
+        self._read_student = read_student
+        self._read_draft = read_draft
+        self._warm_up = warm_up
+        self._others: LastUsed[LanguageNetwork] = LastUsed(MOST_KEPT)
+        """By fingerprint, or by the layers that are left."""
+        self._with_products: LastUsed[LanguageNetwork] = LastUsed(MOST_CHANGED)
+        """By what they are of, and their products."""
+
+    def __len__(self) -> int:
+        """Number of cached ones."""
+        return 1 + len(self._others)
+
+    def of(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
+        """The networks of a plan. Raises :class:`paretone.errors.CheckpointError` for files that do not fit."""
+        target = self._changed(self._target(plan, status), plan, status)
+        draft = None if plan.draft is None else self._changed(self._draft(plan.draft, status), plan, status)
+        return Networks(target, draft)
+
+    def _changed(self, network: LanguageNetwork, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
+        """``network`` with other products, if that is planned."""
+        products = plan.products
+        if products is None:
+            return network
+
+        def change() -> LanguageNetwork:
+            status("Packing weights …")
+            return LanguageNetwork(parts.products(products, network.tokens), network.tables)
+
+        return self._warm(self._with_products, (network.tokens, products), change)
+
+    def _target(self, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
+        if plan.weights is not None:
+            return self._student(plan.weights, status)
+        retained = plan.layers
+        if retained is None:
+            return self.own
+        # Layers are shared with the model's own: this costs no memory.
+        return self._kept(retained, lambda: LanguageNetwork(self.own.tokens.kept(retained), self.own.tables))
+
+    def _student(self, student: StudentWeights, status: Callable[[str], None]) -> LanguageNetwork:
+        def read() -> LanguageNetwork:
+            status(f"Reading the student with {student.depth} layers …")
+            return self._read_student(student)
+
+        return self._kept(student.fingerprint, read)
+
+    def _draft(self, draft: DraftWeights | StudentWeights, status: Callable[[str], None]) -> LanguageNetwork:
+        if isinstance(draft, StudentWeights):
+            return self._student(draft, status)
+
+        def read() -> LanguageNetwork:
+            status("Reading the draft …")
+            return drafting(self.own, draft, self._read_draft(draft))
+
+        return self._kept(draft.fingerprint, read)
+
+    def _kept(self, key: Hashable, make: Callable[[], LanguageNetwork]) -> LanguageNetwork:
+        return self._warm(self._others, key, make)
+
+    def _warm(
+        self, where: LastUsed[LanguageNetwork], key: Hashable, make: Callable[[], LanguageNetwork]
+    ) -> LanguageNetwork:
+        def warm() -> LanguageNetwork:
+            made = make()
+            self._warm_up(made)
+            return made
+
+        return where.of(key, warm)
+
+
+def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -> LanguageNetwork:
+    """The draft: layers of ``own``, shared, with those in their place that were trained.
+
+    Raises :class:`CheckpointError` if ``tensors`` do not fit the model, or are not what the file says.
+    """
+    tokens, path = own.tokens, draft.path
+    transformer = tokens.fused_transformer
+    strange = sorted(set(tensors.layers) ^ set(draft.trained))
+    if strange or not set(draft.trained) <= set(draft.retained) or draft.retained[-1] >= transformer.config.layers:
+        raise CheckpointError(f"The draft {path} does not hold the layers that it says; train it again.")
+    if draft.head and (tensors.head is None or tensors.head.shape != tokens.head.shape):
+        raise CheckpointError(f"The draft {path} has no head that fits this model; train it again.")
+    layers, dtype = {}, tokens.head.dtype
+    for number, weights in tensors.layers.items():
+        layers[draft.retained.index(number)] = loaded_strictly(
+            lambda: CausalLayer(transformer.config).to(tokens.device, dtype),
+            {name: value.to(dtype) for name, value in weights.items()},
+            f"layer {number} of {path}",
+        )
+    head = tokens.head if tensors.head is None else tensors.head.to(tokens.device, dtype)
+    shallow = transformer.kept(draft.retained).replaced(layers)
+    bias = None if tokens.bias is None else tokens.bias.detach()
+    drafted = TokenModel(shallow, tokens.embedding.detach(), head.detach(), bias, codes=tokens.codes)
+    return LanguageNetwork(drafted.optimised(), own.tables)

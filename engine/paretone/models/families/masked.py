@@ -1,0 +1,385 @@
+"""Base of all masked models: text and a voice in, a canvas of codes filled in step by step, audio out.
+
+A model derives from :class:`MaskedSpeech` and fills in what is its own:
+
+* :meth:`MaskedSpeech._prompt`: a voice made ready;
+* :meth:`MaskedSpeech._passages`: a text to passages, with the length of each canvas;
+* :meth:`MaskedSpeech._request`: a passage to the rows before its canvas;
+* :meth:`MaskedSpeech._decoder`: what makes the codes of one passage heard;
+* :meth:`MaskedSpeech._warm_up`: everything once;
+* where its own way differs: ``_joiner`` (how passages are joined, and what is done to their sound), ``_following``
+  (what a passage takes over from the first one), ``_ready_voice`` (what of a voice is worth preparing before the clock
+  runs).
+
+All masked models have the options :data:`paretone.sampling.masked_options.DEMASKING_OPTIONS`; where ``by_sentence`` is
+set, ``_passages`` gives every sentence its own passage.
+
+``ops_ratio`` of its takes is the network's operations over those of the same setting without techniques. Counted are
+all matrix and attention products, those of the head included, of all rows of all branches that a step computed; not the
+decoder. Blockwise streaming comes out above 1: it computes more steps.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from paretone import device as devices
+from paretone.audio.cross_fade import CrossFader, PassageJoiner
+from paretone.errors import SettingError
+from paretone.failures import enough_memory
+from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.families.delivery import Joiner
+from paretone.models.families.demasking_progress import DemaskingProgress
+from paretone.models.families.grid_decoder import GridDecoder
+from paretone.models.families.masked_internals import MaskedInternals
+from paretone.models.families.masked_networks import MaskedNetworks
+from paretone.models.families.masked_script import MaskedScript, guide_of
+from paretone.models.families.pacing import Pace
+from paretone.models.families.passages import FramedPassage, Passages, Prompt, Spoken, Uttered, cost_of
+from paretone.models.families.speech import Speech
+from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRun
+from paretone.models.kernels.masked_graphs import with_graphs
+from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.networks.masked_network import MaskedNetwork
+from paretone.sampling.demasking import Canvas, CanvasRun, Guide, demask
+from paretone.sampling.demasking_schedule import Block, commit_counts
+from paretone.setting.knobs import Values
+from paretone.setting.plan import MaskedPlan
+from paretone.setting.setting import Setting
+from paretone.setting.take import DemaskedPassage, DemaskingTrace, Measurements, Trace
+from paretone.techniques import resolve
+
+
+@dataclass(frozen=True)
+class _Spoken(Spoken):
+    passage: FramedPassage
+    canvas: Canvas
+    blocks: tuple[Block, ...]
+
+
+class MaskedSpeech(Speech[MaskedScript, _Spoken]):
+    """A loaded masked model. See :class:`paretone.models.base.SpeechModel`."""
+
+    script = MaskedScript
+    silent = "said nothing but silence"
+
+    def __init__(self, info: ModelInfo, network: MaskedNetwork, frame_seconds: float) -> None:
+        """``network`` is on the model's device; one frame of its canvas is heard for ``frame_seconds``."""
+        super().__init__(info)
+        self._networks = MaskedNetworks(network, info.precision, self._warm_up)
+        self._device = self._networks.own.device
+        self._frame_seconds = frame_seconds
+        self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
+        """The network that was compiled last, by what it was made of."""
+
+    # --- What a model fills in ---------------------------------------------------------------------------------------
+    @abstractmethod
+    def _warm_up(self, network: FusedMasked) -> None:
+        """Run everything once with ``network``: first runs choose kernels and allocate, which no take should pay
+        for."""
+
+    @abstractmethod
+    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> Any:
+        """The voice made ready. ``check`` is called where that takes long, and may raise to cancel. Raises
+        :class:`PlainError`."""
+
+    @abstractmethod
+    def _passages(self, text: str, voice: Voice, prompt: Any, options: Values, seed: int | None = None) -> Passages:
+        """The text cut into passages, each with the length of its canvas; ``seed`` as in :meth:`_prepare`. Raises
+        :class:`PlainError`."""
+
+    @abstractmethod
+    def _request(self, passage: Any, prompt: Any, options: Values) -> MaskedRequest:
+        """Request of a passage: the rows before its canvas, on the model's device."""
+
+    @abstractmethod
+    def _decoder(self, prompt: Any, options: Values) -> GridDecoder:
+        """A new decoder for the codes of one passage."""
+
+    def _joiner(self, script: MaskedScript) -> Joiner:
+        """Joiner of the passages. Without blocks, each passage comes in a single piece."""
+        return PassageJoiner(CrossFader(0))
+
+    def _planned(self, script: MaskedScript, pace: Pace) -> Pace:
+        return script.pace(pace)
+
+    def _following(
+        self,
+        passage: Any,
+        prompt: Any,
+        options: Values,
+        first: Any,
+        codes: torch.Tensor,
+    ) -> tuple[FramedPassage, Prompt]:
+        """A later passage and its prompt after the ``first`` one was filled in with ``codes`` (codebooks, frames)."""
+        return passage, prompt
+
+    def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
+        """Prepare of ``voice`` what later syntheses find again."""
+
+    # --- Networks ----------------------------------------------------------------------------------------------------
+    @property
+    def networks(self) -> MaskedNetworks:
+        """The network as it was loaded, and as it runs."""
+        return self._networks
+
+    def warm_up(self) -> None:
+        """Run everything once."""
+        self._warm_up(self._networks.own)
+
+    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+        """There are no further weights to look for."""
+        return self.info
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        plan = resolve(self.info, setting)
+        self._launched(self._networks.of(plan.precision, observer.status), plan, observer.status)
+        if voice is not None:
+            self._ready_voice(voice, plan.options, observer)
+
+    # --- Speaking ----------------------------------------------------------------------------------------------------
+    def internals(
+        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+    ) -> MaskedInternals:
+        """The first passage, to be measured by component. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, resolve(self.info, setting), check)
+        passage = script.passages[0]
+        bounds = script.bounds(0, passage)
+        return MaskedInternals(
+            script.network,
+            script.plan,
+            self._request(passage, script.prompt, script.options),
+            script.begin,
+            script.rules,
+            tuple(Block(start, end, script.steps_of(0, place)) for place, (start, end) in enumerate(bounds)),
+            lambda: self._decoder(script.prompt, script.options),
+            len(script.passages),
+            passage.frames * self._frame_seconds,
+        )
+
+    @torch.inference_mode()
+    def decode_partial(
+        self, passage: DemaskedPassage, step: int, voice: Voice, setting: Setting, check: Callable[[], None]
+    ) -> np.ndarray:
+        """The sound (n,) of a passage as it was after ``step``, from 0; not levelled or trimmed as a take is.
+
+        Codes that were not there yet add nothing: of a frame of which only the first codebooks were known, what these
+        say is heard; a frame without any is what the decoder makes of nothing. Raises :class:`SettingError` if there
+        is no such step, or the codes are of another model.
+        """
+        if not 0 <= step < passage.steps:
+            raise SettingError(f"There is no step {step + 1}: the passage was filled in in {passage.steps} steps.")
+        config = self._networks.plain.config
+        if len(passage.codes) != config.codebooks or passage.codes.max(initial=0) >= config.mask:
+            raise SettingError(f"These codes are not {self.info.title}'s; load the model that the take was made with.")
+        plan = resolve(self.info, setting)
+        prompt = self._prompt(voice, plan.options, check)
+        codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
+        return self._decoder(prompt, plan.options).whole(codes).samples
+
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+    ) -> tuple[Prompt, Passages]:
+        prompt = self._prompt(voice, options, check)
+        check()
+        return prompt, self._passages(text, voice, prompt, options, seed)
+
+    def _network(
+        self,
+        plan: MaskedPlan,
+        voice: Voice,
+        setting: Setting,
+        check: Callable[[], None],
+        status: Callable[[str], None],
+    ) -> FusedMasked:
+        return self._launched(self._networks.of(plan.precision), plan)
+
+    def _launched(
+        self, network: FusedMasked, plan: MaskedPlan, status: Callable[[str], None] = lambda text: None
+    ) -> FusedMasked:
+        """``network``, its passes recorded or compiled if that is used; compiled ones warm."""
+        graphs, mode = plan.launching.graphs, plan.launching.mode
+        if graphs is not None:
+            self._graphs.bound(graphs)
+            return with_graphs(network, self._graphs, graphs.bucket)
+        if mode is None:
+            return network
+        if self._compiled is None or self._compiled[0] != (network, mode):
+            status(COMPILING)
+            self._compiled = (network, mode), compiled_masked(network, mode)
+            self._warm_up(self._compiled[1])
+            warmed(self._compiled[1])
+        return self._compiled[1]
+
+    @torch.inference_mode()
+    def _speak(
+        self,
+        script: MaskedScript,
+        number: int,
+        before: Sequence[_Spoken],
+        pace: Pace,
+        observer: Observer,
+    ) -> Generator[Uttered, None, _Spoken]:
+        passage, prompt = script.passages[number], script.prompt
+        if before:
+            first = before[0]
+            passage, prompt = self._following(passage, prompt, script.options, first.passage, first.canvas.codes)
+        request = self._request(passage, prompt, script.options)
+        decoder, config = self._decoder(prompt, script.options), script.network.config
+        canvas = Canvas(config.codebooks, passage.frames, config.mask, self._device)
+        blocks, bounds = script.plan.blocks, script.bounds(number, passage)
+        planned = [script.planned_steps(*one) for one in enumerate(script.passages)]
+        heard = script.passages[number].frames * self._frame_seconds
+        progress = DemaskingProgress(observer, planned, number, heard)
+        filled: list[Block] = []
+        runs: list[CanvasRun] = []
+        step_seconds: list[float] = []
+        operations = decoder_seconds = 0.0
+        samples = 0
+
+        def seen(start: float) -> Trace:
+            return Trace(demasking=self._demasking_trace((_demasked(canvas, len(step_seconds), start, tuple(filled)),)))
+
+        look_ahead = None if blocks is None else blocks.look_ahead
+        run = script.begin(request) if look_ahead is None else None
+        for place, (start, end) in enumerate(bounds):
+            block = Block(start, end, script.steps_of(number, place))
+            with enough_memory(self.info.device, f"a canvas of {passage.frames} frames"):
+                if run is None or look_ahead is not None:
+                    run = script.begin(request.shortened(min(end + (look_ahead or 0), request.frames)))
+                elif place:
+                    run.begin_block()
+                if blocks is not None and not pace.playing:
+                    # Where the first block was too short to be heard, the next one is awaited as it was.
+                    block = replace(block, steps=blocks.first_steps)
+                elif script.paced:
+                    most = pace.affordable(block.steps, run.rows_of(Guide.BOTH), block.frames)
+                    block = replace(block, steps=most)
+                if run not in runs:
+                    runs.append(run)
+                spent = run.operations
+                seconds = self._fill(script, run, canvas, block, len(step_seconds), pace, progress, observer)
+                began = self.clock()
+                ready = decoder.push(canvas.codes[:, start:end])
+                if end == passage.frames:
+                    ready = np.concatenate([ready, decoder.finish()])
+            took = self.clock() - began
+            filled.append(replace(block, steps=len(seconds)))
+            step_seconds.extend(seconds)
+            operations += run.operations - spent
+            decoder_seconds += took
+            pace.decoded(block.frames, took)
+            samples += len(ready)
+            yield Uttered(ready, seen)
+        return _Spoken(
+            tuple(step_seconds),
+            decoder.mel,
+            samples,
+            sum(step_seconds),
+            decoder_seconds,
+            operations,
+            self._reference_operations(script, request),
+            self._saved(script, runs, filled),
+            passage,
+            canvas,
+            tuple(filled),
+        )
+
+    @staticmethod
+    def _saved(script: MaskedScript, runs: Sequence[CanvasRun], blocks: Sequence[Block]) -> frozenset[str]:
+        """Parts of the plan that saved operations; runs of a plug-in's own kind pass for saving some."""
+        counted = [one for one in runs if isinstance(one, MaskedRun)]
+        guides = (guide_of(script.plan.guidance, step) for block in blocks for step in range(block.steps))
+        found = {
+            "skipping": len(counted) < len(runs) or any(one.operations < one.whole_operations for one in counted),
+            "guidance": any(one is not Guide.BOTH for one in guides),
+        }
+        return frozenset(part for part, saves in found.items() if saves)
+
+    def _fill(
+        self,
+        script: MaskedScript,
+        run: CanvasRun,
+        canvas: Canvas,
+        block: Block,
+        first_step: int,
+        pace: Pace,
+        progress: DemaskingProgress,
+        observer: Observer,
+    ) -> list[float]:
+        """Fill in a block; returns what each step took. On a GPU that is the time to ask for it, and the last
+        one's holds the wait until all is done."""
+        seconds: list[float] = []
+        steps = block.steps
+
+        def guide(step: int) -> Guide:
+            return guide_of(script.plan.guidance, step - first_step)
+
+        def still(taken: int) -> int:
+            nonlocal steps
+            steps = taken + pace.still(taken, steps - taken, run.rows_of(Guide.BOTH), block.frames)
+            return steps - taken
+
+        # Before anything is heard there is nothing to be in time for.
+        cut = still if script.paced and pace.playing else None
+        at_once = self._device.type == "cpu"
+        began = self.clock()
+        schedule = script.schedule(canvas.codebooks * block.frames, block.steps)
+        steps_of = demask(
+            run, canvas, block, script.rules, script.noise, first_step, guide, observer.check, cut, schedule
+        )
+        for step in steps_of:
+            seconds.append(self.clock() - began)
+            if script.paced and at_once:
+                pace.stepped(run.rows_of_last(guide(step)), seconds[-1])
+            progress.tell(replace(block, steps=steps), step - first_step, seconds[-1])
+            began = self.clock()
+        devices.synchronise(self._device)
+        seconds[-1] += self.clock() - began
+        if script.paced and not at_once:
+            for step in range(first_step, first_step + len(seconds)):
+                pace.stepped(run.rows_of(guide(step)), sum(seconds) / len(seconds))
+        return seconds
+
+    @staticmethod
+    def _reference_operations(script: MaskedScript, request: MaskedRequest) -> float:
+        """The network's operations on the canvas under the same setting without techniques."""
+        options, config = script.plan.reference, script.network.config
+        counts = commit_counts(config.codebooks * request.frames, int(options["steps"]), float(options["shift"]))
+        both = Guide.BOTH if options["guidance"] else Guide.ALONE
+        return sum(map(bool, counts)) * request.operations(config, request.frames, both)
+
+    def _account(
+        self, script: MaskedScript, spoken: Sequence[_Spoken], pace: Pace
+    ) -> tuple[Measurements, tuple[str, ...]]:
+        measured = replace(cost_of(spoken, pace), evaluations=sum(len(one.step_seconds) for one in spoken))
+        return measured, (*pace.remarks, *self._graphs.notes(), *notes_of(script.network))
+
+    def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
+        passages = tuple(
+            _demasked(one.canvas, len(one.step_seconds), start, one.blocks)
+            for one, start in zip(spoken, starts, strict=True)
+        )
+        return replace(trace, demasking=self._demasking_trace(passages))
+
+    def _demasking_trace(self, passages: tuple[DemaskedPassage, ...]) -> DemaskingTrace:
+        return DemaskingTrace(self._frame_seconds, self._networks.plain.config.mask, passages)
+
+
+def _demasked(canvas: Canvas, steps: int, start: float, blocks: tuple[Block, ...]) -> DemaskedPassage:
+    """The record of a canvas as it is now, after ``steps``; it stays so while the canvas is filled in further."""
+    return DemaskedPassage(
+        canvas.codes.to("cpu", torch.int32).numpy(),
+        canvas.order.cpu().numpy().copy(),
+        canvas.probability.cpu().numpy().copy(),
+        steps,
+        start,
+        blocks,
+    )

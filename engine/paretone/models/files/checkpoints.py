@@ -1,0 +1,433 @@
+"""Reading weight files safely and strictly.
+
+No file is ever unpickled with code in it, and no weight is silently left over or left out: what does not fit is named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import pickle
+import pickletools
+import re
+import struct
+import warnings
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from paretone.errors import CheckpointError
+from paretone.models.files import digests
+from paretone.models.files.bundled import original
+from paretone.models.files.endings import READ
+from paretone.models.files.packed_weights import PackedFile, unpacking
+from paretone.models.files.sorted_metadata import with_sorted_metadata
+from paretone.models.networks.shapes import uninitialised
+from paretone.reading import first_line, named_first, require_regular, shortened, shown
+from paretone.wording import grouped, listed
+
+DAMAGED = "is damaged or not complete; download it again"
+NAMES_SHOWN = 5
+"""Maximum number of keys named in an error message."""
+LARGEST_WEIGHT = 1e8
+"""No weight of a released model has more than four digits."""
+SMALLEST_DEAD = 16
+"""Numbers of the smallest matrix that cannot have been trained to zeros."""
+_KINDS = (
+    *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
+    *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
+)
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
+
+
+def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
+    """The tensors of a flat weight file, on the CPU, by their names.
+
+    Raises :class:`CheckpointError` when the file is missing, damaged, no checkpoint, holds code, or is not flat.
+    """
+    content = read_checkpoint(path, check)
+    nested = [str(key) for key, value in content.items() if not isinstance(value, Tensor)]
+    if nested:
+        raise CheckpointError(f"{path} is not a plain list of weights: {_shown(nested)} is not a tensor.")
+    return sound_tensors(content, str(path))
+
+
+def read_float_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
+    """The same in float32; what does not hold fractions stays as it is."""
+    weights = read_weights(path, check)
+    return in_float32(weights)
+
+
+def in_float32(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """``weights`` in float32; what does not hold fractions stays as it is, so that it is not taken for them."""
+    return {name: value.float() if value.is_floating_point() else value for name, value in weights.items()}
+
+
+def sound_tensors(content: Mapping[Any, Tensor], where: str) -> dict[str, Tensor]:
+    """``content``, read from ``where``, if each tensor has a name and holds its own plain numbers. Raises
+    :class:`CheckpointError` that names the one that is sparse, quantised, without values, or of numbers that nothing
+    here computes with."""
+    for name, value in content.items():
+        kind = _unsound(value) if isinstance(name, str) else "under a number instead of a name"
+        if kind:
+            raise CheckpointError(
+                f"{where} has a tensor {shown(name)} that is {kind}; use the file of the model in float32, bfloat16 or "
+                "float16."
+            )
+    return dict(content)
+
+
+def _unsound(value: Tensor) -> str:
+    """What is wrong with a tensor of a file, or ``""``."""
+    if value.layout is not torch.strided or value.is_quantized:
+        return "sparse or quantised"
+    if value.device.type != "cpu":
+        return "without values"
+    if value.dtype not in _KINDS:
+        return f"of {str(value.dtype).removeprefix('torch.')} numbers"
+    if value.numel() * value.element_size() > value.untyped_storage().nbytes():
+        return "larger than what is stored of it"
+    return ""
+
+
+def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dict:
+    """Everything a checkpoint holds: ``.safetensors``, or a file of ``torch.save`` that holds only data.
+
+    ``check`` is called between tensors where the format allows, and may raise to cancel.
+
+    Raises :class:`CheckpointError`.
+    """
+    _require_file(path)
+    content = _safetensors(path, check) if path.suffix == ".safetensors" else _torch_file(path)
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path} holds a {type(content).__name__}, not the weights of a model.")
+    require_no_lora(content, str(path))
+    check()
+    return content
+
+
+def require_no_lora(names: Iterable[object], where: str) -> None:
+    """Raise :class:`CheckpointError` if ``names`` are those of a LoRA's weights."""
+    if any(_LORA.search(str(name)) for name in names):
+        raise lora_error(where)
+
+
+def lora_error(where: object) -> CheckpointError:
+    """``where`` is a LoRA."""
+    return CheckpointError(
+        f"{where} is a LoRA, what a fine-tuning adds to a model, and not a model: merge it first. With PEFT: "
+        "PeftModel.from_pretrained(model, folder).merge_and_unload(), then save the model's state_dict() as "
+        ".safetensors and choose that file."
+    )
+
+
+_LORA = re.compile(r"(^|[._])lora_?(A|B|up|down|alpha|embedding_[AB]|magnitude\w*)\b|(^|\.)base_model\.model\.")
+LORA_CONFIG = "adapter_config.json"
+"""PEFT's description of a LoRA."""
+
+
+def metadata_of(path: Path) -> dict[str, str]:
+    """The metadata of a safetensors file; none of a file that is something else or cannot be read."""
+    if path.suffix != ".safetensors":
+        return {}
+    try:
+        with opened(path) as file:
+            return dict(file.metadata() or {})
+    except CheckpointError:
+        return {}
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A safetensors file, open; as it was before it was packed, if it was
+    (:mod:`paretone.models.files.packed_weights`). Raises :class:`CheckpointError`, also for what is read from it
+    within."""
+    _require_file(path)
+    try:
+        with safe_open(path, framework="pt") as file, unpacking(file, path, "pt", torch.from_numpy) as plain:
+            yield plain
+    # Tensors of a kind that this torch does not have end in a key or an attribute that is not there.
+    except (SafetensorError, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+        raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
+
+
+def require_part(path: Path, remedy: str) -> None:
+    """Raise :class:`CheckpointError` unless ``path``, a part of a model that another package reads, is a regular file;
+    ``remedy`` is what to do where there is none."""
+    try:
+        require_regular(path)
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is missing; {remedy}.") from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {first_line(error)}.") from None
+
+
+def _require_file(path: Path) -> None:
+    """Raise :class:`CheckpointError` unless ``path`` is a regular file that is not empty and is called a checkpoint."""
+    try:
+        size = require_regular(path).st_size
+    except FileNotFoundError:
+        raise CheckpointError(f"The checkpoint {path} is missing; choose another file or download the model.") from None
+    except OSError as error:
+        raise CheckpointError(f"The checkpoint {path} cannot be read: {first_line(error)}.") from None
+    if path.suffix not in READ:
+        raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {listed(READ, 'or')}.")
+    if size == 0:
+        raise CheckpointError(f"The checkpoint {path} is empty; download it again.")
+
+
+def _safetensors(path: Path, check: Callable[[], None]) -> dict[str, Tensor]:
+    with opened(path) as file:
+        return _tensors(file, check)
+
+
+def _tensors(file: Any, check: Callable[[], None]) -> dict[str, Tensor]:
+    weights = {}
+    for name in file.keys():  # noqa: SIM118 (not a mapping)
+        check()
+        weights[name] = file.get_tensor(name)
+    return weights
+
+
+def _require_packed(path: Path) -> None:
+    """Raise :class:`CheckpointError` if a ``.pt``, which is a zip, unpacks to more than it holds: torch compresses
+    nothing, so that only a file made to fill memory does. Whatever is no zip is left to torch."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            unpacked = sum(one.file_size for one in packed.infolist())
+    except _NO_ZIP:
+        return
+    size = path.stat().st_size
+    if unpacked > size:
+        raise CheckpointError(
+            f"The checkpoint {path} was refused: its {grouped(size)} bytes would unpack to {grouped(unpacked)}, which "
+            "no checkpoint does. Use the .safetensors file of this model."
+        )
+
+
+def _torch_file(path: Path) -> object:
+    _require_packed(path)
+    names = _imports(path)
+    # Torch would search a long one for minutes, for a hint on how to run it all the same.
+    code = next((name for name in names if len(name) > _LONGEST_IMPORT), None)
+    if code is not None:
+        raise _holds_code(path, code)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about pickle protocols of files that are refused anyway
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        refused = re.search(r"GLOBAL (\S+)", str(error))
+        code = refused[1] if refused else next((name for name in names if not name.startswith(_OF_WEIGHTS)), None)
+        if code is None:
+            raise CheckpointError(f"{path} is not a checkpoint, or {DAMAGED}.") from None
+        raise _holds_code(path, code) from None
+    except (RuntimeError, EOFError, OSError) as error:
+        raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
+    except (
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+        OverflowError,
+        struct.error,
+    ):  # what no pickle is
+        raise CheckpointError(f"{path} is not a checkpoint, or {DAMAGED}.") from None
+
+
+def _holds_code(path: Path, code: str) -> CheckpointError:
+    return CheckpointError(
+        f"The checkpoint {path} was refused: it holds code ({shortened(code)}) and not only weights. "
+        "Use the .safetensors file of this model."
+    )
+
+
+def _imports(path: Path) -> list[str]:
+    """What the pickles of a ``.pt`` import, read without executing them; as far as they are pickles."""
+    found: list[str] = []
+    with contextlib.suppress(*_NO_ZIP):
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as packed:
+                inside = [name for name in packed.namelist() if name.endswith("data.pkl")]
+                for name in inside:
+                    _add_imports(found, io.BytesIO(packed.read(name)))
+        else:
+            with path.open("rb") as file:
+                for _ in range(_PICKLES):
+                    _add_imports(found, file)
+    return found
+
+
+def _add_imports(found: list[str], pickled: IO[bytes]) -> None:
+    texts: list[str] = []
+    for operation, argument, _ in pickletools.genops(pickled):
+        if operation.name == "GLOBAL":
+            found.append(str(argument).replace(" ", "."))
+        elif operation.name == "STACK_GLOBAL":
+            found.append(".".join(texts[-2:]))
+        elif isinstance(argument, str):
+            texts.append(argument)
+
+
+_NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, LookupError, RuntimeError, struct.error)
+"""What is raised for damaged zips."""
+_OF_WEIGHTS = ("torch.", "collections.OrderedDict")
+"""What the pickles of weights import."""
+_LONGEST_IMPORT = 200
+_PICKLES = 5
+"""Pickles in a file of torch before 1.6: three that describe it, the content, and the names of tensors."""
+
+
+def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, assign: bool = False) -> None:
+    """Copy ``weights`` into ``module``: every key of one must be in the other, with the same shape. With ``assign`` the
+    module takes the tensors themselves, as they are, in place of its own, which may be on the meta device.
+
+    Raises :class:`CheckpointError` that names the keys at fault and ``where`` they come from.
+    """
+    own = module.state_dict()
+    expected = {name: tuple(value.shape) for name, value in own.items()}
+    check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+    wrong = [name for name, value in weights.items() if _kind(value) != _kind(own[name])]
+    if wrong:
+        found = [f"{name} holds {_kind(weights[name])} instead of {_kind(own[name])}" for name in wrong]
+        raise CheckpointError(f"{where} is damaged: {_shown(found)}; download it again.")
+    require_numbers(weights, where)
+    module.load_state_dict(weights, strict=True, assign=assign)
+
+
+def loaded_strictly(make: Callable[[], AnyModule], weights: Mapping[str, Tensor], where: str) -> AnyModule:
+    """The module that ``make`` makes, with ``weights`` in it, see :func:`load_strictly`; no initial ones are drawn."""
+    with uninitialised(weights, where):
+        module = make()
+    load_strictly(module, weights, where)
+    return module
+
+
+def require_numbers(weights: Mapping[str, Tensor], where: str) -> None:
+    """Raise :class:`CheckpointError` that names the tensors of ``weights`` whose values no training ends with: what is
+    not finite or larger than :data:`LARGEST_WEIGHT`, and matrices of zeros."""
+    not_finite, absurd, dead = [], [], []
+    for name, value in weights.items():
+        if not value.is_floating_point() or not value.numel():
+            continue
+        # One pass over the numbers, as fast as a sum; a value that is not a number is the result.
+        lowest, highest = (float(end) for end in torch.aminmax(value))
+        largest = max(-lowest, highest)
+        if not (math.isfinite(lowest) and math.isfinite(highest)):
+            not_finite.append(name)
+        elif largest > LARGEST_WEIGHT:
+            absurd.append(name)
+        elif largest == 0 and value.numel() >= SMALLEST_DEAD and (is_matrix(value) or name.endswith(".weight")):
+            dead.append(name)
+    for names, what in (
+        (not_finite, "values that are not numbers"),
+        (absurd, "absurdly large values"),
+        (dead, "only zeros"),
+    ):
+        if names:
+            raise CheckpointError(f"{where} holds {what} in {_shown(names)}; download it again.")
+
+
+def is_matrix(value: Tensor) -> bool:
+    """Whether ``value`` has more than one axis along which it has several numbers."""
+    return sum(size > 1 for size in value.shape) > 1
+
+
+def require_fractions(weights: Mapping[str, Tensor], where: str) -> None:
+    """Raise :class:`CheckpointError` that names the tensors of ``weights`` that are stored as whole numbers."""
+    wrong = [f"{name} holds {_kind(value)}" for name, value in weights.items() if not value.is_floating_point()]
+    if wrong:
+        raise CheckpointError(f"{where} is damaged: {_shown(wrong)} instead of fractions; download it again.")
+
+
+def check_shapes(
+    expected: Mapping[str, tuple[int, ...]],
+    found: Mapping[str, tuple[int, ...]],
+    where: str,
+) -> None:
+    """Raise :class:`CheckpointError` that names what ``found`` lacks, has too much or has in another shape."""
+    problems = []
+    missing = [name for name in expected if name not in found]
+    unexpected = [name for name in found if name not in expected]
+    wrong = [name for name in expected if name in found and tuple(expected[name]) != tuple(found[name])]
+    if missing:
+        problems.append(f"{_counted(missing, 'weight')} missing: {_shown(missing)}")
+    if unexpected:
+        problems.append(f"{_counted(unexpected, 'weight')} unexpected: {_shown(unexpected)}")
+    if wrong:
+        shapes = [f"{name} is {_shape(found[name])} instead of {_shape(expected[name])}" for name in wrong]
+        problems.append(f"{_counted(wrong, 'weight')} of another shape: {_shown(shapes)}")
+    if problems:
+        raise CheckpointError(
+            f"{where} does not fit this architecture: {'; '.join(problems)}. Choose the one that it was made for."
+        )
+
+
+def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
+    """Raise :class:`CheckpointError` if ``transformers`` would continue with random weights, or leave some out;
+    ``found`` is what it tells of the loading."""
+    for kind, what in (
+        ("missing_keys", "missing"),
+        ("mismatched_keys", "of another shape"),
+        ("unexpected_keys", "unknown"),
+    ):
+        names = sorted(str(name[0] if isinstance(name, tuple) else name) for name in found.get(kind, ()))
+        if names:
+            raise CheckpointError(f"In {where} these weights are {what}: {_shown(names)}; download it again.")
+
+
+def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:
+    """What identifies the weights in a file: its SHA-256, 64 hexadecimal digits; of a file that ships packed, that of
+    the one that was packed (:func:`paretone.models.files.bundled.original`). Remembered as long as path, size and time
+    of change are the same.
+
+    ``check`` is called every few megabytes and may raise to cancel. Raises :class:`CheckpointError`.
+    """
+    try:
+        return original(digests.sha256(path, check))
+    except OSError as error:
+        raise CheckpointError(f"The checkpoint {path} cannot be read: {error.strerror or error}.") from None
+
+
+def is_packed_file(path: Path) -> bool:
+    """Whether only Paretone can read the weights at ``path``: see :mod:`paretone.models.files.packed_weights`. Raises
+    :class:`CheckpointError`."""
+    if path.suffix != ".safetensors":
+        return False
+    with opened(path) as file:
+        return isinstance(file, PackedFile)
+
+
+def plain_file(path: Path, check: Callable[[], None] = lambda: None) -> bytes:
+    """The safetensors file at ``path`` for other software: its bytes, or those of a file with the same tensors and
+    metadata that is not packed, equal each time. Raises :class:`CheckpointError`."""
+    with opened(path) as file:
+        if not isinstance(file, PackedFile):
+            return path.read_bytes()
+        return with_sorted_metadata(save(_tensors(file, check), file.metadata()))
+
+
+def _kind(value: Tensor) -> str:
+    if value.is_floating_point():
+        return "fractions"
+    return "truth values" if value.dtype is torch.bool else "whole numbers"
+
+
+def _counted(names: list[str], noun: str) -> str:
+    return f"{len(names)} {noun}{'' if len(names) == 1 else 's'}"
+
+
+def _shape(shape: Iterable[int]) -> str:
+    return " × ".join(map(str, shape)) or "one number"
+
+
+def _shown(names: list[str]) -> str:
+    return named_first(names, NAMES_SHOWN)

@@ -1,0 +1,168 @@
+"""The one reader of descriptions of models: ``config.json``, ``config.yaml``, ``model.yaml`` and ``layout.json``, of
+published models and of bundled ones.
+
+Whatever is missing, of another kind or out of range is named, with file and field. What these numbers build is held
+against the weights by :func:`paretone.models.networks.shapes.within`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from paretone.errors import CheckpointError
+from paretone.fields import is_of
+from paretone.reading import read_json, read_yaml, shortened, shown
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Sizes = TypeVar("Sizes", bound="DataclassInstance")
+MOST = 2**31 - 1
+"""The largest whole number that describes a model."""
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """A mapping from such a file, and its place there. All methods raise :class:`CheckpointError`."""
+
+    entries: Mapping[str, object]
+    where: str
+
+    @classmethod
+    def read(cls, path: Path) -> ConfigFile:
+        """Read a file in YAML, or in JSON if it is called so."""
+        try:
+            data = read_json(path) if path.suffix == ".json" else read_yaml(path)
+        except FileNotFoundError:
+            raise CheckpointError(f"{path} is missing; it belongs in the folder of the weights.") from None
+        except OSError as error:
+            raise CheckpointError(f"{path} cannot be read: {error.strerror or error}.") from None
+        except ValueError as error:
+            raise CheckpointError(
+                f"{path} cannot be read as a configuration ({shortened(str(error))}); download it again."
+            ) from None
+        if not isinstance(data, dict) or not all(isinstance(name, str) for name in data):
+            raise CheckpointError(f"{path} is not a configuration: it should be a list of names and values.")
+        return cls(data, str(path))
+
+    @classmethod
+    def of(cls, config: ConfigFile | Mapping[str, object], where: str = "The model's config.json") -> ConfigFile:
+        """``config``, or entries that are there already, called ``where``."""
+        return config if isinstance(config, ConfigFile) else cls(config, where)
+
+    def part(self, name: str, *, needed: bool = False) -> ConfigFile:
+        """The mapping under ``name``; empty if there is none and it is not ``needed``."""
+        entries = self.entries.get(name)
+        if entries is None and not needed:
+            entries = {}
+        if not isinstance(entries, Mapping):
+            if entries is None:
+                raise CheckpointError(f"{self.where} lacks the part {shown(name)}; take the published file.")
+            raise self.wrong(name, "a list of names and values")
+        return ConfigFile(entries, f"{self.where}: {name}")
+
+    def has(self, name: str) -> bool:
+        """Whether there is a value under ``name``."""
+        return self.entries.get(name) is not None
+
+    def number(self, name: str, default: int | None = None, least: int = 1, most: int = MOST) -> int:
+        """A whole number from ``least`` to ``most``."""
+        wanted = "a positive whole number" if least == 1 else f"a whole number from {least}"
+        return self._entry(name, default, int, lambda value: value >= least, wanted, lambda value: value <= most, most)
+
+    def real(
+        self, name: str, default: float | None = None, above: float = 0.0, below: float = 1e12, least: float = -math.inf
+    ) -> float:
+        """A number between ``above`` and ``below``, or from ``least`` on."""
+        wanted = f"a number above {above:g} and below {below:g}"
+        return float(
+            self._entry(name, default, int | float, lambda value: above < value < below and value >= least, wanted)
+        )
+
+    def sizes(self, kind: type[Sizes]) -> Sizes:
+        """A dataclass of positive whole numbers; each must be there."""
+        return kind(**{one.name: self.number(one.name) for one in fields(kind)})
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """True or false."""
+        return self._entry(name, default, bool, lambda value: True, "true or false")
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A word."""
+        return self._entry(name, default, str, bool, "a word")
+
+    def one_of(self, name: str, known: Sequence[str], default: str | None = None) -> str:
+        """One of the words ``known``."""
+        return self._entry(name, default, str, lambda value: value in known, f"one of {', '.join(known)}")
+
+    def numbers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """Positive whole numbers, at least one."""
+        values = self._entry(
+            name,
+            default,
+            list | tuple,
+            lambda found: bool(found) and all(map(_is_count, found)),
+            "whole numbers above 0",
+        )
+        return tuple(values)
+
+    def reals(self, name: str) -> tuple[float, ...]:
+        """Positive numbers, at least one."""
+        values = self._entry(
+            name, None, list | tuple, lambda found: bool(found) and all(map(_is_positive, found)), "numbers above 0"
+        )
+        return tuple(values)
+
+    def texts(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Words."""
+        values = self._entry(name, default, list | tuple, lambda found: all(map(_is_text, found)), "a list of words")
+        return tuple(values)
+
+    def require(self, name: str, value: object, default: object = None) -> None:
+        """Raise unless ``name`` is ``value``; if it is not there, unless ``default`` is."""
+        found = self.entries.get(name, default)
+        if type(found) is not type(value) or found != value:
+            raise CheckpointError(f"{self.where} has {name} {shown(found)}; only {shown(value)} is supported.")
+
+    def wrong(self, name: str, wanted: str) -> CheckpointError:
+        """The error that ``name`` should be ``wanted``."""
+        return CheckpointError(f"{self.where}: {name} should be {wanted}, not {shown(self.entries.get(name))}.")
+
+    def _entry(
+        self,
+        name: str,
+        default: object,
+        kind: Any,
+        holds: Callable[[Any], bool],
+        wanted: str,
+        fits: Callable[[Any], bool] = lambda value: True,
+        most: int = MOST,
+    ) -> Any:
+        value = self.entries.get(name)
+        if value is None:
+            value = default
+        if value is None:
+            raise CheckpointError(
+                f"{self.where} lacks {shown(name)}, which should be {wanted}; download the file again."
+            )
+        if not is_of(value, kind) or not holds(value):
+            raise self.wrong(name, wanted)
+        if not fits(value):
+            raise self.wrong(name, f"at most {most}")
+        return value
+
+
+def _is_count(value: object) -> bool:
+    return is_of(value, int) and 0 < value <= MOST
+
+
+def _is_positive(value: object) -> bool:
+    return is_of(value, int | float) and 0 < float(value) < MOST  # type: ignore[arg-type]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)

@@ -1,0 +1,178 @@
+"""Measured importance of each layer of a speech language model, and the layers to keep.
+
+Torch-free, so that a front end may draw it. The file ``layers.json`` lies next to the model's checkpoint, or in the
+user's own folder of that model.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from paretone import files
+from paretone.errors import CheckpointError, PlainError, SettingError
+from paretone.reading import first_line, parsed_json, read_text
+
+FILE = "layers.json"
+WORD_ERROR, DIVERGENCE, COSINE = "word_error", "divergence", "cosine"
+MEASURES: Mapping[str, str] = {
+    WORD_ERROR: "Word error rate without the layer (WLI)",
+    DIVERGENCE: "Divergence without the layer (KL, nats)",
+    COSINE: "Change of direction by the layer (1 − cosine)",
+}
+"""Titles of the measures; the more, the more the layer matters."""
+DECIDING = (WORD_ERROR, DIVERGENCE, COSINE)
+"""Which measure decides where several were taken: the first there is; the next one breaks ties."""
+
+
+@dataclass(frozen=True)
+class LayerImportance:
+    """One measure of all layers. ``values`` by layer, in the unit that :data:`MEASURES` names."""
+
+    measure: str
+    values: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    """Ends of the 95 % bootstrap intervals over utterances; empty if there is none."""
+    ranks: tuple[tuple[int, int], ...] = ()
+    """The 95 % bootstrap interval of the rank of each layer, 0 for the most important; empty if there is none."""
+    baseline: float = 0.0
+    """The same figure with all layers."""
+    utterances: int = 0
+    run_away: tuple[int, ...] = ()
+    """Number of utterances that did not end by themselves without each layer; empty if nothing was spoken."""
+
+
+@dataclass(frozen=True)
+class ImportanceRecord:
+    """The measures taken of one checkpoint."""
+
+    model: str
+    checkpoint: str
+    """SHA-256 of the checkpoint file, hexadecimal."""
+    layers: int
+    measures: tuple[LayerImportance, ...]
+    seed: int = 0
+    seconds: float = 0.0
+    created: str = ""
+    machine: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def measure(self, name: str) -> LayerImportance | None:
+        """The measure called ``name``, or ``None`` if it was not taken."""
+        return next((one for one in self.measures if one.measure == name), None)
+
+    @property
+    def deciding(self) -> LayerImportance:
+        """The measure by which layers are chosen."""
+        return self._taken[0]
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """All layers, the most important first. Ties of one measure are broken by the next, then by the lower index.
+
+        Layers whose word error rate cannot be told from the whole model's, as the interval reaches down to it, count as
+        equal by that measure: a ranking of noise would decide otherwise.
+        """
+        keys = {layer: tuple(-_weight(one, layer) for one in self._taken) for layer in range(self.layers)}
+        return tuple(sorted(range(self.layers), key=lambda layer: (keys[layer], layer)))
+
+    def retained(self, depth: int) -> tuple[int, ...]:
+        """The ``depth`` most important layers in their own order (SPADE: all others go at once).
+
+        Raises :class:`SettingError` for a depth that the model has not.
+        """
+        if not 1 <= depth <= self.layers:
+            raise SettingError(f"{self.model} has {self.layers} layers; keep between 1 and {self.layers}, not {depth}.")
+        return tuple(sorted(self.order[:depth]))
+
+    def cut(self, depth: int) -> tuple[str, float] | None:
+        """The measure that parts the ``depth`` layers that stay from the others, and the value in the middle between
+        the last that stays and the first that goes; ``None`` if none goes, or no measure tells those two apart."""
+        if not 0 < depth < self.layers:
+            return None
+        stays, goes = self.order[depth - 1 : depth + 1]
+        for one in self._taken:
+            weights = _weight(one, stays), _weight(one, goes)
+            if weights[0] != weights[1]:
+                return one.measure, sum(weights) / 2
+        return None
+
+    @property
+    def _taken(self) -> tuple[LayerImportance, ...]:
+        """The measures that there are, the one that decides first."""
+        return tuple(one for one in map(self.measure, DECIDING) if one is not None)
+
+    def with_measure(self, measure: LayerImportance) -> ImportanceRecord:
+        """A copy that holds ``measure`` in the place of an earlier one of its name."""
+        others = tuple(one for one in self.measures if one.measure != measure.measure)
+        return ImportanceRecord(**{**vars(self), "measures": (*others, measure)})
+
+    def to_json(self) -> str:
+        """As text; :meth:`from_json` reads it."""
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str, place: str) -> ImportanceRecord:
+        """Read what :meth:`to_json` wrote. Raises :class:`CheckpointError` that names ``place``."""
+        try:
+            data = parsed_json(text)
+            measures = tuple(_measure(one) for one in data.pop("measures"))
+            record = cls(**{**data, "notes": tuple(data.get("notes", ())), "measures": measures})
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise CheckpointError(
+                f"{place} is not a measurement of layers ({type(error).__name__}); measure again."
+            ) from error
+        if not record.measures or any(not _fits(one, record.layers) for one in record.measures):
+            raise CheckpointError(f"{place} lacks values for some of its {record.layers} layers; measure again.")
+        return record
+
+    def write(self, path: Path) -> None:
+        """Put it at ``path``, whole or not at all. Raises :class:`PlainError`."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write_atomically(path, self.to_json().encode())
+        except OSError as error:
+            raise PlainError(f"{path} could not be written: {files.reason(error)}.") from error
+
+
+def _weight(one: LayerImportance, layer: int) -> float:
+    """Weight of ``layer`` in the order."""
+    lost_in_noise = one.measure == WORD_ERROR and one.low and one.low[layer] <= one.baseline
+    return one.baseline if lost_in_noise else one.values[layer]
+
+
+def _measure(data: Mapping[str, object]) -> LayerImportance:
+    listed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    return LayerImportance(**{**listed, "ranks": tuple(map(tuple, listed.get("ranks", ())))})
+
+
+def _fits(one: LayerImportance, layers: int) -> bool:
+    optional = (one.low, one.high, one.ranks, one.run_away)
+    numbers = (*one.values, *one.low, *one.high)
+    return (
+        one.measure in MEASURES
+        and len(one.values) == layers
+        and all(len(values) in (0, layers) for values in optional)
+        and all(isinstance(value, int | float) and math.isfinite(value) for value in numbers)
+    )
+
+
+def read_record(folders: Sequence[Path], checkpoint: str) -> ImportanceRecord | None:
+    """The record of the checkpoint with this fingerprint in the last of ``folders`` that has one; ``None`` if there
+    is none. Raises :class:`CheckpointError` for a damaged file."""
+    found = None
+    for folder in folders:
+        path = folder / FILE
+        if path.is_file():
+            try:
+                text = read_text(path)
+            except (OSError, ValueError) as error:
+                raise CheckpointError(f"{path} cannot be read ({first_line(error)}); measure again.") from error
+            record = ImportanceRecord.from_json(text, str(path))
+            found = record if record.checkpoint == checkpoint else found
+    return found

@@ -1,0 +1,186 @@
+"""Backbones whose whole evaluations go through ``torch.compile``. Where compiling fails, they run as they would
+without, and a note says so."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from paretone.failures import is_out_of_memory
+from paretone.models.f5.unett import UNetT, UNetTConditioning
+from paretone.models.kernels.fused_masked import FusedMasked
+from paretone.models.kernels.half_products import Product
+from paretone.models.kernels.masked_rows import Rows
+from paretone.models.kernels.products import PackableLinear, PackedProduct
+from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer
+from paretone.models.networks.layers import SelfAttention
+from paretone.sampling.evaluating import Probe
+from paretone.sampling.skipping import LayerMemory, LayerPlan
+
+_log = logging.getLogger(__name__)
+
+Backbone = TypeVar("Backbone", DiffusionTransformer, UNetT)
+Run = TypeVar("Run", Conditioning, UNetTConditioning)
+COMPILING = "Compiling; this may take minutes, and cannot be cancelled before it is done …"
+EVALUATION_TENSORS = ("modulations", "final_modulations", "time_tokens")
+"""Tensors of a flow model's run with a row per evaluation."""
+WORTH_SAYING = 1.0
+"""Seconds of compiling from which a take says that its times include them."""
+
+
+class Compiled:
+    """A function, compiled when it is first called, and again for shapes that this does not cover; the function itself
+    from the first failure on."""
+
+    def __init__(self, plain: Callable[..., Tensor], mode: str) -> None:
+        self._plain = plain
+        self._compiled = torch.compile(plain, mode=None if mode == "default" else mode)
+        self._failed = False
+        self._said: list[str] = []
+        self._seconds = 0.0
+        """Spent in compiling since this was last told."""
+
+    def __call__(self, *arguments: object) -> Tensor:
+        if self._failed:
+            return self._plain(*arguments)
+        captured, began = _captured(), time.perf_counter()
+        try:
+            result = self._compiled(*arguments)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            # If a compiler fails, speech continues.
+            _log.warning("Compiling failed.", exc_info=error)
+            self._failed = True
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            self._said.append(f"Compiling failed ({reason}), so evaluations ran uncompiled; details are in the log.")
+            return self._plain(*arguments)
+        if _captured() > captured:
+            self._seconds += time.perf_counter() - began
+        return result
+
+    def warmed(self) -> None:
+        """Forget compilations so far, which belong to no take."""
+        self._seconds = 0.0
+
+    def notes(self) -> tuple[str, ...]:
+        """Failures since the last call, and the compile time in between."""
+        if self._seconds >= WORTH_SAYING:
+            self._said.append(
+                f"Compiling for this length took {self._seconds:.0f} s, which the take's times include; speak again "
+                "for the times of compiled code."
+            )
+        said, self._said, self._seconds = tuple(self._said), [], 0.0
+        return said
+
+
+def _captured() -> int:
+    """Number of graphs that the compiler has captured in this process."""
+    from torch._dynamo.utils import counters  # Imported here: few ever compile, and it takes a second.
+
+    return counters["stats"]["unique_graphs"]
+
+
+class CompiledBackbone:
+    """Methods added to a copy of a flow model's backbone; see :func:`compiled_backbone`."""
+
+    def __init__(self, plain: DiffusionTransformer | UNetT, mode: str) -> None:
+        self._plain = plain
+        # One evaluation's time vectors at a time: their number would otherwise be part of what is compiled.
+        self.function = Compiled(lambda x, run: plain.velocity(x, 0, run), mode)
+
+    def velocity(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Any,
+        plans: Sequence[LayerPlan] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        probe: Probe | None = None,
+    ) -> Tensor:
+        """As :meth:`paretone.models.networks.diffusion.DiffusionTransformer.velocity`; ``run`` is the backbone's
+        own."""
+        if plans is not None or probe is not None:
+            return self._plain.velocity(x, evaluation, run, plans, memory, probe)
+        # Graphs of the compiler's own overwrite their result at the next call.
+        return self.function(x, at_evaluation(run, evaluation)).clone()
+
+
+def at_evaluation(run: Run, evaluation: int) -> Run:
+    """``run`` with the time of one evaluation only, which then has the number 0."""
+    changes: dict[str, Any] = {**times_of(run, evaluation)}
+    return replace(run, **changes)
+
+
+def times_of(run: Conditioning | UNetTConditioning, evaluation: int) -> dict[str, Tensor]:
+    """Values of ``run`` that depend on the time of one evaluation, by their names there."""
+    only = slice(evaluation, evaluation + 1)
+    return {name: getattr(run, name)[only] for name in EVALUATION_TENSORS if hasattr(run, name)}
+
+
+def compiled_backbone(backbone: Backbone, mode: str) -> Backbone:
+    """A copy of ``backbone``, weights shared, whose evaluations are compiled at their first call."""
+    plain = copy.deepcopy(backbone, {id(one): one for one in backbone.parameters()})
+    for module in plain.modules():
+        _unpack(module)
+    made = copy.copy(plain)
+    compiled = CompiledBackbone(plain, mode)
+    object.__setattr__(made, "velocity", compiled.velocity)
+    object.__setattr__(made, "compiled_function", compiled.function)
+    return made
+
+
+def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
+    """``network``, weights shared, whose passes are compiled at their first call."""
+    plain = copy.copy(network)
+    plain._layers = tuple(
+        replace(
+            layer,
+            queries_keys_values=_unpacked(layer.queries_keys_values),
+            output=_unpacked(layer.output),
+            gate_up=_unpacked(layer.gate_up),
+            down=_unpacked(layer.down),
+        )
+        for layer in network.layers
+    )
+    made = copy.copy(plain)
+
+    def passed(hidden: Tensor, projected: tuple[Tensor, Tensor], rows: Rows, wanted: tuple[slice, ...]) -> Tensor:
+        return plain.forward(hidden, projected, rows, wanted)
+
+    function = Compiled(passed, mode)
+    # Only this copy is compiled.
+    vars(made).update(forward=lambda *arguments: function(*arguments).clone(), compiled_function=function)
+    return made
+
+
+def notes_of(backbone: object) -> tuple[str, ...]:
+    """New notes about compiling ``backbone`` since the last call; empty if it is not compiled."""
+    function = getattr(backbone, "compiled_function", None)
+    return () if function is None else function.notes()
+
+
+def warmed(backbone: object) -> None:
+    """Exclude the time of compiling ``backbone`` so far from takes; no effect if it is not compiled."""
+    function = getattr(backbone, "compiled_function", None)
+    if function is not None:
+        function.warmed()
+
+
+def _unpack(module: nn.Module) -> None:
+    """The compiler knows nothing of packed weights."""
+    if isinstance(module, PackableLinear):
+        module.unpack()
+    if isinstance(module, SelfAttention) and isinstance(module._fused, PackedProduct):
+        module.project_by(_unpacked(module._fused))
+
+
+def _unpacked(product: Product) -> Product:
+    return product.plain if isinstance(product, PackedProduct) else product

@@ -1,0 +1,256 @@
+"""A causal transformer for decoding: :class:`paretone.models.networks.causal.CausalTransformer` in fewer operators.
+
+At one token per pass, the time goes into reading weights and calling operators. So there is one product for queries,
+keys and values and one for gate and up; weights that are float16 numbers are read as such; rows of queries and keys are
+ordered so that a rotation is one complex product with a table; masks are slices of one tensor. Results are equal to
+rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from paretone.models.kernels.half_products import Product, product
+from paretone.models.kernels.quick_norm import QuickNorm
+from paretone.models.networks.causal import (
+    NOTHING,
+    CausalConfig,
+    CausalLayer,
+    CausalTransformer,
+    Probe,
+    RootMeanSquareNorm,
+    cache_for,
+    check_retained,
+    operations,
+    rotary_frequencies,
+)
+from paretone.sampling.cache import KeyValueCache
+
+POSITIONS = 4096
+"""Positions that rotations are tabulated for at first."""
+
+
+@dataclass(frozen=True)
+class FusedLayer:
+    """One layer: its norms and its products."""
+
+    attention_norm: QuickNorm
+    queries_keys_values: Product
+    output: Product
+    feed_forward_norm: QuickNorm
+    gate_up: Product
+    down: Product
+
+    @classmethod
+    def of(cls, layer: CausalLayer) -> FusedLayer:
+        """That of ``layer``, whose weights are copied."""
+        attention, feed_forward = layer.self_attn, layer.mlp
+        width = attention.config.head_width
+        turned = (attention.q_proj, attention.k_proj)
+        weight = torch.cat([*(_paired(one.weight, width) for one in turned), attention.v_proj.weight])
+        bias = None
+        if attention.config.biased:
+            bias = torch.cat([*(_paired(one.bias, width) for one in turned), attention.v_proj.bias])
+        return cls(
+            attention_norm=_norm(layer.input_layernorm),
+            queries_keys_values=product(weight, bias),
+            output=product(attention.o_proj.weight.detach().clone()),
+            feed_forward_norm=_norm(layer.post_attention_layernorm),
+            gate_up=product(torch.cat([feed_forward.gate_proj.weight, feed_forward.up_proj.weight])),
+            down=product(feed_forward.down_proj.weight.detach().clone()),
+        )
+
+
+def _norm(norm: RootMeanSquareNorm) -> QuickNorm:
+    return QuickNorm(norm.weight.detach().clone(), norm.epsilon)
+
+
+def _paired(rows: Tensor, head_width: int) -> Tensor:
+    """Rows (heads · head_width, …) with the two of each rotated pair side by side."""
+    return rows.unflatten(0, (-1, 2, head_width // 2)).transpose(1, 2).flatten(0, 2)
+
+
+class FusedTransformer(nn.Module):
+    """See the module. It has no parameters: nothing here can be trained or saved."""
+
+    def __init__(self, config: CausalConfig, layers: Sequence[FusedLayer], norm: QuickNorm) -> None:
+        super().__init__()
+        self.config = config
+        self._layers = tuple(layers)
+        self._norm = norm
+        self._rotations = _rotations(config, POSITIONS, norm.weight.device)
+        self._masks: dict[tuple[int, int], Tensor] = {}
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, plain: CausalTransformer) -> FusedTransformer:
+        """That of ``plain``, whose weights are copied."""
+        return cls(plain.config, [FusedLayer.of(layer) for layer in plain.layers], _norm(plain.norm))
+
+    @torch.inference_mode()
+    def forward(
+        self,
+        embedded: Tensor,
+        cache: KeyValueCache | None = None,
+        positions: Tensor | None = None,
+        probe: Probe | None = None,
+        skip: frozenset[int] = NOTHING,
+    ) -> Tensor:
+        """As :meth:`paretone.models.networks.causal.CausalTransformer.forward`, without attention weights."""
+        hidden = self._layers_of(embedded, cache, positions, probe, skip)
+        return self._norm(hidden).view_as(embedded)
+
+    @torch.inference_mode()
+    def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
+        """As :meth:`paretone.models.networks.causal.CausalTransformer.fill`: the last layer ends with its keys and
+        values."""
+        self._layers_of(embedded, cache, positions, filling=True)
+
+    def _layers_of(
+        self,
+        embedded: Tensor,
+        cache: KeyValueCache | None,
+        positions: Tensor | None,
+        probe: Probe | None = None,
+        skip: frozenset[int] = NOTHING,
+        *,
+        filling: bool = False,
+    ) -> Tensor:
+        """Output of all layers, (batch · tokens, hidden); undefined if they are only ``filling`` the cache."""
+        config = self.config
+        batch, tokens, hidden_width = embedded.shape
+        start = cache.length if cache is not None else 0
+        if positions is None:
+            positions = torch.arange(start, start + tokens, device=embedded.device)
+        rotation = self.rotation(positions)
+        heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
+        mask = None if tokens == 1 else self._mask(tokens, start + tokens, embedded)
+        windows = None if cache is None else cache.windows(tokens)
+        hidden = embedded.reshape(-1, hidden_width)
+        for index, layer in enumerate(self._layers):
+            if index in skip:
+                continue
+            projected = layer.queries_keys_values(layer.attention_norm(hidden)).view(batch, tokens, -1, width)
+            turn(projected.narrow(2, 0, heads + key_heads), rotation)
+            query, both = projected.split((heads, 2 * key_heads), dim=2)
+            if windows is None:
+                key, value = both.transpose(1, 2).chunk(2, dim=1)
+            else:
+                place, key, value = windows[index]
+                place.copy_(both)
+            if filling and index == len(self._layers) - 1:
+                break
+            query = query.transpose(1, 2)
+            if heads != key_heads:
+                # All that share keys are taken for further queries.
+                query = query.reshape(batch, key_heads, -1, width)
+            mixed = F.scaled_dot_product_attention(query, key, value, mask)
+            if heads != key_heads:
+                mixed = mixed.reshape(batch, heads, tokens, width)
+            hidden = layer.output(mixed.transpose(1, 2).reshape(-1, heads * width)).add_(hidden)
+            gate, up = layer.gate_up(layer.feed_forward_norm(hidden)).chunk(2, dim=-1)
+            hidden = layer.down(F.silu(gate).mul_(up)).add_(hidden)
+            if probe is not None:
+                probe(index, "output", hidden.view_as(embedded))
+        if cache is not None:
+            cache.advance(tokens)
+        return hidden
+
+    @property
+    def final_norm(self) -> QuickNorm:
+        """The norm after the last layer."""
+        return self._norm
+
+    @property
+    def device(self) -> torch.device:
+        """Its device."""
+        return self._norm.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the numbers that it computes with."""
+        return self._norm.weight.dtype
+
+    @property
+    def fused_layers(self) -> tuple[FusedLayer, ...]:
+        """The layers, in order."""
+        return self._layers
+
+    def rotation(self, positions: Tensor) -> Tensor:
+        """Rotations of queries and keys at ``positions`` (…), (…, 1, head_width / 2)."""
+        return self._rotations[positions].unsqueeze(-2)
+
+    def reach(self, positions: int) -> None:
+        """Have rotations for positions below ``positions``."""
+        if positions > len(self._rotations):
+            self._rotations = _rotations(self.config, positions, self._norm.weight.device)
+
+    def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
+        """An empty cache for this transformer."""
+        return cache_for(self.config, capacity, self._norm.weight, batch)
+
+    def kept(self, retained: Sequence[int]) -> FusedTransformer:
+        """One that has only the layers ``retained``, in ascending order, counted from 0; it shares their weights."""
+        check_retained(retained, self.config.layers)
+        layers = [self._layers[index] for index in retained]
+        return FusedTransformer(replace(self.config, layers=len(retained)), layers, self._norm)
+
+    @torch.no_grad()
+    def replaced(self, layers: Mapping[int, CausalLayer]) -> FusedTransformer:
+        """A copy in which ``layers`` replace those with their numbers; the others are shared."""
+        fused = {index: FusedLayer.of(layer) for index, layer in layers.items()}
+        kept = [fused.get(index, layer) for index, layer in enumerate(self._layers)]
+        return FusedTransformer(self.config, kept, self._norm)
+
+    def with_products(self, change: Callable[[Product, int], Product]) -> FusedTransformer:
+        """A copy with other products, each made by ``change`` from one of these and the number of its inputs."""
+        config = self.config
+        hidden, mixed, wide = config.hidden, config.heads * config.head_width, config.feed_forward
+        layers = [
+            replace(
+                one,
+                queries_keys_values=change(one.queries_keys_values, hidden),
+                output=change(one.output, mixed),
+                gate_up=change(one.gate_up, hidden),
+                down=change(one.down, wide),
+            )
+            for one in self._layers
+        ]
+        return FusedTransformer(config, layers, self._norm)
+
+    def operations(self, tokens: int, context: int = 0) -> float:
+        """Operations of a pass; see :func:`paretone.models.networks.causal.operations`."""
+        return operations(self.config, tokens, context)
+
+    def _mask(self, tokens: int, length: int, like: Tensor) -> Tensor:
+        """Causal mask added to scores, (groups · tokens, length): −∞ where a token would see a later one."""
+        groups = self.config.heads // self.config.key_value_heads
+        mask = self._masks.get((tokens, 0))
+        if mask is None or mask.shape[1] < length or mask.dtype != like.dtype:
+            room = max(length, POSITIONS if tokens <= 16 else length)
+            late = torch.full((tokens, tokens), -math.inf, dtype=like.dtype, device=like.device).triu(1)
+            mask = torch.cat([late.new_zeros(tokens, room - tokens), late], dim=1).repeat(groups, 1)
+            if tokens <= 16:
+                self._masks[tokens, 0] = mask
+        return mask[:, mask.shape[1] - length :]
+
+
+def turn(x: Tensor, rotation: Tensor) -> None:
+    """Rotate ``x``, (…, heads, head_width), in place."""
+    if x.dtype in (torch.float32, torch.float64):
+        torch.view_as_complex(x.unflatten(-1, (-1, 2))).mul_(rotation)
+    else:
+        pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
+        x.copy_(torch.view_as_real(pairs * rotation).flatten(-2))
+
+
+def _rotations(config: CausalConfig, positions: int, device: torch.device) -> Tensor:
+    """Unit complex numbers, (positions, head_width / 2)."""
+    angles = torch.outer(torch.arange(positions).float(), rotary_frequencies(config))
+    return torch.polar(torch.ones_like(angles), angles).to(device)

@@ -1,0 +1,329 @@
+"""A masked network for inference: :class:`paretone.models.networks.masked_network.MaskedNetwork` without work that the
+result does not depend on.
+
+Upstream runs both branches as a batch of two, padded to the longer one, and scores every row of both. Here:
+
+* **rows**: the unconditional branch, which has only the canvas, is not padded; the rows of both branches are in one
+  matrix and only attention separates them. There is no key-value cache, as nothing is ever read from it;
+* **first layer**: embeddings of text and reference, and their projections, are computed once per canvas; the canvas is
+  projected once for both branches, which there differ only in their positions;
+* **last layer**: only the frames that are being filled in pass its feed-forward;
+* **head**: it is linear, so it is applied once, to (1 + g) · conditional − g · unconditional hidden states of these
+  frames. Scores then differ from log-probabilities by a constant per cell, which cancels in the softmax;
+* **operators**: one product for queries, keys and values, one for gate and up; rotations are tabulated.
+
+Results are equal to rounding. In other precisions than float32, products and attention compute in fewer bits; the
+residual stream, norms and scores stay float32 unless the precision is one of the whole network (``…_all``).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from paretone.models.kernels.half_products import Product
+from paretone.models.kernels.layer_span import LayerSpan
+from paretone.models.kernels.masked_layers import PRODUCTS, FusedLayer, fused_layer, plain_product
+from paretone.models.kernels.masked_rows import MaskedRequest, Memory, Rows, Wanted, rotated
+from paretone.models.kernels.precision import DTYPES
+from paretone.models.networks.causal import rotations
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.sampling.demasking import Guide
+from paretone.setting.plan import WHOLE
+
+
+class FusedMasked:
+    """See the module. It has no parameters: nothing here can be trained or saved."""
+
+    def __init__(
+        self,
+        config: MaskedConfig,
+        tables: tuple[Tensor, Tensor],
+        layers: Sequence[FusedLayer],
+        norm: Tensor,
+        head: Product,
+        inner: torch.dtype,
+    ) -> None:
+        """``tables`` embed text and codes. Products and attention compute in ``inner``; what lies between, in the type
+        of the tables."""
+        self.config, self.inner = config, inner
+        self._text_table, self._audio_table = tables
+        self._layers = tuple(layers)
+        self._norm, self._head = norm, head
+        self._offsets = (torch.arange(config.codebooks) * config.entries)[:, None].to(norm.device)
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, plain: MaskedNetwork, precision: str = "float32") -> FusedMasked:
+        """``plain`` in ``precision``. In float32 weights are shared: those of ``plain`` that belong to one product then
+        lie side by side in memory, and are otherwise as before."""
+        whole, narrow = precision.endswith(WHOLE), precision.removesuffix(WHOLE)
+        inner = DTYPES.get(narrow, torch.float32)
+        stream = inner if whole else torch.float32
+        product = PRODUCTS.get(narrow, plain_product)
+        text, audio = (one.weight.detach().to(stream) for one in (plain.llm.embed_tokens, plain.audio_embeddings))
+        # Scores decide what is committed: where the stream is float32, so is the head.
+        head = (product if whole else plain_product)(plain.audio_heads.weight.detach())
+        return cls(
+            plain.config,
+            (text, audio),
+            [fused_layer(layer, product, inner, stream, share=narrow == "float32") for layer in plain.llm.layers],
+            plain.llm.norm.weight.detach().to(stream),
+            head,
+            inner,
+        )
+
+    @property
+    def layers(self) -> tuple[FusedLayer, ...]:
+        """The layers, in order."""
+        return self._layers
+
+    @property
+    def device(self) -> torch.device:
+        """Its device."""
+        return self._norm.device
+
+    @property
+    def like(self) -> Tensor:
+        """A tensor where it is and of the type in which it adds up."""
+        return self._norm
+
+    def begin(self, request: MaskedRequest, guidance: float) -> MaskedRun:
+        """Begin a canvas: compute what all its steps share; ``guidance`` is the strength g."""
+        return MaskedRun(self, request, guidance)
+
+    def beginning(self, begin: Callable[[MaskedRequest, float], Any]) -> FusedMasked:
+        """The same network, whose canvases ``begin`` begins: with another :class:`MaskedRun`, or with what has of one
+        what its callers need."""
+        made = copy.copy(self)
+        vars(made)["begin"] = begin
+        return made
+
+    def text(self, ids: Tensor) -> Tensor:
+        """Text tokens (n,) to embeddings (n, hidden)."""
+        return F.embedding(ids, self._text_table)
+
+    def audio(self, codes: Tensor) -> Tensor:
+        """Codes (codebooks, frames) to embeddings (frames, hidden)."""
+        return F.embedding(codes + self._offsets, self._audio_table).sum(dim=0)
+
+    def project(self, hidden: Tensor, layer: int = 0) -> tuple[Tensor, Tensor]:
+        """Projections by ``layer`` of rows (n, hidden): queries and keys (n, heads + key heads, head_width),
+        normalised, not yet rotated; and values (n, key heads, head_width)."""
+        one, config = self._layers[layer], self.config.transformer
+        projected = one.queries_keys_values(self.normed(hidden, one.attention_norm))
+        turned, values = projected.unflatten(-1, (-1, config.head_width)).split(
+            (config.heads + config.key_value_heads, config.key_value_heads), dim=-2
+        )
+        return F.rms_norm(turned, (config.head_width,), None, config.epsilon) * one.turned_norm, values
+
+    def forward(
+        self,
+        hidden: Tensor,
+        projected: tuple[Tensor, Tensor],
+        rows: Rows,
+        wanted: Wanted,
+        memory: Memory | None = None,
+        span: LayerSpan | None = None,
+    ) -> Tensor:
+        """Embeddings (rows, hidden), and what the first layer projects them to, to the hidden states after the final
+        norm of the ``wanted`` rows of each branch, in order. ``memory`` may put more before what the first
+        branch attends to; the layers of ``span`` may be passed by what they added before."""
+        last = len(self._layers) - 1
+        reused = range(0) if span is None else span.layers
+        before = hidden
+        for index, layer in enumerate(self._layers):
+            if span is not None and index == reused.start:
+                before = hidden
+                hidden = hidden if span.recording else span.passed(hidden)
+            if span is not None and index in reused and not span.recording:
+                continue
+            turned, values = projected if index == 0 else self.project(hidden, index)
+            if index == last:
+                hidden = torch.cat([hidden[part][want] for part, want in zip(rows.parts, wanted, strict=True)])
+            extend = None if memory is None else partial(memory, index)
+            mixed = self.attended(rotated(turned, rows), values, rows, wanted if index == last else None, extend)
+            hidden = hidden + layer.output(mixed)
+            gate, up = layer.gate_up(self.normed(hidden, layer.feed_forward_norm)).chunk(2, dim=-1)
+            hidden = hidden + layer.down(F.silu(gate) * up)
+            if span is not None and index == reused.stop - 1:
+                span.ran(before, hidden)
+        return F.rms_norm(hidden, self._norm.shape, self._norm, self.config.transformer.epsilon)
+
+    def head(self, hidden: Tensor) -> Tensor:
+        """Hidden states (frames, hidden) to scores (codebooks, frames, entries)."""
+        return self._head(hidden).unflatten(-1, (self.config.codebooks, -1)).transpose(0, 1)
+
+    def attended(
+        self,
+        turned: Tensor,
+        values: Tensor,
+        rows: Rows,
+        wanted: Wanted | None,
+        extend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
+    ) -> Tensor:
+        """Attention within each branch, of all its rows or only of those ``wanted``: (rows, heads · head_width).
+        ``extend`` changes the keys and values of the first branch."""
+        config = self.config.transformer
+        queries, keys = turned.split((config.heads, config.key_value_heads), dim=1)
+        mixed = []
+        for number, part in enumerate(rows.parts):
+            asking = queries[part] if wanted is None else queries[part][wanted[number]]
+            key, value = keys[part], values[part]
+            if extend is not None and number == 0:
+                key, value = extend(key, value)
+            grouped, mask = config.heads != config.key_value_heads, rows.seen[number] if rows.seen else None
+            if grouped and mask is not None:
+                # On GPUs no quick kernel takes both groups and a mask.
+                times = config.heads // config.key_value_heads
+                key, value = key.repeat_interleave(times, dim=1), value.repeat_interleave(times, dim=1)
+                grouped = False
+            asking, key, value = (one.transpose(0, 1)[None] for one in (asking, key, value))
+            taken = F.scaled_dot_product_attention(asking, key, value, attn_mask=mask, enable_gqa=grouped)
+            mixed.append(taken[0].transpose(0, 1).flatten(1))
+        return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
+
+    def normed(self, hidden: Tensor, weight: Tensor) -> Tensor:
+        """Normalised, in the type that products compute in."""
+        return F.rms_norm(hidden, weight.shape, weight, self.config.transformer.epsilon).to(self.inner)
+
+
+class MaskedRun:
+    """A network on one canvas: everything that does not change from step to step. See
+    :class:`paretone.sampling.demasking.Predictor`."""
+
+    normalised = False
+
+    @torch.inference_mode()
+    def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float) -> None:
+        self._network, self._request, self._guidance = network, request, guidance
+        self.operations = 0.0
+        """Of all steps so far; see :meth:`MaskedRequest.operations`."""
+        self.whole_operations = 0.0
+        """The same if nothing had been left out of them."""
+        self._prefix = torch.cat([network.text(request.text), network.audio(request.reference)])
+        self._prefix_projected = network.project(self._prefix)
+        rows, device = request.prefix + request.frames, network.device
+        positions = torch.arange(rows, device=device) if request.positions is None else request.positions
+        alone = torch.arange(request.frames, device=device)
+        if request.alone_positions is not None:
+            alone = request.alone_positions
+        both = torch.cat([positions, alone])
+        self._guided = _rows(network, (slice(0, rows), slice(rows, rows + request.frames)), both)
+        self._unguided = _rows(network, (slice(0, rows),), positions)
+        self._difference: tuple[tuple[int, int], Tensor] | None = None
+        self._memory: Memory | None = None
+        self._span: LayerSpan | None = None
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Rows of a pass without the unconditional branch, and with it."""
+        return self._unguided.parts[0].stop, self._guided.parts[-1].stop
+
+    def branches(self, guide: Guide) -> Rows:
+        """The rows of a step that is guided so."""
+        return self._guided if guide is Guide.BOTH and self._guidance else self._unguided
+
+    def rows_of(self, guide: Guide) -> int:
+        """Mean number of rows per step."""
+        return self.branches(guide).parts[-1].stop
+
+    def rows_of_last(self, guide: Guide) -> int:
+        """Number of rows in the last step."""
+        return self.rows_of(guide)
+
+    def begin_block(self) -> None:
+        """The next step is the first one of a block."""
+
+    short_name = short_title = ""
+    """Of passes that are not whole, what they leave out, for a name and for people: ``text kept``."""
+
+    @property
+    def left_out(self) -> range:
+        """The layers that such passes leave out."""
+        return range(0)
+
+    @property
+    def kept_rows(self) -> int:
+        """Number of rows before the canvas that are not computed; their kept keys and values are attended to."""
+        return 0
+
+    @property
+    def memory(self) -> Memory | None:
+        """The kept state of the rows before the canvas."""
+        return self._memory
+
+    def short_passes(self, guides: Sequence[Guide]) -> list[bool]:
+        """Of the passes of a block, guided so, which are not whole."""
+        return [False] * len(guides)
+
+    def stay_short(self) -> None:
+        """From here on no pass is whole but those that must be: to take the time of the others."""
+
+    def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
+        guide = self._possible(guide, first, last)
+        self._count(last - first, guide)
+        if guide is Guide.BOTH:
+            conditional, alone = self._hidden(codes, first, last, self._guided).chunk(2)
+            self._difference = (first, last), conditional - alone
+        else:
+            conditional = self._hidden(codes, first, last, self._unguided)
+        if guide is not Guide.ALONE:
+            conditional = conditional + self._guidance * self._last_difference()
+        return self._network.head(conditional)
+
+    def _last_difference(self) -> Tensor:
+        """Last computed difference of guidance, (frames, hidden)."""
+        if self._difference is None:
+            raise ValueError("Guidance can be used again only once there has been some.")
+        return self._difference[1]
+
+    def _count(self, targets: int, guide: Guide) -> None:
+        """Count the operations of the next step."""
+        self.operations += self._cost(targets, guide)
+        self.whole_operations += self._request.operations(self._network.config, targets, guide)
+
+    def _cost(self, targets: int, guide: Guide) -> float:
+        """Operations of the next step."""
+        return self._request.operations(self._network.config, targets, guide)
+
+    def _possible(self, guide: Guide, first: int, last: int) -> Guide:
+        """``guide``, but that without a strength nothing is guided, and that what was found for other frames cannot be
+        used again."""
+        if self._guidance == 0:
+            return Guide.ALONE
+        fits = self._difference is not None and self._difference[0] == (first, last)
+        return Guide.BOTH if guide is Guide.REUSED and not fits else guide
+
+    def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
+        """The hidden states of the frames from ``first`` to ``last`` in each branch of ``rows``."""
+        canvas = self._network.audio(codes[:, : self._request.frames])
+        projected = self._network.project(canvas)
+        again = len(rows.parts) - 1
+        embedded = torch.cat([self._prefix, canvas, *[canvas] * again])
+        turned, values = (
+            torch.cat([before, new, *[new] * again])
+            for before, new in zip(self._prefix_projected, projected, strict=True)
+        )
+        wanted = self.wanted(rows, first, last)
+        if self._memory is None and self._span is None:
+            # What is compiled takes neither.
+            return self._network.forward(embedded, (turned, values), rows, wanted)
+        return self._network.forward(embedded, (turned, values), rows, wanted, self._memory, self._span)
+
+    def wanted(self, rows: Rows, first: int, last: int) -> Wanted:
+        """The rows of each branch of the frames from ``first`` to ``last``."""
+        return rows.wanted(first, last, self._request.frames)
+
+
+def _rows(network: FusedMasked, parts: tuple[slice, ...], positions: Tensor) -> Rows:
+    cosines, sines = rotations(network.config.transformer, positions, network.like)
+    half = sines.shape[-1] // 2
+    signed = torch.cat([-sines[:, :half], sines[:, half:]], dim=-1)
+    return Rows(parts, cosines[:, None].to(network.inner), signed[:, None].to(network.inner))

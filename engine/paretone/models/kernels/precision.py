@@ -1,0 +1,89 @@
+"""Backbones in fewer bits: the precisions worth using on a device, and copies of a backbone in them.
+
+Attention and feed-forward modules compute in fewer bits. The state, the residual stream, norms and AdaLN tables, rotary
+embedding, input layers and last projections stay float32, so rounding errors of layers do not add up in the stream, and
+module outputs that techniques keep are float32 as well.
+
+Measured on f5-mini (700 frames, one core with AMX, paired CPU time of whole evaluations with two branches and with one;
+mean velocity 2.9): bfloat16 2.0 and 1.7 times as fast as float32, mean velocity error 0.0035; int8 1.3 times, error
+0.020; float16 1.04 and 0.95 times, so it is not offered on processors.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+from paretone.models.f5.unett import UNetT
+from paretone.models.kernels.int8 import Int8Linear
+from paretone.models.networks.diffusion import DiffusionTransformer
+from paretone.models.networks.layers import FeedForward, SelfAttention
+
+DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+Model = TypeVar("Model", DiffusionTransformer, UNetT)
+
+
+def offered(device: torch.device) -> tuple[str, ...]:
+    """The precisions worth choosing on ``device``."""
+    if device.type == "cuda":
+        return ("float32", "bfloat16", "float16") if torch.cuda.is_bf16_supported() else ("float32", "float16")
+    if device.type == "mps":
+        return "float32", "float16"
+    # Without native instructions, fewer bits are emulated, which takes longer than float32.
+    has_bfloat16 = torch.ops.mkldnn._is_mkldnn_bf16_supported() and _has("amx_tile", "avx512_bf16")
+    has_int8 = Int8Linear.available() and _has("vnni", "amx_tile")
+    return ("float32", *["bfloat16"] * has_bfloat16, *["int8"] * has_int8)
+
+
+def in_precision(backbone: Model, precision: str) -> Model:
+    """``backbone`` in ``precision``; all weights that stay float32 are shared with it."""
+    if precision == "float32":
+        return backbone
+    narrow = {id(one) for module in _modules(backbone) for one in module.parameters()} if precision in DTYPES else set()
+    narrowed = copy.deepcopy(backbone, {id(one): one for one in backbone.parameters() if id(one) not in narrow})
+    for module in _modules(narrowed):
+        if precision in DTYPES:
+            _compute_in(module, DTYPES[precision])
+        else:
+            _quantise(module)
+    return narrowed
+
+
+def _modules(backbone: DiffusionTransformer | UNetT) -> Iterator[SelfAttention | FeedForward]:
+    for block in backbone.blocks:
+        yield block.attention
+        yield block.feed_forward
+
+
+def _compute_in(module: SelfAttention | FeedForward, dtype: torch.dtype) -> None:
+    """Let ``module`` take and give float32, and compute in ``dtype``."""
+    module.to(dtype)
+    # Gives up what was packed in float32.
+    module.fuse()
+    module.register_forward_pre_hook(lambda module, inputs: (inputs[0].to(dtype), *inputs[1:]))
+    module.register_forward_hook(lambda module, inputs, output: output.float())
+
+
+def _quantise(module: nn.Module) -> None:
+    """Let the products of ``module`` with its weights be of whole numbers."""
+    kept = set()
+    if isinstance(module, SelfAttention):
+        weight, bias = (
+            torch.cat(parts) for parts in zip(*((one.weight, one.bias) for one in module.inputs), strict=True)
+        )
+        module.project_by(Int8Linear(weight, bias).forward)
+        kept = set(module.inputs)  # Attention views look at queries and keys before they are rotated.
+    for parent in list(module.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, nn.Linear) and child not in kept:
+                setattr(parent, name, Int8Linear(child.weight, child.bias))
+
+
+def _has(*features: str) -> bool:
+    """Whether the processor has one of these."""
+    return any(getattr(torch.cpu, f"_is_{one}_supported", bool)() for one in features)

@@ -1,0 +1,133 @@
+"""A LLaSA that speaks: what :class:`paretone.models.families.language.LanguageSpeech` leaves to a model.
+
+A text is cut into passages, because prompt and speech together may not be longer than in training. Each passage
+continues the reference again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from paretone import device as devices
+from paretone.errors import TextError
+from paretone.front_end.chunking import chunks
+from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.families.language import LanguageSpeech
+from paretone.models.families.language_network import LanguageNetwork
+from paretone.models.families.official_ids import OfficialIds
+from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder, optimised
+from paretone.models.llasa.config import CONTEXT, LONGEST_PASSAGE, TOKEN_RATE
+from paretone.models.llasa.prompt import rendered
+from paretone.models.llasa.voices import LlasaPrompt, VoiceReader
+from paretone.models.llasa.windows import Window, WindowedDecoder
+from paretone.models.llasa.xcodec2 import XCodec2Decoder
+from paretone.sampling.autoregressive import Request
+from paretone.sampling.tokens import Nucleus, TokenSampler
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting
+
+WARM_UP_TOKENS = 8
+ROOM_FOR_SPEECH = 0.6
+"""Share of what the prompt leaves free that a passage may be expected to need: speech may take longer."""
+
+
+@dataclass(frozen=True)
+class LlasaPassage:
+    """One piece of text, with its prompt's ids."""
+
+    text: str
+    expected: int
+    ids: tuple[int, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class LlasaPassages:
+    """A whole text."""
+
+    passages: tuple[LlasaPassage, ...]
+    notes: tuple[str, ...] = ()
+
+
+class LlasaSpeech(LanguageSpeech):
+    """A loaded LLaSA: language model, XCodec2's decoder, and what encodes voices."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        folder: LlasaFolder,
+        network: LanguageNetwork,
+        codec: XCodec2Decoder,
+        voices: VoiceReader,
+    ) -> None:
+        """``network`` is that of ``folder``, plain; only an optimised one is kept."""
+        super().__init__(info, optimised(network), TOKEN_RATE, folder.student, folder.draft)
+        self._tokenizer, self._rows = folder.tokenizer, folder.rows
+        self._codec = codec
+        self._voices = voices
+
+    @torch.inference_mode()
+    def _warm_up(self, network: LanguageNetwork) -> None:
+        tokens = network.tokens
+        cache = tokens.cache(WARM_UP_TOKENS + 1)
+        embedded = tokens.embed(torch.zeros(1, WARM_UP_TOKENS, dtype=torch.long))
+        hidden = tokens.transformer(embedded, cache)
+        tokens.logits(tokens.transformer(hidden[:, -1:], cache))
+        self._codec.decode(torch.zeros(1, WARM_UP_TOKENS, dtype=torch.long, device=tokens.device))
+        devices.synchronise(tokens.device)
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        # Without cloning there is no need of a voice, nor of what encodes it.
+        super().make_ready(setting, observer, voice if setting.options.get("clone", True) else None)
+
+    def _ready_voice(self, voice: Voice, observer: Observer) -> None:
+        self._voices(voice, observer.check, observer.status)
+
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+    ) -> tuple[LlasaPrompt, LlasaPassages]:
+        prompt = self._voices(voice, check) if options["clone"] else LlasaPrompt()
+        speaker = str(options["speaker"])
+        fixed = len(self._tokenizer.ids(rendered("", prompt.transcript, speaker=speaker))) + len(prompt.codes)
+        budget = min(LONGEST_PASSAGE, ROOM_FOR_SPEECH * (CONTEXT - fixed) / TOKEN_RATE)
+        pieces = chunks(text, prompt.seconds, budget)
+        if not any(any(map(str.isalnum, piece)) for piece in pieces):
+            raise TextError("There is nothing to speak in this text; type a sentence.")
+        return prompt, LlasaPassages(tuple(self._passage(piece, prompt, speaker) for piece in pieces))
+
+    def _passage(self, text: str, prompt: LlasaPrompt, speaker: str = "") -> LlasaPassage:
+        expected = max(1, round(prompt.seconds(text) * TOKEN_RATE))
+        ids = tuple(self._tokenizer.ids(rendered(text, prompt.transcript, speaker=speaker)))
+        if len(ids) + len(prompt.codes) >= CONTEXT:
+            raise TextError(f"{text[:40]!r} is too much text for LLaSA at once; add full stops.")
+        return LlasaPassage(text, expected, ids)
+
+    def _request(
+        self, network: LanguageNetwork, passage: LlasaPassage, prompt: LlasaPrompt, options: Values
+    ) -> Request:
+        texts, tokens = network.tables[TEXTS], network.tokens
+        embedded = texts[torch.tensor(passage.ids, device=texts.device)]
+        if prompt.codes:
+            embedded = torch.cat([embedded, tokens.embed(prompt.codes)])
+        length = len(embedded)
+        return Request(embedded[None], torch.arange(length, device=texts.device), length, 0, CONTEXT - length)
+
+    @property
+    def official_ids(self) -> OfficialIds:
+        tokenizer = self._tokenizer
+        return OfficialIds(self._rows, tokenizer.first_code, tokenizer.codes, (tokenizer.end,))
+
+    def _official_prompt(self, passage: LlasaPassage, prompt: LlasaPrompt) -> tuple[int, ...]:
+        return (*passage.ids, *(code + self._tokenizer.first_code for code in prompt.codes))
+
+    def _token_sampler(self, passage: LlasaPassage, prompt: LlasaPrompt, options: Values) -> TokenSampler:
+        temperature, top_k = options["temperature"], options["top_k"]
+        if not temperature:
+            temperature, top_k = 1.0, 1
+        return Nucleus(temperature, top_k, options["top_p"], options["repetition_penalty"], prompt.codes)
+
+    def _decoder(self, prompt: LlasaPrompt, seed: int, options: Values) -> WindowedDecoder:
+        window = Window(options["stream_codes"], options["stream_context"])
+        return WindowedDecoder(self._codec, prompt.codes, window)

@@ -1,0 +1,150 @@
+"""LLaSA's language model as it is published: a Hugging Face folder of a Llama, with ``config.json``, ``tokenizer.json``
+and weights in one file (1B) or in shards (3B, 8B).
+
+Of the head only what speaks is kept: the rows of codes and of the token that ends speech. All others are never drawn,
+so that leaving them out is exact, and saves a fifth of what the 1B model reads for each token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from paretone.errors import CheckpointError
+from paretone.models.base import DraftWeights, StudentWeights
+from paretone.models.families.language_network import DraftTensors, LanguageNetwork
+from paretone.models.families.token_model import TokenModel
+from paretone.models.files.checkpoints import (
+    check_shapes,
+    load_strictly,
+    read_weights,
+    require_fractions,
+    require_numbers,
+)
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.shards import Shards
+from paretone.models.llasa.tokenizer import LlasaTokenizer
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
+from paretone.models.networks.shapes import without_weights
+
+CONFIG = "config.json"
+EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
+BODY, LAYERS = "model.", "model.layers."
+TEXTS = "texts"
+"""Name of the table (ids before the first code, hidden) that texts are embedded with."""
+
+
+@dataclass(frozen=True)
+class LlasaFolder:
+    """A release, and how its networks are wanted. Whatever reads raises :class:`CheckpointError` that names what is
+    missing, too much or of another shape."""
+
+    shards: Shards
+    tokenizer: LlasaTokenizer
+    config: CausalConfig
+    rows: int
+    """Rows of the official tables."""
+    tied: bool
+    """Whether the head is the embedding."""
+    dtype: torch.dtype = torch.float32
+    device: torch.device | str = "cpu"
+
+    @classmethod
+    def read(cls, folder: Path, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> LlasaFolder:
+        """Read all but the weights."""
+        config, rows, tied = _configuration(folder / CONFIG)
+        tokenizer = LlasaTokenizer.read(folder)
+        if rows < tokenizer.vocabulary:
+            raise CheckpointError(
+                f"{folder} is not LLaSA: its model knows {rows} tokens, but its tokenizer {tokenizer.vocabulary}."
+            )
+        return cls(Shards.find(folder), tokenizer, config, rows, tied, dtype, device)
+
+    def plain(self, check: Callable[[], None] = lambda: None) -> LanguageNetwork:
+        """The network as it was trained, on the device; ``check`` may raise to cancel."""
+        weights, _ = self.shards.read(check=check)
+        return self._network(weights, self.config, self.tied, self.shards.where, check)
+
+    def student(self, student: StudentWeights) -> LanguageNetwork:
+        """The network of a student, optimised. It has a separate head."""
+        config = replace(self.config, layers=student.depth)
+        return optimised(self._network(read_weights(Path(student.path)), config, False, student.path))
+
+    def draft(self, draft: DraftWeights) -> DraftTensors:
+        """Parts that only the draft has."""
+        layers: dict[int, dict[str, Tensor]] = {}
+        head = None
+        for name, value in read_weights(Path(draft.path)).items():
+            number, _, inner = name.removeprefix(LAYERS).partition(".")
+            if name == HEAD and value.shape == (self.rows, self.config.hidden):
+                head = self._spoken(value)
+            elif name.startswith(LAYERS) and number.isdecimal():
+                layers.setdefault(int(number), {})[inner] = value
+            else:
+                raise CheckpointError(f"{draft.path} is not a draft of LLaSA: it holds {name}.")
+        return DraftTensors(layers, head)
+
+    def _network(
+        self,
+        weights: Mapping[str, Tensor],
+        config: CausalConfig,
+        tied: bool,
+        where: str,
+        check: Callable[[], None] = lambda: None,
+    ) -> LanguageNetwork:
+        """From all tensors by their official names."""
+        weights = dict(weights)
+        with without_weights(weights, where):
+            transformer = CausalTransformer(config)
+        expected = {f"{BODY}{name}": tuple(value.shape) for name, value in transformer.state_dict().items()}
+        tables = (EMBEDDING,) if tied and HEAD not in weights else (EMBEDDING, HEAD)
+        expected |= dict.fromkeys(tables, (self.rows, config.hidden))
+        check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+        require_fractions(weights, where)
+        for name in list(weights):  # One by one: not all of them are there twice.
+            check()
+            weights[name] = weights[name].to(self.device, self.dtype)
+        require_numbers({name: weights[name] for name in tables}, where)
+        embedding, head = weights.pop(EMBEDDING), weights.pop(HEAD, None)
+        inner = {name.removeprefix(BODY): value for name, value in weights.items()}
+        load_strictly(transformer, inner, where, assign=True)
+        codes = self._spoken(embedding)
+        tokens = TokenModel(
+            transformer, codes, codes if tied or head is None else self._spoken(head), codes=self.tokenizer.codes
+        )
+        texts = embedding[: self.tokenizer.first_code].clone()
+        return LanguageNetwork(tokens.eval().requires_grad_(False), {TEXTS: texts})
+
+    def _spoken(self, table: Tensor) -> Tensor:
+        """The rows of an official table that :attr:`spoken_rows` are."""
+        return table[self.spoken_rows.to(table.device)]
+
+    @property
+    def spoken_rows(self) -> Tensor:
+        """The ids of codes and, last, of the token that ends speech, (codes + 1,): local ids in their order."""
+        first, codes = self.tokenizer.first_code, self.tokenizer.codes
+        return torch.tensor([*range(first, first + codes), self.tokenizer.end])
+
+
+def optimised(network: LanguageNetwork) -> LanguageNetwork:
+    """``network`` for decoding."""
+    return LanguageNetwork(network.tokens.optimised(), network.tables)
+
+
+def parameters(network: LanguageNetwork) -> int:
+    """Number of parameters of a plain network; a table shared by embedding and head counts once."""
+    tables = (network.tables[TEXTS], network.tokens.embedding, network.tokens.head)
+    once = {one.data_ptr(): one.numel() for one in tables}
+    return sum(once.values()) + sum(one.numel() for one in network.tokens.transformer.parameters())
+
+
+def _configuration(path: Path) -> tuple[CausalConfig, int, bool]:
+    """The transformer's sizes, the rows of its tables, and whether they are one."""
+    file = ConfigFile.read(path)
+    if file.text("model_type") != "llama":
+        raise CheckpointError(f"{path} is not the configuration of a Llama; LLaSA is one.")
+    return CausalConfig.read(file), file.number("vocab_size"), file.flag("tie_word_embeddings", False)

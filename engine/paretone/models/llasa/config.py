@@ -1,0 +1,84 @@
+"""Constants and options of LLaSA. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.extras import how_to_add
+from paretone.sampling.options import REPETITION_PENALTY, TEMPERATURE, TOP_K, TOP_P
+from paretone.setting.knobs import Number, Switch, Text
+
+CONTEXT = 2048
+"""Tokens of prompt and speech together that the model was trained on; it speaks no further."""
+TOKEN_RATE = 50.0
+"""Codes a second."""
+INSTALL = how_to_add("llasa")
+LONGEST_REFERENCE = 20.0
+"""Seconds of a reference: 1000 of the 2048 tokens."""
+LONGEST_PASSAGE = 15.0
+"""Seconds that one passage is expected to last at most."""
+
+USUAL_RATE = 14.0
+"""Bytes of text spoken in a second, where no voice says otherwise: 14 letters, or 4.7 Chinese characters."""
+FIRST_CODES = 25
+"""Codes of the first streaming window at most, so that speech is heard sooner."""
+
+CLONE = Switch(
+    "clone",
+    "Clone the voice",
+    "Continue the chosen recording. Off: LLaSA invents a voice, a different one for every seed.",
+    default=True,
+)
+
+SPEAKER = Text(
+    "speaker",
+    "Speaker",
+    "For checkpoints fine-tuned on several speakers: the name of one, written before the speech as "
+    "“Speaker kore”. Leave empty for the released ones, which know no names.",
+    default="",
+    longest=40,
+)
+
+STREAM_CODES = Number(
+    "stream_codes",
+    "Streaming window",
+    "Codes (20 ms each) decoded to audio at a time while the model continues; at most 25 the first time.",
+    default=50,
+    minimum=10,
+    maximum=500,
+    step=10,
+    whole=True,
+)
+
+STREAM_CONTEXT = Number(
+    "stream_context",
+    "Streaming context",
+    "Codes of context decoded before a window: more are closer to decoding at once, and slower.",
+    default=100,
+    minimum=0,
+    maximum=1000,
+    step=10,
+    whole=True,
+)
+
+OPTIONS = (
+    CLONE,
+    SPEAKER,
+    replace(TEMPERATURE, meaning=f"{TEMPERATURE.meaning} The release speaks with 0.8."),
+    replace(
+        TOP_K,
+        default=50,
+        meaning="Sample from the k most likely codes. The release uses 50, although its card does not say so.",
+    ),
+    replace(
+        TOP_P,
+        meaning="Sample from the most likely codes that together have this probability; the release's later advice is "
+        "0.95.",
+    ),
+    replace(
+        REPETITION_PENALTY,
+        meaning="Make repeated codes less likely; 1 changes nothing. Users report 1.05 to 1.2 against humming.",
+    ),
+    STREAM_CODES,
+    STREAM_CONTEXT,
+)

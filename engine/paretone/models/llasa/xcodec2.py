@@ -1,0 +1,255 @@
+"""XCodec2's decoder: one code every 20 ms to 16 kHz speech.
+
+Ye et al., "Llasa: Scaling Train-Time and Inference-Time Compute for Llama-based Speech Synthesis" (arXiv 2502.04128),
+and ``vq/codec_decoder_vocos.py`` of the package ``xcodec2`` 0.1.5, whose module names are used. Its rotary embedding is
+left out: upstream applies it over heads instead of time, so it turns a head's queries and keys by the same angle and
+cancels out. Only the convolutions carry the order in time.
+
+The decoder is not causal: attention and group norms run over the whole clip.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from paretone.errors import CheckpointError
+from paretone.models.networks.modules import Modules
+
+LEVELS = 4
+"""Values that each dimension of a code may have."""
+DIMENSIONS = 8
+CODES = LEVELS**DIMENSIONS
+SAMPLE_RATE = 16000
+OVERLAP = 4
+"""Number of STFT frames that cover a sample."""
+HEAD_WIDTH = 64
+NORM_GROUPS = 32
+EPSILON = 1e-6
+LARGEST_MAGNITUDE = 100.0
+"""Spectral magnitudes are clipped here, as in the official head."""
+SMALLEST_ENVELOPE = 1e-11
+REACH = 13
+"""Codes that what happens at one code reaches to either side by the convolutions (3 + 4 · 2) and the inverse transform
+(2), apart from what runs over the whole clip."""
+
+
+@dataclass(frozen=True)
+class XCodec2Config:
+    """Sizes of a decoder; the defaults are the released one's."""
+
+    width: int = 1024
+    latent: int = 2048
+    """Width of what a code is projected to."""
+    layers: int = 12
+    heads: int = 16
+    feed_forward: int = 4096
+    window: int = 1280
+    """Samples of a frame of the short-time Fourier transform."""
+
+    @property
+    def hop(self) -> int:
+        """Samples of one code."""
+        return self.window // OVERLAP
+
+    @classmethod
+    def from_shapes(cls, shapes: Mapping[str, tuple[int, ...]], where: str, heads: int | None = None) -> XCodec2Config:
+        """From the shapes of a state dict with original names; heads are 64 wide unless ``heads`` says how many.
+
+        Raises :class:`CheckpointError` that names the weight that is missing or impossible.
+        """
+
+        def shape(name: str, dimensions: int) -> tuple[int, ...]:
+            found = shapes.get(name, ())
+            if len(found) != dimensions:
+                raise CheckpointError(f"{where} is not a decoder of XCodec2: it lacks the weight {name}.")
+            return found
+
+        width, latent = shape("fc_post_a.weight", 2)
+        layers = {
+            int(found[1]) for name in shapes if (found := re.match(r"generator\.backbone\.transformers\.(\d+)\.", name))
+        }
+        feed_forward, _ = shape("generator.backbone.transformers.0.mlp.fc1.weight", 2)
+        window = shape("generator.head.out.weight", 2)[0] - 2
+        heads = heads or width // HEAD_WIDTH
+        if window < OVERLAP or window % OVERLAP or not heads or width % heads or width % NORM_GROUPS:
+            raise CheckpointError(
+                f"{where} has impossible sizes for XCodec2: width {width}, {heads} heads, frames of {window} samples."
+            )
+        return cls(width, latent, len(layers), heads, feed_forward, window)
+
+
+class CodecResidualBlock(nn.Module):
+    """Two convolutions over three codes, added to what came in."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm1 = nn.GroupNorm(NORM_GROUPS, width, eps=EPSILON)
+        self.conv1 = nn.Conv1d(width, width, kernel_size=3, padding=1)
+        self.norm2 = nn.GroupNorm(NORM_GROUPS, width, eps=EPSILON)
+        self.conv2 = nn.Conv1d(width, width, kernel_size=3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, width, T) to the same shape."""
+        hidden = self.conv1(functional.silu(self.norm1(x)))
+        return x + self.conv2(functional.silu(self.norm2(hidden)))
+
+
+class CodecAttention(nn.Module):
+    """Every code attends to every code, wherever they are."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.c_attn = nn.Linear(width, 3 * width, bias=False)
+        self.c_proj = nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, width) to the same shape."""
+        query, key, value = self.c_attn(x).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        return self.c_proj(functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2))
+
+
+class CodecFeedForward(nn.Module):
+    """Without gate and without biases."""
+
+    def __init__(self, width: int, inner_width: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(width, inner_width, bias=False)
+        self.fc2 = nn.Linear(inner_width, width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, width) to the same shape."""
+        return self.fc2(functional.silu(self.fc1(x)))
+
+
+class CodecBlock(nn.Module):
+    """Attention and feed-forward, each after a norm and added to what came in."""
+
+    def __init__(self, config: XCodec2Config) -> None:
+        super().__init__()
+        self.att_norm = nn.RMSNorm(config.width, eps=EPSILON)
+        self.att = CodecAttention(config.width, config.heads)
+        self.ffn_norm = nn.RMSNorm(config.width, eps=EPSILON)
+        self.mlp = CodecFeedForward(config.width, config.feed_forward)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, width) to the same shape."""
+        x = x + self.att(self.att_norm(x))
+        return x + self.mlp(self.ffn_norm(x))
+
+
+class CodecBackbone(nn.Module):
+    """Convolutions, transformer blocks, convolutions."""
+
+    def __init__(self, config: XCodec2Config) -> None:
+        super().__init__()
+        width = config.width
+        self.embed = nn.Conv1d(width, width, kernel_size=7, padding=3)
+        self.prior_net = nn.Sequential(CodecResidualBlock(width), CodecResidualBlock(width))
+        self.transformers = Modules(CodecBlock(config) for _ in range(config.layers))
+        self.post_net = nn.Sequential(CodecResidualBlock(width), CodecResidualBlock(width))
+        self.final_layer_norm = nn.LayerNorm(width, eps=EPSILON)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, width) to the same shape."""
+        x = self.prior_net(self.embed(x.transpose(1, 2))).transpose(1, 2)
+        for block in self.transformers:
+            x = block(x)
+        return self.final_layer_norm(self.post_net(x.transpose(1, 2)).transpose(1, 2))
+
+
+class InverseTransform(nn.Module):
+    """Overlap-add synthesis that gives exactly one hop a frame; the window is part of the checkpoint."""
+
+    window: Tensor
+
+    def __init__(self, config: XCodec2Config) -> None:
+        super().__init__()
+        self.hop = config.hop
+        self.register_buffer("window", torch.hann_window(config.window))
+
+    def forward(self, spectrum: Tensor) -> Tensor:
+        """(B, T, window // 2 + 1) complex to (B, T · hop)."""
+        frames = torch.fft.irfft(spectrum, len(self.window)) * self.window
+        envelope = self._overlapped(self.window.square().expand(1, frames.shape[1], -1))
+        return self._overlapped(frames) / envelope.clamp(min=SMALLEST_ENVELOPE)
+
+    def _overlapped(self, frames: Tensor) -> Tensor:
+        """(B, T, window) added up a hop apart, without the half windows before and after, (B, T · hop)."""
+        batch, count, window = frames.shape
+        parts = frames.unflatten(2, (OVERLAP, self.hop))
+        total = frames.new_zeros(batch, count + OVERLAP - 1, self.hop)
+        for part in range(OVERLAP):
+            total[:, part : part + count] += parts[:, :, part]
+        edge = (window - self.hop) // 2
+        return total.flatten(1)[:, edge : edge + count * self.hop]
+
+
+class FourierHead(nn.Module):
+    """Hidden frames to log magnitude and phase, and those to audio."""
+
+    def __init__(self, config: XCodec2Config) -> None:
+        super().__init__()
+        self.out = nn.Linear(config.width, config.window + 2)
+        self.istft = InverseTransform(config)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """(B, T, width) to (B, T · hop)."""
+        log_magnitude, phase = self.out(hidden).chunk(2, dim=2)
+        return self.istft(torch.polar(log_magnitude.exp().clip(max=LARGEST_MAGNITUDE), phase))
+
+
+class Quantiser(nn.Module):
+    """Finite scalar quantisation: a code is eight digits to the base four, each of them a value from −1 to ½."""
+
+    def __init__(self, latent: int) -> None:
+        super().__init__()
+        self.project_in = nn.Linear(latent, DIMENSIONS)
+        self.project_out = nn.Linear(DIMENSIONS, latent)
+
+    def forward(self, codes: Tensor) -> Tensor:
+        """(B, T) whole numbers below :data:`CODES` to (B, T, latent)."""
+        return self.project_out(self.values(codes).to(self.project_out.weight.dtype))
+
+    @staticmethod
+    def values(codes: Tensor) -> Tensor:
+        """(B, T) to the eight values of each code, (B, T, 8)."""
+        digits = codes[..., None] // LEVELS ** torch.arange(DIMENSIONS, device=codes.device) % LEVELS
+        return (digits - LEVELS // 2) / (LEVELS / 2)
+
+
+class Generator(nn.Module):
+    """Container named as in the official file."""
+
+    def __init__(self, config: XCodec2Config) -> None:
+        super().__init__()
+        self.quantizer = Quantiser(config.latent)
+        self.backbone = CodecBackbone(config)
+        self.head = FourierHead(config)
+
+
+class XCodec2Decoder(nn.Module):
+    """The decoder, with the original names of weights. Always float32: half precision is audible in the phases."""
+
+    def __init__(self, config: XCodec2Config) -> None:
+        super().__init__()
+        self.config = config
+        self.generator = Generator(config)
+        self.fc_post_a = nn.Linear(config.latent, config.width)
+
+    @property
+    def samples_per_code(self) -> int:
+        """Samples of one code, at 16 kHz."""
+        return self.config.hop
+
+    @torch.inference_mode()
+    def decode(self, codes: Tensor) -> Tensor:
+        """(B, T) codes to (B, T · hop) float32."""
+        hidden = self.fc_post_a(self.generator.quantizer(codes))
+        return self.generator.head(self.generator.backbone(hidden))

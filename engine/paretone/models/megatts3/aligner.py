@@ -1,0 +1,272 @@
+"""The aligner: a recording to its phones, tones and durations, by a small Whisper that writes phones and end times.
+
+Official layout (``tts/modules/aligner/whisper_small.py``, after Radford et al., arXiv 2212.04356). Tokens alternate
+between a phone and the time it ends, 800 + frames of 10 ms. Upstream evaluates the whole sequence for every token; here
+keys and values are kept, which gives the same tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from paretone.audio.mel import slaney_filterbank
+from paretone.errors import AudioError, CheckpointError
+from paretone.models.files.checkpoints import loaded_strictly
+from paretone.models.megatts3.passages import Timed
+from paretone.models.megatts3.phone_table import separated
+from paretone.models.networks.modules import Modules
+from paretone.wording import beyond
+
+SAMPLE_RATE = 16000
+WINDOW, HOP = 400, 160
+FLOOR, RANGE = 1e-10, 8.0
+"""Lowest mel power, and range of the decimal logarithms of mel powers below the highest."""
+FRAMES_MULTIPLE = 8
+START, END, TIME_ZERO = 798, 799, 800
+LONGEST = 768
+"""Tokens after which upstream stops."""
+
+
+@dataclass(frozen=True)
+class AlignerConfig:
+    """Sizes; upstream they are hard-coded."""
+
+    bands: int = 80
+    width: int = 512
+    heads: int = 8
+    layers: int = 6
+    places: int = 3000
+    """Encoder positions, of 20 ms each."""
+    tokens: int = 2048
+    """Decoder positions."""
+    vocabulary: int = 6800
+
+    @classmethod
+    def of_weights(cls, weights: Mapping[str, Tensor], where: str) -> AlignerConfig:
+        """Sizes as the official tensors have them, with the released number of heads.
+
+        Raises :class:`CheckpointError`.
+        """
+        try:
+            conv = weights["encoder.conv1.weight"].shape
+            config = cls(
+                bands=conv[1],
+                width=conv[0],
+                layers=sum(name.endswith(".cross_attn.key.weight") for name in weights),
+                places=weights["encoder.positional_embedding"].shape[0],
+                tokens=weights["decoder.positional_embedding"].shape[0],
+                vocabulary=weights["decoder.out_proj.bias"].shape[0],
+            )
+        except KeyError as error:
+            raise CheckpointError(f"{where} is not a MegaTTS 3 aligner: it lacks the weight {error.args[0]}.") from None
+        if config.vocabulary <= TIME_ZERO or config.width % config.heads:
+            raise CheckpointError(
+                f"{where} is not a MegaTTS 3 aligner: it has {config.vocabulary} tokens, where more than {TIME_ZERO} "
+                f"are needed, or its width {config.width} is not a multiple of {config.heads}."
+            )
+        return config
+
+
+def log_mel(samples: Tensor, bands: int = 80) -> Tensor:
+    """Whisper's front end: 16 kHz ``samples`` (n,) to (1, bands, n // 160), cut to a multiple of eight frames.
+
+    Raises :class:`AudioError` when there are none.
+    """
+    if samples.shape[-1] < FRAMES_MULTIPLE * HOP:
+        raise AudioError(
+            f"The reference recording lasts {samples.shape[-1] / SAMPLE_RATE:.2f} s; at least 1 s of speech is needed."
+        )
+    window = torch.hann_window(WINDOW, device=samples.device)
+    spectrum = torch.stft(samples.float(), WINDOW, HOP, window=window, return_complex=True)[..., :-1]
+    powers = slaney_filterbank(SAMPLE_RATE, WINDOW, bands, str(samples.device)).T @ spectrum.abs().square()
+    levels = powers.clamp(min=FLOOR).log10()
+    levels = torch.maximum(levels, levels.max() - RANGE)
+    return ((levels + 4.0) / 4.0)[None, :, : levels.shape[-1] // FRAMES_MULTIPLE * FRAMES_MULTIPLE]
+
+
+class AlignerAttention(nn.Module):
+    """Attention with several heads; keys have no bias."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width, bias=False)
+        self.value = nn.Linear(width, width)
+        self.out = nn.Linear(width, width)
+
+    def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, n, width) to twice (B, heads, n, width / heads)."""
+        return self._split(self.key(x)), self._split(self.value(x))
+
+    def forward(self, x: Tensor, keys: Tensor, values: Tensor, causal: bool = False) -> Tensor:
+        """(B, n, width) to the same shape."""
+        found = functional.scaled_dot_product_attention(self._split(self.query(x)), keys, values, is_causal=causal)
+        return self.out(found.transpose(1, 2).flatten(2))
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+class AlignerBlock(nn.Module):
+    """Self-attention, in the decoder attention to the recording, and a feed-forward module, each after a norm."""
+
+    def __init__(self, width: int, heads: int, hears: bool) -> None:
+        super().__init__()
+        self.attn = AlignerAttention(width, heads)
+        self.attn_ln = nn.LayerNorm(width)
+        if hears:
+            self.cross_attn = AlignerAttention(width, heads)
+            self.cross_attn_ln = nn.LayerNorm(width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.mlp_ln = nn.LayerNorm(width)
+
+
+class AudioEncoder(nn.Module):
+    """Mel frames of 10 ms to features of 20 ms."""
+
+    positional_embedding: Tensor
+
+    def __init__(self, config: AlignerConfig) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv1d(config.bands, config.width, 3, padding=1)
+        self.conv2 = nn.Conv1d(config.width, config.width, 3, stride=2, padding=1)
+        self.register_buffer("positional_embedding", torch.empty(config.places, config.width))
+        self.blocks = Modules(AlignerBlock(config.width, config.heads, False) for _ in range(config.layers))
+        self.ln_post = nn.LayerNorm(config.width)
+
+    def forward(self, mel: Tensor) -> Tensor:
+        """(B, bands, frames) to (B, frames / 2, width)."""
+        x = functional.gelu(self.conv2(functional.gelu(self.conv1(mel)))).transpose(1, 2)
+        x = x + self.positional_embedding[: x.shape[1]]
+        for block in self.blocks:
+            normed = block.attn_ln(x)
+            x = x + block.attn(normed, *block.attn.keys_and_values(normed))
+            x = x + block.mlp(block.mlp_ln(x))
+        return self.ln_post(x)
+
+
+class Cache:
+    """Keys and values of one layer: those of the recording, and those of the tokens so far."""
+
+    def __init__(self, block: AlignerBlock, features: Tensor, tokens: int) -> None:
+        self.heard = block.cross_attn.keys_and_values(features)
+        batch, heads, _, size = self.heard[0].shape
+        self._kept = features.new_empty(2, batch, heads, tokens, size)
+        self.length = 0
+
+    def extended(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Those of all tokens, with (B, heads, n, size) ones added."""
+        end = self.length + keys.shape[2]
+        self._kept[0, :, :, self.length : end], self._kept[1, :, :, self.length : end] = keys, values
+        self.length = end
+        return self._kept[0, :, :, :end], self._kept[1, :, :, :end]
+
+
+class AlignerDecoder(nn.Module):
+    """Tokens so far to scores of the next."""
+
+    def __init__(self, config: AlignerConfig) -> None:
+        super().__init__()
+        self.token_embedding = nn.Embedding(config.vocabulary, config.width)
+        self.positional_embedding = nn.Parameter(torch.empty(config.tokens, config.width))
+        self.blocks = Modules(AlignerBlock(config.width, config.heads, True) for _ in range(config.layers))
+        self.ln = nn.LayerNorm(config.width)
+        self.out_proj = nn.Linear(config.width, config.vocabulary)
+
+    def begin(self, features: Tensor, tokens: int) -> list[Cache]:
+        """Caches for up to ``tokens`` tokens about a recording's ``features`` (B, n, width)."""
+        return [Cache(block, features, tokens) for block in self.blocks]
+
+    def forward(self, tokens: Tensor, caches: Sequence[Cache]) -> Tensor:
+        """Scores (B, n, vocabulary) after each of n more ``tokens`` (B, n): one, or any number of first ones."""
+        start = caches[0].length
+        x = self.token_embedding(tokens) + self.positional_embedding[start : start + tokens.shape[1]]
+        for block, cache in zip(self.blocks, caches, strict=True):
+            normed = block.attn_ln(x)
+            kept = cache.extended(*block.attn.keys_and_values(normed))
+            x = x + block.attn(normed, *kept, causal=tokens.shape[1] > 1)
+            x = x + block.cross_attn(block.cross_attn_ln(x), *cache.heard)
+            x = x + block.mlp(block.mlp_ln(x))
+        return self.out_proj(self.ln(x))
+
+
+class Aligner(nn.Module):
+    """The whole model."""
+
+    def __init__(self, config: AlignerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = AudioEncoder(config)
+        self.decoder = AlignerDecoder(config)
+
+    @torch.inference_mode()
+    def tokens(self, mel: Tensor, longest: int = LONGEST, check: Callable[[], None] = lambda: None) -> list[int]:
+        """The most likely next token again and again, for ``mel`` (1, bands, frames): :data:`START` first, :data:`END`
+        last unless ``longest`` tokens came without it. ``check`` is called for each and may raise to cancel.
+
+        Raises :class:`AudioError` when the recording is too long.
+        """
+        if mel.shape[-1] > 2 * self.config.places:
+            raise AudioError(
+                f"The reference recording lasts {beyond(mel.shape[-1] / 100)}; cut it to {self.config.places / 50:.0f} "
+                "s or less, best 5 to 20 s."
+            )
+        longest = min(longest, self.config.tokens)
+        caches = self.decoder.begin(self.encoder(mel), longest)
+        found = [START]
+        while len(found) <= longest and found[-1] != END:
+            check()
+            scores = self.decoder(torch.tensor([found[-1:]], device=mel.device), caches)
+            found.append(int(scores[0, -1].argmax()))
+        return found
+
+    def align(self, samples: Tensor, check: Callable[[], None] = lambda: None) -> Timed:
+        """Phones of 16 kHz ``samples`` (n,). Raises :class:`AudioError` when none are found."""
+        mel = log_mel(samples, self.config.bands)
+        return read_alignment(self.tokens(mel, check=check)[1:-1], mel.shape[-1])
+
+    @classmethod
+    def from_official(cls, weights: Mapping[str, Tensor], where: str) -> Aligner:
+        """From the official tensors, ``['state_dict']['model']``, strictly. Raises :class:`CheckpointError`."""
+        config = AlignerConfig.of_weights(weights, where)
+        model = loaded_strictly(lambda: cls(config), weights, where)
+        return model.eval().requires_grad_(False)
+
+
+def read_alignment(tokens: Sequence[int], frames: int) -> Timed:
+    """Phones, tones and durations out of tokens without :data:`START` and :data:`END`, lasting ``frames`` in all.
+
+    As upstream, what is missing goes to the last phone, and what is too much is taken from one phone after another from
+    the first on. Beyond upstream: a phone without a time at the end is left out, and neither a time that lies before
+    the last one nor the taking away makes a duration negative. Raises :class:`AudioError` when there is no phone.
+    """
+    pairs = list(zip(tokens[::2], tokens[1::2], strict=False))
+    if not pairs:
+        raise AudioError(
+            "No speech was found in the reference recording; choose one of clear English or Chinese speech."
+        )
+    phones, tones = zip(*(separated(phone) for phone, _ in pairs), strict=True)
+    ends = [0, *(time - TIME_ZERO if time >= TIME_ZERO else time for _, time in pairs)]
+    durations = [max(end - start, 0) for start, end in pairwise(ends)]
+    return Timed(phones, tones, tuple(fitted_durations(durations, frames)))
+
+
+def fitted_durations(durations: Sequence[int], frames: int) -> list[int]:
+    """``durations`` that sum up to ``frames``, by the rule of :func:`read_alignment`."""
+    fitted = list(durations)
+    excess = sum(fitted) - frames
+    if excess < 0:
+        fitted[-1] -= excess
+    while excess > 0:
+        for place, duration in enumerate(fitted):
+            if duration and excess:
+                fitted[place] -= 1
+                excess -= 1
+    return fitted

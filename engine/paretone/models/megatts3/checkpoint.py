@@ -1,0 +1,129 @@
+"""The folder of the official release, part by part.
+
+=======================  ==================================================================
+``diffusion_transformer``  ``config.yaml``, ``model_only_last.ckpt`` with ``state_dict/dit``
+``aligner_lm``             ``model_only_last.ckpt`` with ``state_dict/model``
+``duration_lm``            ``config.yaml``, ``model_only_last.ckpt`` with ``state_dict/dur_model``
+``wavvae``                 ``config.yaml``, ``decoder.ckpt`` with ``state_dict/model_gen``;
+                           or ``model_only_last.ckpt``, which has the encoder as well
+``g2p``                    a model and its tokenizer, for ``transformers``
+=======================  ==================================================================
+
+Files are read without running code in them, and strictly: upstream leaves out weights of the transformer and of WavVAE
+that it does not know, and starts with random ones where some are missing; here both are errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from paretone.errors import CheckpointError
+from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint, sound_tensors
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.megatts3.aligner import Aligner
+from paretone.models.megatts3.config import DiTConfig
+from paretone.models.megatts3.dit import MegaDiT
+from paretone.models.megatts3.duration_model import DurationModel
+from paretone.models.megatts3.durations import FRAMES_MULTIPLE
+from paretone.models.megatts3.graphemes import GraphemeModel
+from paretone.models.megatts3.wavvae import WavVAE
+
+TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE = (
+    "diffusion_transformer",
+    "aligner_lm",
+    "duration_lm",
+    "g2p",
+    "wavvae",
+)
+PARTS = (TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE)
+CONFIG = "config.yaml"
+WEIGHTS, DECODER_WEIGHTS = "model_only_last.ckpt", "decoder.ckpt"
+_WRAPPERS = ("module.", "_orig_mod.")
+"""Prefixes that training tools add to names of weights; upstream removes them as well."""
+
+
+@dataclass(frozen=True)
+class OfficialFolder:
+    """The release in ``root``. Every method that reads raises :class:`CheckpointError`, and calls ``check`` now and
+    then, which may raise to cancel."""
+
+    root: Path
+    check: Callable[[], None] = lambda: None
+
+    def require_parts(self) -> None:
+        """Raise :class:`CheckpointError` that names the parts that are missing."""
+        missing = [name for name in PARTS if not (self.root / name).is_dir()]
+        if missing:
+            raise CheckpointError(
+                f"{self.root} is not a complete release of MegaTTS 3: it lacks {', '.join(missing)}; download "
+                f"all of it (folders {', '.join(PARTS)})."
+            )
+
+    @property
+    def backbone_path(self) -> Path:
+        """The weight file by which the model is identified."""
+        return self.root / TRANSFORMER / WEIGHTS
+
+    def window(self) -> int:
+        """``win_size``, by which recordings are filled up."""
+        file = ConfigFile.read(self.root / TRANSFORMER / CONFIG)
+        multiple = file.number("frames_multiple", FRAMES_MULTIPLE)
+        if multiple != FRAMES_MULTIPLE:
+            raise CheckpointError(
+                f"{file.where}: frames_multiple is {multiple}, but only {FRAMES_MULTIPLE} is supported."
+            )
+        return file.number("win_size")
+
+    def backbone(self) -> MegaDiT:
+        """The diffusion transformer, float32."""
+        weights = read_part(self.backbone_path, "dit", self.check)
+        shapes = {name: tuple(value.shape) for name, value in weights.items()}
+        config = DiTConfig.from_shapes(shapes, str(self.backbone_path))
+        model = loaded_strictly(lambda: MegaDiT(config), weights, str(self.backbone_path))
+        return model.eval().requires_grad_(False)
+
+    def aligner(self) -> Aligner:
+        """The aligner, float32."""
+        path = self.root / ALIGNER / WEIGHTS
+        return Aligner.from_official(read_part(path, "model", self.check), str(path))
+
+    def duration_model(self) -> DurationModel:
+        """The duration model, float32."""
+        path = self.root / DURATIONS / WEIGHTS
+        return DurationModel.from_official(path.with_name(CONFIG), read_part(path, "dur_model", self.check), str(path))
+
+    def wavvae(self) -> WavVAE:
+        """WavVAE, float32: with an encoder where the user has put the file that holds one."""
+        path = self.root / WAVVAE / WEIGHTS
+        if not path.is_file():
+            path = path.with_name(DECODER_WEIGHTS)
+        return WavVAE.from_official(path.with_name(CONFIG), read_part(path, "model_gen", self.check), str(path))
+
+    def grapheme_model(self, device: torch.device | str = "cpu") -> GraphemeModel:
+        """The grapheme model, float32, on ``device``."""
+        return GraphemeModel.load(self.root / GRAPHEMES, device)
+
+
+def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
+    """The tensors under ``state_dict/name`` of an official file, by their names without the wrappers of training tools.
+
+    Raises :class:`CheckpointError`.
+    """
+    content = read_checkpoint(path, check).get("state_dict")
+    part = content.get(name) if isinstance(content, Mapping) else None
+    if not isinstance(part, Mapping) or not part or not all(isinstance(value, Tensor) for value in part.values()):
+        raise CheckpointError(
+            f"{path} holds no weights under state_dict/{name}; it is not a file of the MegaTTS 3 release."
+        )
+    return {_plain(key): value for key, value in sound_tensors(part, str(path)).items()}
+
+
+def _plain(name: str) -> str:
+    for wrapper in _WRAPPERS:
+        name = name.replace(wrapper, "")
+    return name

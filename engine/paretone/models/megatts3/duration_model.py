@@ -1,0 +1,293 @@
+"""The duration language model: how long the phones of a text last, as a speaker says them who is heard in a prompt.
+
+Official layout (``tts/modules/ar_dur/ar_dur_predictor.py``, ``rot_transformer.py``). A code is a duration in frames of
+10 ms plus one. The prompt's codes are read at once, where upstream reads them one by one; keys are kept rotated, where
+upstream keeps them as they are and rotates all of them at every step. Both give the same codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from paretone.errors import CheckpointError, TextError
+from paretone.models.files.checkpoints import loaded_strictly
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.megatts3.phone_encoder import PhoneEncoder
+from paretone.models.megatts3.phone_table import PHONES, TONES
+from paretone.models.networks.layers import sinusoids
+from paretone.models.networks.modules import Modules
+
+HEADS = 8
+"""Heads of the decoder; hard-coded upstream."""
+ROTARY_BASE = 10000
+RESERVED_TONES = 3
+"""Rows of the tone table beyond what the configuration counts."""
+REGRESSION = "ar_mse"
+UNUSED = ("char_encoder.", "bert_input_proj.")
+"""Weights of inputs that upstream never gives the model when it speaks."""
+
+
+@dataclass(frozen=True)
+class DurationConfig:
+    """Sizes, as ``duration_lm/config.yaml`` has them."""
+
+    text_width: int
+    width: int
+    layers: int
+    codes: int
+    """Durations are below this."""
+    phones: int
+    """Rows of the phone table."""
+    tones: int
+    """Rows of the tone table."""
+    encoder_layers: int
+    encoder_heads: int
+    encoder_hidden: int
+    encoder_kernel: int
+    regression: bool
+    """Whether durations come as numbers, otherwise as scores of all codes."""
+    bias: bool = True
+
+    @classmethod
+    def read(cls, path: Path, phones: int) -> DurationConfig:
+        """Read a ``config.yaml``; ``phones`` are the rows of the phone table.
+
+        Raises :class:`CheckpointError` for what is missing, and for options whose structure is unknown.
+        """
+        return cls.of_entries(ConfigFile.read(path), phones)
+
+    @classmethod
+    def of_entries(cls, file: ConfigFile, phones: int) -> DurationConfig:
+        """As :meth:`read`, from the file's entries."""
+        kind = file.text("dur_model_type")
+        labels, sizes = file.texts("ling_labels"), file.numbers("ling_label_dict_size")
+        needed = {
+            "use_rot_embed": True,
+            "lm_use_enc": True,
+            "enc_prenet": True,
+            "enc_pre_ln": True,
+            "use_ph_pos_embed": True,
+            "use_pos_embed": False,
+            "use_post_ln": False,
+            "use_spk_embed": False,
+            "use_spk_id": False,
+            "use_spk_enc": False,
+        }
+        other = [name for name, value in needed.items() if file.flag(name, value) is not value]
+        if file.text("encoder_type", "rel_fft") != "rel_fft":
+            other.append("encoder_type")
+        if labels != ("tone",) or len(sizes) != 1:
+            other.append("ling_labels")
+        if other:
+            raise CheckpointError(
+                f"{file.where}: a duration model with these values of {', '.join(other)} is not supported; "
+                "use the released duration_lm."
+            )
+        config = cls(
+            text_width=file.number("dur_txt_hs"),
+            width=file.number("dur_model_hidden_size"),
+            layers=file.number("dur_model_layers"),
+            codes=file.number("dur_code_size"),
+            phones=phones,
+            tones=sizes[0] + RESERVED_TONES,
+            encoder_layers=file.number("enc_layers"),
+            encoder_heads=file.number("num_heads"),
+            encoder_hidden=file.number("ffn_hidden_size"),
+            encoder_kernel=file.number("enc_ffn_kernel_size"),
+            regression=kind == REGRESSION,
+            bias=file.flag("lm_bias", True),
+        )
+        if config.phones < len(PHONES) or config.tones < len(TONES):
+            raise CheckpointError(
+                f"{file.where}: a duration model for {config.phones} phones and {config.tones} tones does not know all "
+                f"{len(PHONES)} and {len(TONES)} of MegaTTS 3."
+            )
+        if config.text_width % config.encoder_heads or config.width % (2 * HEADS):
+            raise CheckpointError(
+                f"{file.where}: dur_txt_hs must be a multiple of num_heads, and dur_model_hidden_size of {2 * HEADS}."
+            )
+        return config
+
+
+@dataclass(frozen=True)
+class Past:
+    """Cache of one layer for the phones so far: rotated keys, and values, both (1, heads, n, width / heads)."""
+
+    keys: Tensor
+    values: Tensor
+
+
+@dataclass(frozen=True)
+class DurationPrompt:
+    """A prompt that has been read: every layer's past, and the last code."""
+
+    past: tuple[Past, ...]
+    last: int
+
+
+class RotaryAttention(nn.Module):
+    """Causal self-attention, without biases, with rotary positions whose pairs lie half a head apart."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
+        self.out_proj = nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Tensor, past: Past | None) -> tuple[Tensor, Past]:
+        """(1, n, width) to the same shape; n is one if there is a past."""
+        start = past.keys.shape[2] if past else 0
+        query, key, value = (
+            part.unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            for part in functional.linear(x, self.in_proj_weight).chunk(3, -1)
+        )
+        query, key = rotated(query, start), rotated(key, start)
+        if past:
+            key, value = torch.cat([past.keys, key], 2), torch.cat([past.values, value], 2)
+        found = functional.scaled_dot_product_attention(query, key, value, is_causal=past is None)
+        return self.out_proj(found.transpose(1, 2).flatten(2)), Past(key, value)
+
+
+def rotated(x: Tensor, start: int) -> Tensor:
+    """(…, n, size) for places ``start``, ``start`` + 1 … (Su et al., arXiv 2104.09864)."""
+    count, size = x.shape[-2:]
+    rates = ROTARY_BASE ** -(torch.arange(0, size, 2, device=x.device).float() / size)
+    angles = torch.arange(start, start + count, device=x.device)[:, None] * rates
+    cosine, sine = (torch.cat([part, part], -1).to(x.dtype) for part in (angles.cos(), angles.sin()))
+    first, second = x.chunk(2, -1)
+    return x * cosine + torch.cat([-second, first], -1) * sine
+
+
+class DurationFeedForward(nn.Module):
+    """Two linear layers, of which the first is stored as a convolution over one phone."""
+
+    def __init__(self, width: int, bias: bool) -> None:
+        super().__init__()
+        self.ffn_1 = nn.Sequential(nn.Identity(), nn.Conv1d(width, 4 * width, 1, bias=bias))
+        self.ffn_2 = nn.Linear(4 * width, width, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(1, n, width) to the same shape."""
+        return self.ffn_2(functional.gelu(self.ffn_1(x.transpose(1, 2)).transpose(1, 2)))
+
+
+class Operation(nn.Module):
+    """Body of a decoder layer; the official names have this level."""
+
+    def __init__(self, width: int, bias: bool) -> None:
+        super().__init__()
+        self.layer_norm1 = nn.LayerNorm(width)
+        self.self_attn = RotaryAttention(width)
+        self.layer_norm2 = nn.LayerNorm(width)
+        self.ffn = DurationFeedForward(width, bias)
+
+    def forward(self, x: Tensor, past: Past | None) -> tuple[Tensor, Past]:
+        """(1, n, width) to the same shape, and the past with these n phones."""
+        found, past = self.self_attn(self.layer_norm1(x), past)
+        x = x + found
+        return x + self.ffn(self.layer_norm2(x)), past
+
+
+class DecoderLayer(nn.Module):
+    """A layer under its official name."""
+
+    def __init__(self, width: int, bias: bool) -> None:
+        super().__init__()
+        self.op = Operation(width, bias)
+
+
+class DurationModel(nn.Module):
+    """The whole model. Inputs are official phone and tone numbers."""
+
+    def __init__(self, config: DurationConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = PhoneEncoder(
+            config.phones,
+            config.text_width,
+            config.encoder_layers,
+            config.encoder_heads,
+            config.encoder_hidden,
+            config.encoder_kernel,
+        )
+        self.char_empty_embed = nn.Embedding(1, config.text_width)
+        self.ling_label_embed_layers = nn.ModuleDict({"tone": nn.Embedding(config.tones, config.text_width)})
+        self.enc_proj = nn.Linear(config.text_width, config.width)
+        self.code_emb = nn.Embedding(config.codes + 2, config.width)
+        self.layers = Modules(DecoderLayer(config.width, config.bias) for _ in range(config.layers))
+        self.layer_norm = nn.LayerNorm(config.width)
+        project_out: nn.Module
+        if config.regression:
+            project_out = nn.Sequential(nn.Linear(config.width, 1), nn.Softplus())
+        else:
+            project_out = nn.Linear(config.width, config.codes + 1)
+        self.project_out_dim = project_out
+
+    @property
+    def start_code(self) -> int:
+        """The code before the first."""
+        return self.config.codes + 1
+
+    def read_text(self, phones: Tensor, tones: Tensor) -> Tensor:
+        """Decoder input of a text: (1, n) numbers to (1, n, width), without the phones that are padding."""
+        present = phones > 0
+        tone = self.ling_label_embed_layers["tone"](tones)
+        places = sinusoids(torch.arange(phones.shape[1], device=phones.device).float(), self.config.text_width)
+        encoded = self.encoder(phones, (tone + places) * present[..., None])
+        return self.enc_proj(encoded[present][None])
+
+    def forward(
+        self, codes: Tensor, text: Tensor, past: Sequence[Past] | None = None
+    ) -> tuple[Tensor, tuple[Past, ...]]:
+        """Outputs (1, n, 1), or (1, n, codes + 1) scores, after the ``codes`` (1, n) of the phones before and the
+        ``text`` (1, n, width) of the phones themselves; and every layer's past. With a past n must be one."""
+        x = self.code_emb(codes) + text
+        kept = []
+        for place, layer in enumerate(self.layers):
+            x, now = layer.op(x, past[place] if past else None)
+            kept.append(now)
+        return self.project_out_dim(self.layer_norm(x)), tuple(kept)
+
+    @torch.inference_mode()
+    def read_prompt(self, phones: Tensor, tones: Tensor, durations: Tensor) -> DurationPrompt:
+        """Read a prompt's phones, tones and durations in frames, all (1, n)."""
+        codes = (durations.clamp(max=self.config.codes - 1) + 1)[phones > 0][None]
+        if not codes.numel():
+            raise TextError("The reference recording has no phones; choose one of clear speech.")
+        before = functional.pad(codes[:, :-1], (1, 0), value=self.start_code)
+        _, past = self(before, self.read_text(phones, tones))
+        return DurationPrompt(past, int(codes[0, -1]))
+
+    @torch.inference_mode()
+    def predict(
+        self, prompt: DurationPrompt, phones: Tensor, tones: Tensor, check: Callable[[], None] = lambda: None
+    ) -> list[int]:
+        """The codes of a text's phones, (1, n) each; the most likely, one after another. ``check`` is called for each
+        phone and may raise to cancel."""
+        text = self.read_text(phones, tones)
+        past, codes = prompt.past, [prompt.last]
+        for place in range(text.shape[1]):
+            check()
+            before = torch.tensor([codes[-1:]], device=text.device)
+            output, past = self(before, text[:, place : place + 1], past)
+            code = int(output[0, 0, 0].round()) if self.config.regression else int(output[0, 0].argmax())
+            # Upstream lets only the first code be 0; above the highest code it would find no embedding.
+            codes.append(min(max(code, 1 if place else 0), self.config.codes))
+        return codes[1:]
+
+    @classmethod
+    def from_official(cls, config_path: Path, weights: Mapping[str, Tensor], where: str) -> DurationModel:
+        """From the official tensors, ``['state_dict']['dur_model']``, strictly; those of :data:`UNUSED` inputs are left
+        out. Raises :class:`CheckpointError`."""
+        needed = {name: value for name, value in weights.items() if not name.startswith(UNUSED)}
+        table = needed.get("encoder.emb.weight")
+        if table is None:
+            raise CheckpointError(f"{where} is not a MegaTTS 3 duration model: it lacks the weight encoder.emb.weight.")
+        config = DurationConfig.read(config_path, table.shape[0])
+        model = loaded_strictly(lambda: cls(config), needed, where)
+        return model.eval().requires_grad_(False)

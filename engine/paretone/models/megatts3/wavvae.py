@@ -1,0 +1,255 @@
+"""WavVAE: latents of 25 Hz to audio of 24 kHz, and back where somebody has the encoder's weights.
+
+The decoder of the official release (``tts/modules/wavvae/decoder/wavvae_v3.py``, ``hifigan_modules.py``) under its own
+names, with weight normalisation multiplied out. The release holds no encoder; a file with both halves in the official
+layout is read as well (see ``wavvae_encoder.py``).
+
+Upstream decodes prompt and target and throws the prompt away. Here only the target is decoded, with as many latents
+before it as its first sample can depend on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from paretone.errors import CheckpointError
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.megatts3.wavvae_encoder import LATENT_CHANNELS, Encoder, sampled_latents
+from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import uninitialised
+from paretone.models.networks.weight_norm import load_normalised
+
+LATENT_RATIO = 4
+"""Frames of the decoder for each latent."""
+SLOPE = 0.2
+"""Slope of every leaky ReLU."""
+EDGE = 3
+"""Samples reflected at either end before a convolution over seven."""
+KERNELS = (3, 7, 11)
+DILATIONS = (1, 3, 5)
+
+
+@dataclass(frozen=True)
+class WavVAEConfig:
+    """Sizes. Widths are hard-coded upstream and read from the weights here; the rest is in ``config.yaml``."""
+
+    width: int = 320
+    """Channels that latents are projected to."""
+    channels: int = 128
+    """Channels before the last convolution; twice as many before each upsampling."""
+    ratios: tuple[int, ...] = (5, 4, 4, 3)
+    """Upsampling of the decoder, which also follows the one by :data:`LATENT_RATIO`."""
+    sample_rate: int = 24000
+    hop: int = 240
+    """Samples of one frame, the unit of durations."""
+    stride: int = 4
+    """Frames of one latent."""
+
+    @property
+    def samples_per_latent(self) -> int:
+        """Samples that one latent is decoded to."""
+        return self.hop * self.stride
+
+    @classmethod
+    def read(cls, path: Path, weights: Mapping[str, Tensor]) -> WavVAEConfig:
+        """Read ``wavvae/config.yaml``, and the widths from ``weights``.
+
+        Raises :class:`CheckpointError` when an entry is missing, or when the numbers contradict each other. Upstream
+        falls back to a ``hop_size`` of 4 if there is none, which cuts 16 samples for each latent of the prompt
+        instead of 960; that is an error here.
+        """
+        file = ConfigFile.read(path)
+        melgan = file.part("melgan_config")
+        if not melgan.flag("use_tanh"):
+            raise CheckpointError(
+                f"{path}: use_tanh is false, but only the released decoder, which ends in a tanh, fits."
+            )
+        if melgan.number("num_band", 1) != 1:
+            raise CheckpointError(f"{path}: num_band must be 1; decoders of several bands are not supported.")
+        ratios = tuple(melgan.numbers("up_sample", file.numbers("up_sample", cls.ratios)))
+        projection, last = (
+            _shape(weights, name, path) for name in ("proj_to_decoder.bias", "decoder.model_up.12.weight_v")
+        )
+        config = cls(
+            width=projection[0],
+            channels=last[1],
+            ratios=ratios,
+            sample_rate=file.number("audio_sample_rate", cls.sample_rate),
+            hop=file.number("hop_size"),
+            stride=file.number("vae_stride", cls.stride),
+        )
+        decoded = LATENT_RATIO * prod(ratios)
+        if config.samples_per_latent != decoded:
+            raise CheckpointError(
+                f"{path}: hop_size {config.hop} × vae_stride {config.stride} should be the {decoded} samples that the "
+                "decoder makes of one latent; the released numbers are 240 and 4."
+            )
+        return config
+
+
+def _shape(weights: Mapping[str, Tensor], name: str, path: Path) -> tuple[int, ...]:
+    if name not in weights:
+        raise CheckpointError(f"The weights next to {path} lack {name}; they contain no WavVAE decoder.")
+    return tuple(weights[name].shape)
+
+
+class Upsampling(nn.Module):
+    """``ratio`` samples for one: repetition and convolution, plus a transposed convolution. Halves the channels."""
+
+    def __init__(self, channels: int, ratio: int) -> None:
+        super().__init__()
+        self.ratio = ratio
+        self.half_kernel = max(ratio, 5)
+        self.upsample = nn.Sequential(
+            nn.Upsample(mode="nearest", scale_factor=ratio),
+            nn.LeakyReLU(SLOPE),
+            nn.ReflectionPad1d(EDGE),
+            nn.Conv1d(channels, channels // 2, 2 * EDGE + 1),
+        )
+        self.trans_upsample = nn.Sequential(
+            nn.LeakyReLU(SLOPE),
+            nn.ConvTranspose1d(
+                channels,
+                channels // 2,
+                2 * self.half_kernel,
+                ratio,
+                self.half_kernel - ratio // 2,
+                output_padding=ratio % 2,
+            ),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, channels, n) to (B, channels // 2, n · ratio)."""
+        x = x + torch.sin(x)
+        return self.upsample(x) + self.trans_upsample(x)
+
+    def earliest(self, sample: int) -> int:
+        """The earliest input that the output at ``sample`` and all after it depend on."""
+        repeated = (sample - EDGE) // self.ratio
+        # Input i reaches outputs from i · ratio - padding on, kernel - 1 further.
+        reach = 2 * self.half_kernel - 1 - (self.half_kernel - self.ratio // 2)
+        return min(repeated, -((reach - sample) // self.ratio))
+
+
+class ResidualStack(nn.Module):
+    """Three pairs of convolutions of one kernel size, dilated and not, each added to its input."""
+
+    def __init__(self, channels: int, kernel: int) -> None:
+        super().__init__()
+        self.convs1 = Modules(
+            nn.Conv1d(channels, channels, kernel, dilation=dilation, padding=dilation * (kernel // 2))
+            for dilation in DILATIONS
+        )
+        self.convs2 = Modules(nn.Conv1d(channels, channels, kernel, padding=kernel // 2) for _ in DILATIONS)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, channels, n) to the same shape."""
+        for dilated, plain in zip(self.convs1, self.convs2, strict=True):
+            hidden = dilated(functional.leaky_relu(x, SLOPE))
+            x = x + plain(functional.leaky_relu(hidden, SLOPE))
+        return x
+
+
+class FieldFusion(nn.Module):
+    """Multi-receptive-field fusion (Kong et al., HiFi-GAN, arXiv 2010.05646): the mean of three residual stacks."""
+
+    reach = max(KERNELS) // 2 * sum(dilation + 1 for dilation in DILATIONS)
+    """Samples on either side that an output depends on."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.block1, self.block2, self.block3 = (ResidualStack(channels, kernel) for kernel in KERNELS)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, channels, n) to the same shape."""
+        return (self.block1(x) + self.block2(x) + self.block3(x)) / len(KERNELS)
+
+
+class Generator(nn.Module):
+    """Frames of 100 Hz to audio."""
+
+    def __init__(self, config: WavVAEConfig) -> None:
+        super().__init__()
+        widths = [config.channels << power for power in range(len(config.ratios), -1, -1)]
+        layers: list[nn.Module] = [nn.ReflectionPad1d(EDGE), nn.Conv1d(config.width // 2, widths[0], 2 * EDGE + 1)]
+        for (width, half), ratio in zip(pairwise(widths), config.ratios, strict=True):
+            layers += [Upsampling(width, ratio), FieldFusion(half)]
+        layers += [nn.LeakyReLU(SLOPE), nn.ReflectionPad1d(EDGE), nn.Conv1d(widths[-1], 1, 2 * EDGE + 1), nn.Tanh()]
+        self.model_up = nn.Sequential(*layers)
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """(B, width / 2, frames) to (B, 1, samples)."""
+        return self.model_up(frames)
+
+    def earliest(self, sample: int) -> int:
+        """The earliest frame that the samples from ``sample`` on depend on."""
+        for layer in reversed(self.model_up):
+            if isinstance(layer, nn.ReflectionPad1d):
+                sample -= EDGE
+            elif isinstance(layer, FieldFusion):
+                sample -= FieldFusion.reach
+            elif isinstance(layer, Upsampling):
+                sample = layer.earliest(sample)
+        return sample
+
+
+class WavVAE(nn.Module):
+    """The decoder, and the encoder if there is one. Always float32, as upstream."""
+
+    def __init__(self, config: WavVAEConfig, encoder: Encoder | None = None) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = encoder
+        if encoder is not None:
+            self.proj_to_z = nn.Linear(encoder.width, 2 * LATENT_CHANNELS)
+        self.proj_to_decoder = nn.Linear(LATENT_CHANNELS, config.width)
+        self.latent_upsampler = Upsampling(config.width, LATENT_RATIO)
+        self.decoder = Generator(config)
+
+    @property
+    def margin(self) -> int:
+        """Latents before a latent that the audio from it on depends on."""
+        return -self.latent_upsampler.earliest(self.decoder.earliest(0))
+
+    @torch.inference_mode()
+    def decode(self, latents: Tensor, prompt_frames: int = 0) -> Tensor:
+        """Audio of ``latents`` (B, T, 32) without that of the first ``prompt_frames`` of them: (B, n) float32, with
+        n = (T - prompt_frames) · 960 in the release."""
+        first = max(prompt_frames - self.margin, 0)
+        hidden = self.proj_to_decoder(latents[:, first:].float()).transpose(1, 2)
+        samples = self.decoder(self.latent_upsampler(hidden))[:, 0]
+        return samples[:, (prompt_frames - first) * self.config.samples_per_latent :]
+
+    @torch.inference_mode()
+    def encode(self, samples: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Latents of audio (B, n): (B, ceil(n / 960), 32) float32, drawn from the encoder's posterior.
+
+        Raises :class:`CheckpointError` when the encoder is not there.
+        """
+        if self.encoder is None:
+            raise CheckpointError(
+                "The public release of MegaTTS 3 has no encoder for new recordings; use a recording that comes with "
+                "its latent file (.npy), or put an encoder file of your own at wavvae/model_only_last.ckpt."
+            )
+        moments = self.proj_to_z(self.encoder(samples.float()).transpose(1, 2))
+        return sampled_latents(moments, generator)
+
+    @classmethod
+    def from_official(cls, config_path: Path, weights: Mapping[str, Tensor], where: str) -> WavVAE:
+        """From the official tensors, ``['state_dict']['model_gen']``: a decoder alone, or both halves; strictly.
+
+        Raises :class:`CheckpointError`.
+        """
+        config = WavVAEConfig.read(config_path, weights)
+        with uninitialised(weights, where):
+            model = cls(config, Encoder.of_weights(weights, where))
+        load_normalised(model, weights, where)
+        return model.eval().requires_grad_(False)

@@ -1,0 +1,251 @@
+"""Common part of the diffusion transformers of several families: layers whose norms follow the time (AdaLN-zero).
+
+A sampling run first begins (the family's own ``begin``): everything that does not depend on the state is computed
+once. Each evaluation then enters, passes the layers, leaves and is projected; :meth:`DiffusionTransformer.velocity` is
+all of this together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from paretone.models.networks.layers import (
+    AdaptiveNorm,
+    FeedForward,
+    SelfAttention,
+    TimeEmbedding,
+    modulate_items,
+    modulation,
+)
+from paretone.sampling.evaluating import Probe
+from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """State shared by the evaluations of one sampling run. Rows are branch-major: all items of a branch, then of the
+    next."""
+
+    branches: int
+    modulations: Tensor
+    """(evaluations, layers, 6, width): shift, scale, gate of attention, then of the feed-forward."""
+    final_modulations: Tensor
+    """(evaluations, 2, width): scale, shift."""
+    rotary: Tensor
+    mask: Tensor | None
+    """(rows, frames) true where a frame is within its item's duration; ``None`` for a single item."""
+
+
+Run = TypeVar("Run", bound=Conditioning)
+"""Result of a family's own ``begin``."""
+
+
+class LayerParts(NamedTuple):
+    """One layer's parts, whatever their official names."""
+
+    norm: AdaptiveNorm
+    attention: SelfAttention
+    feed_forward: FeedForward
+
+
+class DiffusionTransformer(nn.Module, Generic[Run]):
+    """The layers and what is done with them. A family's own class holds the parameters under their official names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tabulated: tuple[bytes, tuple[Tensor, Tensor]] | None = None
+
+    @property
+    def keeps_entered(self) -> bool:
+        """Whether :meth:`leave` still needs what :meth:`enter` gave."""
+        return False
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        raise NotImplementedError
+
+    @property
+    def time_embedding(self) -> TimeEmbedding:
+        """Times to time vectors."""
+        raise NotImplementedError
+
+    @property
+    def final_norm(self) -> AdaptiveNorm:
+        """The norm before the output projection, with a scale and a shift."""
+        raise NotImplementedError
+
+    def block(self, index: int) -> LayerParts:
+        """One layer's parts."""
+        raise NotImplementedError
+
+    @property
+    def blocks(self) -> tuple[LayerParts, ...]:
+        """All layers' parts, in order."""
+        return tuple(map(self.block, range(self.layers)))
+
+    def enter(self, x: Tensor, run: Run) -> Tensor:
+        """The state (batch, frames, bands) to the first layer's input (rows, frames, width)."""
+        raise NotImplementedError
+
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Run) -> Tensor:
+        """The last layer's output to what the official calibration of DiTReducio compares, (rows, frames, …);
+        ``entered`` is what :meth:`enter` gave."""
+        raise NotImplementedError
+
+    def project(self, left: Tensor) -> Tensor:
+        """Output of :meth:`leave` to velocities (rows, frames, bands)."""
+        return left
+
+    def tabulate(self, times: np.ndarray) -> tuple[Tensor, Tensor]:
+        """The AdaLN vectors of a schedule: they depend on time only, so they are computed once for all runs on it."""
+        weight = self.final_norm.linear.weight
+        key = times.tobytes() + f"{weight.device}{weight.dtype}".encode()
+        if self._tabulated is None or self._tabulated[0] != key:
+            vectors = self.time_embedding.of_schedule(torch.from_numpy(times).to(weight.device, weight.dtype))
+            layers = torch.stack([block.norm.table(vectors) for block in self.blocks], dim=1)
+            self._tabulated = key, (layers, self.final_norm.table(vectors))
+        return self._tabulated[1]
+
+    def forget_tables(self) -> None:
+        """Let the next run tabulate again, as the first one on its schedule does."""
+        self._tabulated = None
+
+    def layer(
+        self,
+        index: int,
+        hidden: Tensor,
+        evaluation: int,
+        run: Run,
+        plan: LayerPlan = COMPUTE,
+        memory: LayerMemory | None = None,
+        probe: Probe | None = None,
+        in_place: bool = False,
+    ) -> Tensor:
+        """One layer, (rows, frames, width) to the same. ``hidden`` is overwritten when ``in_place``, else left as it
+        was."""
+        block = self.block(index)
+        shift, scale, gate, shift_forward, scale_forward, gate_forward = run.modulations[evaluation, index]
+        normed, normed_forward = modulation(shift, scale), modulation(shift_forward, scale_forward)
+
+        def attention(rows: Tensor) -> Tensor:
+            entering = normed(rows)
+            output = block.attention(entering, run.rotary, run.mask)
+            if probe is not None:
+                probe(index, "attention_input", entering)
+                probe(index, "attention", output)
+            return output
+
+        def feed_forward(rows: Tensor) -> Tensor:
+            output = block.feed_forward(normed_forward(rows))
+            if probe is not None:
+                probe(index, "feed_forward", output)
+            return output
+
+        # Where nobody asks for a module's output, there is none as a whole.
+        unseen = probe is None and run.mask is None
+
+        def at_once(
+            module: SelfAttention | FeedForward, add_to: Callable[[Tensor, Tensor], None]
+        ) -> Callable[[Tensor, Tensor], None] | None:
+            """``add_to``, by which ``module`` adds its output by itself, if it can and may."""
+            return add_to if unseen and module.is_packed(hidden) else None
+
+        attention_memory, forward_memory = (None, None) if memory is None else (memory.attention, memory.feed_forward)
+        adding = at_once(block.attention, partial(block.attention.add_to, norm=normed, rotary=run.rotary))
+        hidden = apply_module(hidden, gate, attention, plan.attention, attention_memory, run.branches, in_place, adding)
+        in_place = not hidden.requires_grad
+        adding = at_once(block.feed_forward, partial(block.feed_forward.add_to, norm=normed_forward))
+        hidden = apply_module(
+            hidden, gate_forward, feed_forward, plan.feed_forward, forward_memory, run.branches, in_place, adding
+        )
+        if probe is not None:
+            probe(index, "output", hidden)
+        return hidden
+
+    def velocity(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Run,
+        plans: Sequence[LayerPlan] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        probe: Probe | None = None,
+    ) -> Tensor:
+        """The velocities of all branches, (rows, frames, bands), at one of the run's evaluations."""
+        return self.project(self.evaluate(x, evaluation, run, plans, memory, probe))
+
+    def evaluate(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Run,
+        plans: Sequence[LayerPlan] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        probe: Probe | None = None,
+    ) -> Tensor:
+        """The same as :meth:`leave` gives it: what a calibration compares and guides."""
+        entered = hidden = self.enter(x, run)
+        for index in range(self.layers):
+            plan = COMPUTE if plans is None else plans[index]
+            layer_memory = None if plans is None or memory is None else memory[index]
+            # Nobody may hold on to what is overwritten: those who look do, and so does who keeps what was entered.
+            in_place = probe is None and (index > 0 or not self.keeps_entered)
+            hidden = self.layer(index, hidden, evaluation, run, plan, layer_memory, probe, in_place)
+        return self.leave(hidden, entered, evaluation, run)
+
+    def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """All layers as in training: every item has its own time, (items,), or whatever else the time embedding takes,
+        and gradients flow.
+
+        ``entered`` is (items, frames, width); the result is the last layer's output before the final norm, and the
+        final norm's scale and shift, (items, 2, 1, width).
+        """
+        hidden, vectors = entered, self.time_embedding(times)
+        for block in self.blocks:
+            parts = block.norm.table(vectors)[:, :, None]
+            shift, scale, gate, shift_forward, scale_forward, gate_forward = parts.unbind(1)
+            hidden = hidden + gate * block.attention(modulate_items(hidden, shift, scale), rotary, mask)
+            hidden = hidden + gate_forward * block.feed_forward(modulate_items(hidden, shift_forward, scale_forward))
+        return hidden, self.final_norm.table(vectors)[:, :, None]
+
+    def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]:
+        """The unsplit, unrotated queries and keys of a layer from its modulated input, each (rows, frames, inner
+        width): what DiTReducio's check phase looks at."""
+        query, key, _ = self.block(index).attention.inputs
+        attention_input = attention_input.to(query.weight.dtype)
+        return query(attention_input), key(attention_input)
+
+    def attention_maps(self, index: int, attention_input: Tensor, run: Run, largest: int) -> Tensor:
+        """Attention of a layer from its modulated input, mean over heads: (rows, queries, keys), rows summing to one.
+
+        Longer sequences are pooled to at most ``largest``: queries by the mean, keys by the sum. One head at a time,
+        so that memory grows with one map only.
+        """
+        attention = self.block(index).attention
+        attention_input = attention_input.to(attention.inputs[0].weight.dtype)
+        query, key, _ = (part.float() for part in attention.queries_keys_values(attention_input, run.rotary))
+        frames = query.shape[2]
+        width = -(-frames // largest)
+        pooled = -(-frames // width)
+        maps = query.new_zeros(len(query), pooled, pooled)
+        counts = torch.full((pooled,), float(width), device=query.device)
+        counts[-1] = frames - width * (pooled - 1)
+        for head in range(attention.heads):
+            scores = query[:, head] @ key[:, head].transpose(1, 2) / query.shape[-1] ** 0.5
+            weights = nn.functional.pad(scores.softmax(dim=-1), (0, pooled * width - frames) * 2)
+            maps += weights.unflatten(2, (pooled, width)).sum(3).unflatten(1, (pooled, width)).sum(2)
+        return maps / (counts[None, :, None] * attention.heads)
+
+    def fuse(self) -> None:
+        """Prepare for inference: see :meth:`SelfAttention.fuse` and :meth:`FeedForward.fuse`."""
+        for block in self.blocks:
+            block.attention.fuse()
+            block.feed_forward.fuse()

@@ -1,0 +1,176 @@
+"""Frames of speech to codes and back: what the small codecs of bundled models with tokens have in common.
+
+Encoder and decoder are ConvNeXt blocks as in Vocos, some at the rate of the frames and some at that of the tokens.
+Between them is a quantiser, which is a codec's own. The decoder can be given a mean frame of the speaker's; frames of
+what is said, apart from who says it, have none, and it is zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from paretone.errors import CheckpointError
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.networks.mel_statistics import MelStatistics
+from paretone.models.networks.vocos import ConvNeXtBlock
+from paretone.reading import shown
+
+CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
+
+
+@dataclass(frozen=True)
+class QuantisedMelConfig:
+    """Sizes of encoder and decoder."""
+
+    bands: int = 100
+    stride: int = 2
+    """Frames of one token."""
+    width: int = 256
+    inner_width: int = 512
+    encoder_frame_layers: int = 3
+    encoder_token_layers: int = 2
+    decoder_token_layers: int = 3
+    decoder_frame_layers: int = 4
+
+    @classmethod
+    def read(cls, file: ConfigFile) -> Self:
+        """From a ``config.json``, in which each size must be there. Raises :class:`CheckpointError` that names the
+        field."""
+        lists = {one.name for one in fields(cls) if isinstance(one.default, tuple)}
+        sizes: dict[str, Any] = {
+            one.name: file.numbers(one.name) if one.name in lists else file.number(one.name) for one in fields(cls)
+        }
+        unknown = set(file.entries) - {one.name for one in fields(cls)}
+        if unknown:
+            raise CheckpointError(f"{file.where} has an unknown entry {shown(min(unknown))}; restore the model folder.")
+        return cls(**sizes)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+Config = TypeVar("Config", bound=QuantisedMelConfig)
+
+
+class Quantiser(nn.Module):
+    """Rounds the numbers of a token to those that codes stand for."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, numbers) to the same rounded; the gradient passes as if nothing were rounded."""
+        raise NotImplementedError
+
+    def codes(self, x: Tensor) -> Tensor:
+        """Input of :meth:`forward` (…, numbers) to codes, int64."""
+        raise NotImplementedError
+
+    def numbers(self, codes: Tensor) -> Tensor:
+        """Codes to the rounded numbers (…, numbers)."""
+        raise NotImplementedError
+
+
+class QuantisedMel(MelStatistics, Generic[Config]):
+    """Encoder, quantiser and decoder."""
+
+    title: ClassVar[str]
+    """Kind of codec, in words."""
+    sizes: ClassVar[type[QuantisedMelConfig]]
+    config: Config
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config.bands)
+        self.config = config
+        quantiser, numbers = self.quantiser_of(config)
+        width, inner, stride = config.width, config.inner_width, config.stride
+
+        def blocks(count: int) -> nn.Sequential:
+            return nn.Sequential(*(ConvNeXtBlock(width, inner) for _ in range(count)))
+
+        self.quantiser = quantiser
+        self.encoder = nn.ModuleDict(
+            {
+                "enter": nn.Conv1d(config.bands, width, kernel_size=5, padding=2),
+                "frames": blocks(config.encoder_frame_layers),
+                "gather": nn.Linear(stride * width, width),
+                "tokens": blocks(config.encoder_token_layers),
+                "leave": nn.Linear(width, numbers),
+            }
+        )
+        self.decoder = nn.ModuleDict(
+            {
+                "enter": nn.Linear(numbers, width),
+                "voice": nn.Linear(config.bands, width),
+                "tokens": blocks(config.decoder_token_layers),
+                "spread": nn.Linear(width, stride * width),
+                "frames": blocks(config.decoder_frame_layers),
+                "leave": nn.Linear(width, config.bands),
+            }
+        )
+
+    @staticmethod
+    def quantiser_of(config: Config) -> tuple[Quantiser, int]:
+        """The quantiser, and how many numbers of each token it takes."""
+        raise NotImplementedError
+
+    def latents(self, mel: Tensor) -> Tensor:
+        """Log mel (B, frames, bands), frames a multiple of the stride, to numbers that are not rounded yet,
+        (B, tokens, numbers)."""
+        encoder, stride = self.encoder, self.config.stride
+        x = encoder["enter"](self.normalised(mel).transpose(1, 2))
+        x = encoder["frames"](x).transpose(1, 2)
+        x = encoder["gather"](x.unflatten(1, (-1, stride)).flatten(2))
+        x = encoder["tokens"](x.transpose(1, 2)).transpose(1, 2)
+        return encoder["leave"](x)
+
+    def encode(self, mel: Tensor) -> Tensor:
+        """Log mel (B, frames, bands) to codes (B, frames / stride, …); what does not fill a token is left out."""
+        frames = mel.shape[1] // self.config.stride * self.config.stride
+        return self.quantiser.codes(self.latents(mel[:, :frames]))
+
+    def entered(self, codes: Tensor, voice: Tensor) -> Tensor:
+        """Codes (B, n, …) and the voice's mean mel (B, bands) to what the decoder's blocks are given, (B, width, n)."""
+        return self._entered(self.quantiser.numbers(codes), voice)
+
+    def _entered(self, numbers: Tensor, voice: Tensor) -> Tensor:
+        conditioning = self.decoder["voice"](self.normalised(voice))
+        return (self.decoder["enter"](numbers) + conditioning[:, None]).transpose(1, 2)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """(B, width, n) at the rate of tokens to (B, width, n · stride) at that of frames."""
+        return self.decoder["spread"](x.transpose(1, 2)).unflatten(2, (self.config.stride, -1)).flatten(1, 2).mT
+
+    def left(self, x: Tensor) -> Tensor:
+        """Output of the decoder's blocks, (B, width, frames), to log mel (B, frames, bands)."""
+        return self.log_mel(self.decoder["leave"](x.transpose(1, 2)))
+
+    def decode_numbers(self, numbers: Tensor, voice: Tensor) -> Tensor:
+        """Rounded numbers (B, n, numbers) in the voice of a mean mel (B, bands) to log mel (B, n · stride, bands)."""
+        x = self.decoder["tokens"](self._entered(numbers, voice))
+        return self.left(self.decoder["frames"](self.spread(x)))
+
+    def decode(self, codes: Tensor, voice: Tensor) -> Tensor:
+        """Codes (B, n, …) in the voice of a mean mel (B, bands) to log mel (B, n · stride, bands)."""
+        return self.decode_numbers(self.quantiser.numbers(codes), voice)
+
+
+Model = TypeVar("Model", bound=QuantisedMel)
+
+
+def read_quantised_mel(root: Path, kind: type[Model], device: torch.device | str = "cpu") -> Model:
+    """The codec in the folder ``root`` in float32: ``config.json`` with its sizes, and the weights in float16. Raises
+    :class:`CheckpointError`."""
+    sizes = kind.sizes.read(_described(root / CONFIG_FILE))
+    path = root / WEIGHT_FILE
+    model = loaded_strictly(lambda: kind(sizes), read_float_weights(path), str(path))
+    return model.eval().requires_grad_(False).to(device)
+
+
+def _described(path: Path) -> ConfigFile:
+    file = ConfigFile.read(path)
+    # Codecs that were told who speaks listed the voices that they knew.
+    return ConfigFile({name: value for name, value in file.entries.items() if name != "voices"}, file.where)

@@ -1,0 +1,107 @@
+"""An OmniVoice that speaks: what :class:`paretone.models.families.masked.MaskedSpeech` leaves to a model.
+
+A text of more than 30 s is spoken in chunks of about 15. Each continues the reference; without one, the first chunk is
+what the others continue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from paretone import device as devices
+from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.families.delivery import Joiner
+from paretone.models.families.masked import MaskedSpeech
+from paretone.models.families.masked_script import MaskedScript
+from paretone.models.kernels.fused_masked import FusedMasked
+from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.networks.masked_network import MaskedNetwork
+from paretone.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
+from paretone.models.omnivoice.joining import StreamedPassages, WholePassages
+from paretone.models.omnivoice.passages import OmniVoicePassage, OmniVoicePassages, prepare
+from paretone.models.omnivoice.text import combined
+from paretone.models.omnivoice.tokenizer import OmniVoiceTokenizer
+from paretone.models.omnivoice.voices import OmniVoicePrompt, VoiceReader
+from paretone.sampling.demasking import Guide
+from paretone.setting.knobs import Values
+
+WARM_UP_FRAMES = 12
+
+
+class OmniVoiceSpeech(MaskedSpeech):
+    """A loaded OmniVoice: network, codec, and what makes voices and texts ready."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        network: MaskedNetwork,
+        codec: HiggsDecoder,
+        tokenizer: OmniVoiceTokenizer,
+        voices: VoiceReader,
+    ) -> None:
+        self._codec, self._tokenizer, self._voices = codec, tokenizer, voices
+        super().__init__(info, network, 1 / codec.config.frame_rate)
+
+    @torch.inference_mode()
+    def _warm_up(self, network: FusedMasked) -> None:
+        config = network.config
+        text = torch.zeros(WARM_UP_FRAMES, dtype=torch.long, device=network.device)
+        codes = torch.full((config.codebooks, WARM_UP_FRAMES), config.mask, device=network.device)
+        run = network.begin(MaskedRequest(text, codes[:, :0], WARM_UP_FRAMES), 1.0)
+        run.scores(codes, 0, WARM_UP_FRAMES, Guide.BOTH)
+        WindowedHiggs(self._codec).whole(codes)
+        devices.synchronise(network.device)
+
+    def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
+        if options["clone"]:
+            self._voices(voice, bool(options["prepare"]), observer.check, observer.status)
+
+    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> OmniVoicePrompt:
+        if not options["clone"]:
+            return OmniVoicePrompt()
+        heard = self._voices(voice, bool(options["prepare"]), check)
+        return OmniVoicePrompt(heard.transcript, heard.codes, heard.level, heard.notes)
+
+    def _passages(
+        self, text: str, voice: Voice, prompt: OmniVoicePrompt, options: Values, seed: int | None = None
+    ) -> OmniVoicePassages:
+        return prepare(text, prompt, options)
+
+    def _following(
+        self,
+        passage: OmniVoicePassage,
+        prompt: OmniVoicePrompt,
+        options: Values,
+        first: OmniVoicePassage,
+        codes: Tensor,
+    ) -> tuple[OmniVoicePassage, OmniVoicePrompt]:
+        if prompt.codes is not None:
+            return passage, prompt
+        return passage.after(first), replace(prompt, transcript=first.text, codes=codes)
+
+    def _request(self, passage: OmniVoicePassage, prompt: OmniVoicePrompt, options: Values) -> MaskedRequest:
+        ids = self._tokenizer.prompt(
+            combined(passage.text, prompt.transcript),
+            passage.language,
+            passage.instruct,
+            denoise=bool(options["denoise"]) and prompt.codes is not None,
+        )
+        text = torch.tensor(ids, device=self._device)
+        codes = prompt.codes
+        if codes is None:
+            codes = text.new_zeros(self._networks.plain.config.codebooks, 0)
+        return MaskedRequest(text, codes, passage.frames)
+
+    def _decoder(self, prompt: OmniVoicePrompt, options: Values) -> WindowedHiggs:
+        return WindowedHiggs(self._codec)
+
+    def _joiner(self, script: MaskedScript) -> Joiner:
+        rate, prompt = self.info.sample_rate, cast("OmniVoicePrompt", script.prompt)
+        if script.plan.blocks is None:
+            return WholePassages(rate, prompt.level, cut=bool(script.options["post_process"]))
+        return StreamedPassages(rate, prompt.level)

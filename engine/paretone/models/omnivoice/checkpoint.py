@@ -1,0 +1,131 @@
+"""OmniVoice as it is published: a Hugging Face folder with ``config.json``, ``tokenizer.json`` and weights, and beneath
+it the codec in ``audio_tokenizer``, likewise. Every weight is accounted for: what is unknown, missing or of another
+shape is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from paretone.errors import CheckpointError
+from paretone.models.files.checkpoints import in_float32, load_strictly
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.files.shards import Shards
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.networks.shapes import without_weights
+from paretone.models.omnivoice.config import INSTALL
+from paretone.models.omnivoice.higgs import HiggsConfig, HiggsDecoder
+from paretone.models.omnivoice.higgs_encoder import HiggsEncoder
+from paretone.models.omnivoice.tokenizer import OmniVoiceTokenizer
+from paretone.reading import named_first
+
+if TYPE_CHECKING:
+    from transformers import HubertModel
+
+_Part = TypeVar("_Part", bound=nn.Module)
+
+CONFIG, CODEC = "config.json", "audio_tokenizer"
+TRAINING_ONLY = ("codebook.cluster_size", "codebook.embed_avg", "codebook.inited", "semantic_model.masked_spec_embed")
+"""Ends of names of what only the codec's training needs."""
+UNUSED = ("decoder_semantic.", "fc1.")
+"""Beginnings of names of what neither encodes nor decodes."""
+
+
+@dataclass(frozen=True)
+class OmniVoiceFolder:
+    """A release. Whatever reads raises :class:`CheckpointError` that names what is missing, too much or of another
+    shape; ``check`` is called between weights and may raise to cancel."""
+
+    root: Path
+    check: Callable[[], None] = lambda: None
+
+    def tokenizer(self) -> OmniVoiceTokenizer:
+        """The text tokenizer."""
+        return OmniVoiceTokenizer.read(self.root)
+
+    def config(self) -> MaskedConfig:
+        """The network's sizes."""
+        return MaskedConfig.read(ConfigFile.read(self.root / CONFIG))
+
+    @property
+    def shards(self) -> Shards:
+        """The network's weights."""
+        return Shards.find(self.root)
+
+    def network(self, device: torch.device | str = "cpu") -> MaskedNetwork:
+        """The network, float32, for inference."""
+        return read_network(self.shards, self.config(), device, self.check)
+
+    def codec_config(self) -> HiggsConfig:
+        """The codec's sizes."""
+        return HiggsConfig.read(ConfigFile.read(self.root / CODEC / CONFIG))
+
+    def decoder(self, device: torch.device | str = "cpu") -> HiggsDecoder:
+        """The codec's decoder."""
+        config = self.codec_config()
+        return self._codec_part(lambda: HiggsDecoder(config), device)
+
+    def encoder(self, device: torch.device | str = "cpu") -> HiggsEncoder:
+        """The encoder of recordings, which needs the package ``transformers``."""
+        config = self.codec_config()
+        return self._codec_part(lambda: HiggsEncoder(config, hubert(config)), device)
+
+    def _codec_part(self, make: Callable[[], _Part], device: torch.device | str) -> _Part:
+        """The module that ``make`` makes with its weights out of those of the codec, of which all must be known."""
+        shards = Shards.find(self.root / CODEC)
+        shapes = shards.shapes()
+        strange = [name for name in shapes if not self._is_known(name)]
+        if strange:
+            raise CheckpointError(f"{shards.where} is not the codec of OmniVoice: it holds {named_first(strange, 5)}.")
+        with without_weights(shapes, shards.where):
+            module = make()
+        wanted = module.state_dict()
+        weights, _ = shards.read(wanted.__contains__, self.check)
+        load_strictly(module, in_float32(weights), shards.where, assign=True)
+        return module.eval().requires_grad_(False).to(device)
+
+    @staticmethod
+    def _is_known(name: str) -> bool:
+        known = ("acoustic_encoder.", "acoustic_decoder.", "encoder_semantic.", "semantic_model.", "fc.", "fc2.")
+        inside = name.startswith("quantizer.quantizers.") and (".project_" in name or name.endswith("codebook.embed"))
+        return inside or name.startswith((*known, *UNUSED)) or name.endswith(TRAINING_ONLY)
+
+
+def read_network(
+    shards: Shards,
+    config: MaskedConfig,
+    device: torch.device | str = "cpu",
+    check: Callable[[], None] = lambda: None,
+) -> MaskedNetwork:
+    """A network in OmniVoice's layout, float32, for inference. Raises :class:`CheckpointError`."""
+    weights, _ = shards.read(check=check)
+    with without_weights(weights, shards.where):
+        network = MaskedNetwork(config)
+    load_strictly(network, _floats(weights, device, check), shards.where, assign=True)
+    return network.eval().requires_grad_(False)
+
+
+def hubert(config: HiggsConfig) -> HubertModel:
+    """HuBERT of the codec, without its weights. Raises :class:`CheckpointError` if ``transformers`` is missing."""
+    try:
+        from transformers import HubertConfig, HubertModel
+    except ImportError:
+        raise CheckpointError(
+            f"A voice is encoded by HuBERT of the package transformers, which is not installed; {INSTALL}"
+        ) from None
+    # Masking is for training, and its embedding is not among the published weights.
+    return HubertModel(HubertConfig(**{**config.semantic, "apply_spec_augment": False, "mask_time_prob": 0.0}))
+
+
+def _floats(weights: Mapping[str, Tensor], device: torch.device | str, check: Callable[[], None]) -> dict[str, Tensor]:
+    """All on ``device``, fractional numbers in float32."""
+    found = {}
+    for name, value in weights.items():
+        check()
+        found[name] = value.to(device, torch.float32) if value.is_floating_point() else value.to(device)
+    return found

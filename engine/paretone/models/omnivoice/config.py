@@ -1,0 +1,89 @@
+"""Constants and options of OmniVoice. Torch-free."""
+
+from __future__ import annotations
+
+from paretone.extras import how_to_add
+from paretone.sampling.masked_options import DEMASKING_OPTIONS
+from paretone.sampling.options import SPEED
+from paretone.setting.knobs import Number, Switch, Text
+
+INSTALL = how_to_add("omnivoice")
+FRAME_RATE = 25
+"""Frames a second."""
+LONGEST_CANVAS, CHUNK = 30.0, 15.0
+"""Seconds that a text may be expected to take to be spoken on one canvas, and of the chunks of a longer one."""
+LONGEST_TOLD = 600.0
+"""Seconds that the user may ask for."""
+LONGEST_REFERENCE = 20.0
+"""Seconds after which upstream warns of a reference."""
+SLOWEST, FASTEST = 4.0, 40.0
+"""Latin letters a second (see :mod:`paretone.models.omnivoice.duration`) between which a transcript fits a
+recording."""
+
+CLONE = Switch(
+    "clone",
+    "Clone the voice",
+    "Continue the chosen recording. Off: OmniVoice invents a voice, or follows the description below.",
+    default=True,
+)
+
+LANGUAGE = Text(
+    "language",
+    "Language",
+    "Language of the text: an id such as en, zh or ja, or an English name, of 646 languages. Leave empty if unknown; "
+    "OmniVoice speaks slightly better with it.",
+    default="",
+)
+
+INSTRUCT = Text(
+    "instruct",
+    "Voice description",
+    "For example “female, low pitch” or “male, british accent”: gender, age, pitch, whisper, English accent or dialect "
+    "of Chinese. Leave empty for none.",
+    default="",
+)
+
+DURATION = Number(
+    "duration",
+    "Duration",
+    "Duration of the speech in seconds; 0: estimate it from the text at the pace of the recording. Overrides "
+    "the speed.",
+    default=0.0,
+    unit="s",
+    minimum=0.0,
+    maximum=LONGEST_TOLD,
+    step=0.5,
+)
+
+DENOISE = Switch(
+    "denoise",
+    "Clean sound",
+    "Ask OmniVoice to leave out noise and echo of the recording.",
+    default=True,
+)
+
+PREPARE = Switch(
+    "prepare",
+    "Trim the recording",
+    "Cut long pauses and silence at its ends, as upstream.",
+    default=True,
+)
+
+POST_PROCESS = Switch(
+    "post_process",
+    "Trim silence",
+    "Cut long pauses and silence at the ends of the speech, as upstream. Not in blockwise streaming.",
+    default=True,
+)
+
+OPTIONS = (
+    *DEMASKING_OPTIONS,
+    CLONE,
+    LANGUAGE,
+    INSTRUCT,
+    SPEED,
+    DURATION,
+    DENOISE,
+    PREPARE,
+    POST_PROCESS,
+)

@@ -1,0 +1,76 @@
+"""Processing of OmniVoice's reference before encoding, and of its speech after decoding. Torch-free.
+
+Source: ``omnivoice/utils/audio.py`` and ``_post_process_audio`` of k2-fsa/OmniVoice at 468e927 (0.2.1), which work with
+pydub: its clock is the millisecond, and what it cuts becomes 16-bit numbers on the way, by truncation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from paretone.audio.prompt import FULL_SCALE, SHORT_PAUSES, Pauses, Track, decibels, spoken_ranges
+
+SILENT = -50.0
+"""dB of full scale below which sound is silence."""
+LOOK = 10
+"""Milliseconds between two looks for silence at the edges."""
+REFERENCE_PAUSES, OUTPUT_PAUSES = (200, 100, 200), (500, 100, 100)
+"""Lengths that pauses are cut to within, at the beginning and at the end, in milliseconds."""
+QUIET = 0.1
+"""Root mean square that references are raised to."""
+PEAK = 0.5
+"""Peak of speech without a reference."""
+SHORTEST_CUT, LONGEST_CUT = 3.0, 15.0
+"""Seconds that are left of a reference that is cut."""
+FADE_SECONDS = PAD_SECONDS = 0.1
+"""At both ends of what is heard; and between chunks of a long text, each fading out and in around as much silence."""
+
+
+def quantised(samples: np.ndarray) -> np.ndarray:
+    """Samples (n,) as 16-bit numbers hold them, cut towards zero."""
+    return (np.trunc(np.clip(samples * FULL_SCALE, -FULL_SCALE, FULL_SCALE - 1)) / FULL_SCALE).astype(np.float32)
+
+
+def without_silence(samples: np.ndarray, rate: int, pause: int, lead: int, trail: int) -> tuple[np.ndarray, int]:
+    """Samples (n,) without pauses: of those longer than ``pause`` milliseconds so much stays on either side, at the
+    beginning ``lead`` and at the end ``trail``. And how many samples are gone at the beginning, up to what is heard
+    first."""
+    track = Track(quantised(samples), rate)
+    spoken = spoken_ranges(track, Pauses(pause, SILENT), pause)
+    joined = replace(track, samples=track.samples[:0])
+    for start, end in spoken:
+        joined = joined.joined(track.cut(start, end))
+    start = max(_silence(joined) - lead, 0)
+    track = joined.cut(start, len(joined))
+    backwards = replace(track, samples=track.samples[::-1])
+    backwards = backwards.cut(max(_silence(backwards) - trail, 0), len(backwards))
+    gone = joined.position(start) + (track.position(spoken[0][0]) if spoken else 0)
+    return np.ascontiguousarray(backwards.samples[::-1]), gone
+
+
+def cut_of(samples: np.ndarray, rate: int) -> float:
+    """Seconds at which upstream cuts a long reference (n,) without transcript: as speech continues after the last pause
+    within :data:`LONGEST_CUT`."""
+    track = Track(quantised(samples), rate)
+    starts = [start for start, _ in spoken_ranges(track, SHORT_PAUSES, 0) if start <= LONGEST_CUT * 1000]
+    found = max(starts, default=0) / 1000
+    return found if found >= SHORTEST_CUT else min(LONGEST_CUT, len(track) / 1000)
+
+
+def _silence(track: Track) -> int:
+    """Milliseconds of silence at the beginning."""
+    starts = np.arange(0, len(track), LOOK)
+    loud = decibels(track.levels(starts, LOOK)) >= SILENT
+    return min(int(starts[loud.argmax()]) if loud.any() else len(starts) * LOOK, len(track))
+
+
+def fade_edges(samples: np.ndarray, count: int) -> np.ndarray:
+    """Samples (n,) faded in and out over ``count`` of them, at most half."""
+    samples, count = samples.copy(), min(count, len(samples) // 2)
+    if count:
+        rise = np.linspace(0, 1, count, dtype=np.float32)
+        samples[:count] *= rise
+        samples[-count:] *= rise[::-1]
+    return samples

@@ -1,0 +1,34 @@
+"""Folders of the application's resources and of the user's data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+CHECKOUT = _PACKAGE.parents[1]
+"""The repository, if this package is not installed from a wheel."""
+
+
+def resource(*parts: str) -> Path:
+    """A file or folder of the resources: inside the installed package, or in the repository."""
+    installed = _PACKAGE / "resources"
+    return (installed if installed.is_dir() else CHECKOUT / "resources").joinpath(*parts)
+
+
+def data_folder() -> Path:
+    """The user's own folder for takes, calibrations and downloaded models. ``PARETONE_DATA`` overrides it."""
+    override = os.environ.get("PARETONE_DATA")
+    if override:
+        return Path(override)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "Paretone"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "Paretone"
+    return Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "paretone"
+
+
+def own_place(model: str) -> Path:
+    """Folder of the user's trained weights and measurements of a model."""
+    return data_folder() / "models" / model

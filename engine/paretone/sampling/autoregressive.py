@@ -1,0 +1,174 @@
+"""Autoregressive decoding: one pass of the model per token; the baseline of speculative decoding."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from paretone.sampling.cache import KeyValueCache
+from paretone.sampling.token_scorer import TokenScorer
+from paretone.sampling.tokens import TokenSampler, draw
+
+Check = Callable[[], None]
+"""Called before every pass; raises to stop."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request to a decoding loop: the prompt, and the number of tokens.
+
+    ``embedded`` (1, prompt, hidden) has the ``positions`` (prompt,), the tokens to come from ``first_position`` on.
+    Before ``minimum`` tokens no stop id can come, after ``maximum`` decoding ends without one. Where the ``length`` is
+    known beforehand, nothing but a stop id can come after that many tokens.
+    """
+
+    embedded: Tensor
+    positions: Tensor
+    first_position: int
+    minimum: int
+    maximum: int
+    masked_stops: int | None = None
+    """Number of stop ids, from the first, that cannot come before ``minimum``; ``None``: all. CosyVoice's own code
+    masks one."""
+    shared: int = 0
+    """Number of the prompt's first elements shared by all requests of the same voice; see
+    :mod:`paretone.sampling.prefixes`."""
+    length: int | None = None
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Tokens committed by one cycle of a decoding loop."""
+
+    tokens: tuple[int, ...]
+    """Codes; a stop id is not among them."""
+    drafted: tuple[int, ...] = ()
+    """The draft's proposal, including a stop id."""
+    accepted: int = 0
+    """Number of accepted drafts."""
+    outcome: str = "decoded"
+    """Origin of the last token: ``decoded`` one by one, ``resampled`` after a rejection, ``bonus`` after full
+    acceptance, ``accepted`` if a drafted stop id ended speech. If speech stopped, that of the stop id."""
+    acceptance: tuple[float, ...] = ()
+    """Acceptance probability of each checked token."""
+    stopped: bool = False
+    """Whether a stop id ended speech."""
+    draft_seconds: float = 0.0
+    target_seconds: float = 0.0
+    """Seconds of drafting and of the model's pass, including the prompt's in the first cycle."""
+
+
+Decoding = Generator[Cycle, None, None]
+
+
+class Reader:
+    """State of a model within one request: its cache, and the position of every place in it."""
+
+    def __init__(self, model: TokenScorer, request: Request, places: Tensor) -> None:
+        self.model = model
+        self._request, self._places = request, places
+        self.cache: KeyValueCache = model.cache(len(places))
+
+    @torch.inference_mode()
+    def prefill(self) -> None:
+        """Read all of the prompt but its last element."""
+        prompt = self._request.embedded[:, :-1]
+        shared = min(self._request.shared, prompt.shape[1])
+        prefixes = self.model.prefixes
+        if shared and prefixes is not None:
+            first, where = prompt[:, :shared], self._places[:shared]
+            if not prefixes.restore(self.cache, first, where):
+                self._fill(first)
+                prefixes.remember(self.cache, first, where)
+            prompt = prompt[:, shared:]
+        if prompt.shape[1]:
+            self._fill(prompt)
+
+    def logits(self, tokens: Sequence[int], count: int) -> Tensor:
+        """Read on up to the last of ``tokens``, all tokens so far, and return the scores (count, ids), float32, after
+        the last ``count``, where the prompt's last element counts as one before the first token."""
+        unread = self.cache.length - self._request.embedded.shape[1]
+        embedded = self.model.embed(tokens[max(0, unread) :])[None]
+        if unread < 0:
+            embedded = torch.cat([self._request.embedded[:, unread:], embedded], dim=1)
+        return self.model.logits(self._read(embedded)[0, -count:]).float()
+
+    def keep(self, tokens: int) -> None:
+        """Forget everything after the first ``tokens`` tokens."""
+        length = self._request.embedded.shape[1] + tokens
+        if length < self.cache.length:
+            self.cache.crop(length)
+
+    def _read(self, embedded: Tensor) -> Tensor:
+        return self.model.transformer(embedded, self.cache, self._next_places(embedded))
+
+    def _fill(self, embedded: Tensor) -> None:
+        self.model.transformer.fill(embedded, self.cache, self._next_places(embedded))
+
+    def _next_places(self, embedded: Tensor) -> Tensor:
+        start = self.cache.length
+        return self._places[start : start + embedded.shape[1]]
+
+
+def places(request: Request, tokens: int) -> Tensor:
+    """Positions of the prompt and of ``tokens`` tokens after it."""
+    following = torch.arange(request.first_position, request.first_position + tokens, device=request.positions.device)
+    return torch.cat([request.positions, following])
+
+
+def after_prompt(model: TokenScorer, request: Request, tokens: int) -> Reader:
+    """The model with the prompt read, and with room for ``tokens`` tokens after it."""
+    reader = Reader(model, request, places(request, tokens))
+    reader.prefill()
+    return reader
+
+
+def within_length(logits: Tensor, model: TokenScorer, request: Request, tokens: int) -> Tensor:
+    """``logits`` (n, ids), the last row's after ``tokens`` tokens, with −∞ at stop ids that come too early, and at
+    codes that come too late; in place."""
+    first = tokens - len(logits) + 1
+    early = request.minimum - first
+    if early > 0:
+        end = None if request.masked_stops is None else model.codes + request.masked_stops
+        logits[:early, model.codes : end] = -math.inf
+    if request.length is not None and request.length <= tokens:
+        logits[max(request.length - first, 0) :, : model.codes] = -math.inf
+    return logits
+
+
+def decode(
+    model: TokenScorer,
+    request: Request,
+    sampler: TokenSampler,
+    uniforms: Callable[[], float],
+    check: Check = lambda: None,
+) -> Decoding:
+    """Cycles of one token each, until a stop id or the greatest length. One random number per token.
+
+    Raises what ``check`` raises.
+    """
+    tokens: list[int] = []
+    reader = None
+    while len(tokens) < request.maximum:
+        check()
+        started = time.perf_counter()
+        with torch.inference_mode():
+            if reader is None:
+                reader = after_prompt(model, request, request.maximum)
+            logits = within_length(reader.logits(tokens, 1), model, request, len(tokens))
+            token = draw(sampler.probabilities(logits, tokens)[0], uniforms())
+        stopped = token >= model.codes
+        if not stopped:
+            tokens.append(token)
+        yield Cycle(
+            tokens=() if stopped else (token,),
+            stopped=stopped,
+            target_seconds=time.perf_counter() - started,
+        )
+        if stopped:
+            return

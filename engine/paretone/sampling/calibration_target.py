@@ -1,0 +1,57 @@
+"""Target of a calibration: one sentence, with the backbone ready to speak it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from paretone.sampling.evaluating import Evaluated, Layered, Probe
+from paretone.sampling.skipping import LayerMemory, LayerPlan
+from paretone.setting.compatibility import Compatibility
+
+
+class Backbone(Evaluated, Layered, Protocol):
+    """Interface of backbones for calibration; ``run`` is the result of their own ``begin``."""
+
+    def evaluate(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Any,
+        plans: Sequence[LayerPlan] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
+        probe: Probe | None = None,
+    ) -> Tensor: ...
+
+    def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]: ...
+
+
+@dataclass(frozen=True)
+class CalibrationTarget:
+    """A backbone that has begun one sentence."""
+
+    backbone: Backbone
+    run: Any
+    """Result of the backbone's ``begin`` for the sentence."""
+    noise: Tensor
+    """(items, frames, bands)"""
+    times: np.ndarray
+    guide: Callable[[Tensor], Tensor]
+    """Maps the output of the backbone's ``leave`` for all branches, branch-major, to the velocity for the sampler."""
+    follow: Callable[[Tensor, Tensor, int], Tensor]
+    """The sampler's step: from a state, a velocity and the step's number to the next state. Equal arguments always give
+    equal states: a stochastic sampler replays its noise."""
+    branches: int
+    compatibility: Compatibility
+    prompt_frames: int = 0
+    """Frames in front of the new speech. They are computed like the others and count in the error, as in the official
+    code."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return len(self.times) - 1

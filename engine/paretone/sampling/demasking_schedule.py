@@ -1,0 +1,123 @@
+"""Schedule of iterative demasking: codes committed per step. Torch-free: a front end predicts the steps with the same
+numbers.
+
+Source: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py``. Its counts follow from float32 times, so these do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from paretone.errors import SettingError
+from paretone.sampling.schedules import uniform_times
+
+
+def demasking_times(steps: int, shift: float) -> np.ndarray:
+    """The ``steps + 1`` shares of the canvas that are committed before and after each step, from 0 to 1, float32.
+
+    A ``shift`` below 1 commits little at first and much at the end; at 1 every step commits the same.
+    """
+    if steps < 1:
+        raise SettingError(f"The number of steps must be at least 1, not {steps}.")
+    times, bend = uniform_times(steps), np.float32(shift)
+    return bend * times / (np.float32(1) + np.float32(shift - 1) * times)
+
+
+def commit_counts(cells: int, steps: int, shift: float) -> tuple[int, ...]:
+    """Number of codes that each step commits, of ``cells``; the last one takes the rest. On a short canvas none may be
+    left for the last steps."""
+    times, left = demasking_times(steps, shift).tolist(), cells
+    counts: list[int] = []
+    for before, after in itertools.pairwise(times):
+        last = len(counts) == steps - 1
+        counts.append(left if last else min(math.ceil(cells * (after - before)), left))
+        left -= counts[-1]
+    return tuple(counts)
+
+
+class CommitPlan:
+    """Number of codes that each step of a block commits. The remaining steps can be reduced at any time."""
+
+    def __init__(self, cells: int, steps: int, shift: float) -> None:
+        self._cells, self._shift = cells, shift
+        self._counts = list(commit_counts(cells, steps, shift))
+        self._share = 0.0
+        """Position in the schedule at which the next step begins, from 0 to 1."""
+
+    @property
+    def steps(self) -> int:
+        """Number of remaining steps, without those at the end of a short block that commit nothing."""
+        return sum(map(bool, self._counts))
+
+    def next(self) -> int:
+        """Number of codes that the next step commits."""
+        self._share += (1.0 - self._share) / len(self._counts)
+        return self._counts.pop(0)
+
+    def instead(self, planned: int, count: int) -> None:
+        """The step for which :meth:`next` gave ``planned`` commits ``count`` codes. More are taken from the end of the
+        schedule; fewer leave the rest to a step after its end, or to the last one."""
+        if count < planned:
+            self._counts = self._counts or [0]
+            self._counts[min(self.steps, len(self._counts) - 1)] += planned - count
+        more = max(count - planned, 0)
+        for place in reversed(range(len(self._counts))):
+            taken = min(more, self._counts[place])
+            self._counts[place] -= taken
+            more -= taken
+
+    @property
+    def left(self) -> int:
+        """Number of codes that the remaining steps commit."""
+        return sum(self._counts)
+
+    def shorten(self, steps: int) -> None:
+        """Take at most ``steps`` more, at least one: they divide the rest of the schedule equally."""
+        steps = max(steps, 1)
+        if steps >= self.steps:
+            return
+        left, counts = sum(self._counts), []
+        shares = np.linspace(self._share, 1.0, steps + 1)
+        times = self._shift * shares / (1.0 + (self._shift - 1.0) * shares)
+        for place, (before, after) in enumerate(itertools.pairwise(times.tolist())):
+            wanted = left if place == steps - 1 else math.ceil(self._cells * (after - before))
+            counts.append(min(wanted, left))
+            left -= counts[-1]
+        self._counts = counts
+
+
+@dataclass(frozen=True)
+class Block:
+    """Frames that are committed before any after them: ``start`` to ``end`` of the canvas, in ``steps``."""
+
+    start: int
+    end: int
+    steps: int
+
+    @property
+    def frames(self) -> int:
+        """Its number of frames."""
+        return self.end - self.start
+
+
+def block_bounds(frames: int, size: int, first: int = 0) -> tuple[tuple[int, int], ...]:
+    """First and last frames of the blocks of a canvas: ``size`` frames at most, those of that size all nearly as long,
+    so that none is a mere rest.
+
+    Where ``first`` is not 0, the first block has this many frames, and each one after it at most twice as many as the
+    one before, so that it is ready before playback needs it.
+    """
+    start = min(first, frames)
+    edges = [0, start] if start else [0]
+    grown = 2 * first
+    while 0 < grown < size and frames - start > grown:
+        start += grown
+        edges.append(start)
+        grown *= 2
+    rest = math.ceil((frames - start) / size)
+    edges += [start + round((frames - start) * place / rest) for place in range(1, rest + 1)]
+    return tuple(itertools.pairwise(edges))

@@ -1,0 +1,173 @@
+"""Classifier-free guidance of the flow family, with one condition (F5) and with two (MegaTTS 3). Torch-free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from paretone.setting.knobs import Values
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ALL, TEXT_ALONE, NOTHING = BRANCHES = (0, 1, 2)
+"""Branches of the flow family: with voice and text, with the text alone, with neither. Each knows less than the one
+before it."""
+SMALLEST_GUIDANCE = 1e-5
+"""Below this strength the official code runs the conditional branch only (``CFM.sample``)."""
+
+
+def is_guided(strength: float) -> bool:
+    """Whether ``strength`` needs the unconditional branch at all."""
+    return strength >= SMALLEST_GUIDANCE
+
+
+def guided_velocity(branches: Tensor, strength: float) -> Tensor:
+    """Combine the velocities of the branches: v_c + strength * (v_c - v_u).
+
+    ``branches`` is (2·batch, frames, bands), conditional rows first, or (batch, frames, bands) without guidance. The
+    usual guidance weight w (1: no guidance) is ``1 + strength``.
+    """
+    if not is_guided(strength):
+        return branches
+    conditional, unconditional = branches.chunk(2)
+    return conditional + (conditional - unconditional) * strength
+
+
+def branch_weights(intelligibility: float, similarity: float) -> tuple[float, float, float]:
+    """Weights of the velocities of MegaTTS 3's three branches: prompt and text, text alone, neither. They add up to
+    one.
+
+    The official form, with p for intelligibility and t for similarity (Jiang et al., arXiv 2502.18924), is
+    v₂ + p·(v₁ − v₂) + t·(v₀ − v₁).
+    """
+    return similarity, intelligibility - similarity, 1 - intelligibility
+
+
+def needed_branches(intelligibility: float, similarity: float) -> tuple[int, ...]:
+    """The branches that count at all: the first alone where both are 1, all three as a rule."""
+    return tuple(branch for branch, weight in enumerate(branch_weights(intelligibility, similarity)) if weight)
+
+
+def three_branch_velocity(branches: Tensor, intelligibility: float, similarity: float) -> Tensor:
+    """Combine the velocities of the needed branches, (branches·batch, frames, bands), branch-major."""
+    weights = [weight for weight in branch_weights(intelligibility, similarity) if weight]
+    first, *others = branches.chunk(len(weights))
+    velocity = first if weights[0] == 1 else weights[0] * first
+    for weight, other in zip(weights[1:], others, strict=True):
+        velocity = velocity + weight * other
+    return velocity
+
+
+@dataclass(frozen=True)
+class Strength:
+    """Strength of one effect of guidance from a time of the sampling to another: 0 is noise, 1 speech."""
+
+    value: float
+    first: float = 0.0
+    last: float = 1.0
+
+    def at(self, time: float) -> float:
+        """The strength at ``time``; 0 outside."""
+        return self.value if self.first <= time < self.last else 0.0
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What branch ``first`` has over branch ``last``: the difference of their velocities, and its strength."""
+
+    first: int
+    last: int
+    strength: float
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """When an effect of guidance has saturated, and what then takes its place; see
+    :class:`paretone.sampling.branch_guidance.BranchGuidance`."""
+
+    threshold: float
+    """With ``reuse``, the relative change since it was last computed, as foreseen, below which it has; else one minus
+    the cosine of its two branches' velocities."""
+    reuse: bool
+    """Whether its last difference is used on; else the effect ends."""
+    again: int = 0
+    """With ``reuse``, after how many evaluations it is computed again at the latest; 0: no limit."""
+
+
+def effects(strengths: Sequence[Strength], time: float) -> tuple[Effect, ...]:
+    """The effects at ``time``. ``strengths`` are those of each branch over the next. Neighbours of equal strength are
+    one effect, whose middle branch is not needed: equal strengths are plain guidance."""
+    found: list[Effect] = []
+    for branch, strength in enumerate(strengths):
+        value = strength.at(time)
+        if not value:
+            continue
+        if found and (found[-1].last, found[-1].strength) == (branch, value):
+            found[-1] = Effect(found[-1].first, branch + 1, value)
+        else:
+            found.append(Effect(branch, branch + 1, value))
+    return tuple(found)
+
+
+def branches_of(found: Sequence[Effect]) -> tuple[int, ...]:
+    """The branches that these effects need; the first always runs."""
+    return tuple(sorted({0, *(one.first for one in found), *(one.last for one in found)}))
+
+
+def most_branches(strengths: Sequence[Strength]) -> int:
+    """The greatest number of branches that any time needs."""
+    changes = {0.0, *(time for one in strengths for time in (one.first, one.last) if time < 1)}
+    return max(len(branches_of(effects(strengths, time))) for time in changes)
+
+
+class Guidance(Protocol):
+    """Guidance of a model by its sampler options."""
+
+    def strengths(self, options: Values) -> tuple[Strength, ...]:
+        """The strength of each of :data:`BRANCHES` over the next; models of the flow family only."""
+
+    def branches(self, options: Values) -> int:
+        """Number of branches that run under ``options``."""
+
+    def off(self, options: Values) -> Values:
+        """``options`` with the fully conditioned branch alone."""
+
+
+@dataclass(frozen=True)
+class StrengthGuidance:
+    """One strength over the unconditional branch: F5-TTS, masked models."""
+
+    def strengths(self, options: Values) -> tuple[Strength, ...]:
+        """The same for the voice and for the text."""
+        strength = Strength(options["guidance"] if is_guided(options["guidance"]) else 0.0)
+        return strength, strength
+
+    def branches(self, options: Values) -> int:
+        """Two, or one without guidance."""
+        return 2 if is_guided(options["guidance"]) else 1
+
+    def off(self, options: Values) -> Values:
+        """A strength of 0."""
+        return options.replace(guidance=0.0)
+
+
+STRENGTH = StrengthGuidance()
+
+
+@dataclass(frozen=True)
+class TwoWeightGuidance:
+    """A weight for the text and one for the voice: MegaTTS 3."""
+
+    def strengths(self, options: Values) -> tuple[Strength, ...]:
+        """One less than the weights: similarity for the voice, intelligibility for the text."""
+        return Strength(options["similarity"] - 1), Strength(options["intelligibility"] - 1)
+
+    def branches(self, options: Values) -> int:
+        """Three, or fewer where a weight is 1."""
+        return len(needed_branches(options["intelligibility"], options["similarity"]))
+
+    def off(self, options: Values) -> Values:
+        """Both weights 1."""
+        return options.replace(intelligibility=1.0, similarity=1.0)

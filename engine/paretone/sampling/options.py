@@ -1,0 +1,111 @@
+"""Options that several models have, as knobs: of flow models first, then of speech language models. Torch-free."""
+
+from __future__ import annotations
+
+from paretone.sampling.schedules import SPACINGS
+from paretone.setting.knobs import Choice, Number, Switch
+
+STEPS = Number(
+    "steps",
+    "Steps",
+    "Number of steps from noise to speech; the backbone runs once per step.",
+    default=32,
+    trajectory=True,
+    minimum=1,
+    maximum=128,
+    whole=True,
+)
+
+SPACING = Choice(
+    "spacing",
+    "Step grid",
+    "EPSS places the steps where they matter (5, 6, 7, 10, 12 and 16 steps have tables); uniform spaces them evenly.",
+    default="epss",
+    trajectory=True,
+    values=SPACINGS,
+    titles=("EPSS where a table exists", "Uniform"),
+)
+
+SWAY = Number(
+    "sway",
+    "Sway",
+    "Curvature of the grid: negative values place more steps near the noise.",
+    default=-1.0,
+    trajectory=True,
+    symbol="s",
+    minimum=-1.0,
+    maximum=1.0,
+    step=0.1,
+)
+
+SPEED = Number(
+    "speed",
+    "Speed",
+    "Speaking rate: 2 halves the duration.",
+    default=1.0,
+    unit="×",
+    minimum=0.3,
+    maximum=2.0,
+    step=0.05,
+)
+
+CROSS_FADE = Number(
+    "cross_fade",
+    "Cross-fade",
+    "Overlap of the chunks of a long text.",
+    default=0.15,
+    unit="s",
+    minimum=0.0,
+    maximum=1.0,
+    step=0.01,
+)
+
+QUICK_START = Switch(
+    "quick_start",
+    "Quick start",
+    "Shorten the first chunk of a long text for earlier audio. Off: cut as the official code.",
+    default=True,
+)
+
+TEMPERATURE = Number(
+    "temperature",
+    "Temperature",
+    "Sampling temperature; 0 always takes the most likely token.",
+    default=0.8,
+    symbol="T",
+    minimum=0.0,
+    maximum=2.0,
+    step=0.05,
+)
+
+TOP_K = Number(
+    "top_k",
+    "Top-k",
+    "Sample from the k most likely tokens.",
+    default=25,
+    symbol="k",
+    minimum=1,
+    maximum=1000,
+    whole=True,
+)
+
+TOP_P = Number(
+    "top_p",
+    "Top-p",
+    "Sample from the most likely tokens that together have this probability.",
+    default=1.0,
+    symbol="p",
+    minimum=0.05,
+    maximum=1.0,
+    step=0.05,
+)
+
+REPETITION_PENALTY = Number(
+    "repetition_penalty",
+    "Repetition penalty",
+    "Make repeated tokens less likely; 1 changes nothing.",
+    default=1.0,
+    minimum=1.0,
+    maximum=2.0,
+    step=0.05,
+)

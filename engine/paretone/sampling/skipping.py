@@ -1,0 +1,221 @@
+"""Skip actions inside a backbone: a layer's modules compute, reuse or share their output.
+
+Facts: DiTReducio paper, section 3.2; official code: module outputs are cached *before* the AdaLN gate, so that the
+gate is always that of the current step. The residual between branches is that of the last step that computed all of
+them, however many skips follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.forecasting import extrapolation_factors
+from paretone.sampling.operations import OperationCounts
+
+
+@dataclass(frozen=True)
+class ModulePlan:
+    """Plan of a module at one step: its computation, and the values to store for later steps."""
+
+    action: SkipAction = SkipAction.NONE
+    keep_output: bool = False
+    keep_residual: bool = False
+    keep_change: bool = False
+    """Whether a later step extrapolates from the change of the output since it was last kept."""
+    extrapolation_factor: float = 0.0
+    """Extrapolation factor of a skipped output, in units of that change; 0 reuses it unchanged."""
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """Plan of both modules of a layer at one step."""
+
+    attention: ModulePlan = ModulePlan()
+    feed_forward: ModulePlan = ModulePlan()
+
+
+COMPUTE = LayerPlan()
+"""Compute everything, store nothing: no later step skips."""
+
+
+Kept = TypeVar("Kept")
+
+
+@dataclass
+class ModuleMemory:
+    """Stored values of one module between steps. ``output`` is (branches·batch, frames, width), branch-major;
+    ``residual`` holds the branches after the first, less the first; ``change`` is the output less the one kept before
+    it."""
+
+    output: Tensor | None = None
+    residual: Tensor | None = None
+    change: Tensor | None = None
+
+    def keep(self, output: Tensor, with_change: bool) -> None:
+        """Keep a new output."""
+        self.change = output - self.kept if with_change else None
+        self.output = output
+
+    @property
+    def kept(self) -> Tensor:
+        """The output that was kept. Raises :class:`ValueError` if none was."""
+        return _kept(self.output)
+
+    @property
+    def kept_residual(self) -> Tensor:
+        """The residual that was kept. Raises :class:`ValueError` if none was."""
+        return _kept(self.residual)
+
+    def recalled(self, extrapolation_factor: float) -> Tensor:
+        """The output that a skip uses now. Raises :class:`ValueError` if none was kept."""
+        if not extrapolation_factor:
+            return self.kept
+        return torch.add(self.kept, _kept(self.change), alpha=extrapolation_factor)
+
+
+@dataclass
+class LayerMemory:
+    """Stored values of one layer between steps."""
+
+    attention: ModuleMemory = field(default_factory=ModuleMemory)
+    feed_forward: ModuleMemory = field(default_factory=ModuleMemory)
+
+
+class SkipPlan:
+    """Plans of the modules for every step and layer, without writes that nothing reads."""
+
+    def __init__(
+        self,
+        actions: Sequence[Sequence[SkipAction]],
+        *,
+        spare_feed_forward: bool = False,
+        forecast_along: Sequence[float] | None = None,
+    ) -> None:
+        """``actions[layer][step]``. With ``spare_feed_forward``, branch skipping does not apply to feed-forward modules
+        (the official F5 code). Along a grid of times (steps + 1 values), skipped outputs are forecast instead of
+        reused."""
+
+        def planned(row: Sequence[SkipAction]) -> tuple[ModulePlan, ...]:
+            return _module_plans(row, extrapolation_factors(row, forecast_along) if forecast_along else None)
+
+        layers = []
+        for row in actions:
+            spared = [SkipAction.NONE if action is SkipAction.BS else action for action in row]
+            pairs = zip(planned(row), planned(spared if spare_feed_forward else row), strict=True)
+            layers.append([LayerPlan(*pair) for pair in pairs])
+        self._module_plans = tuple(zip(*layers, strict=True))
+
+    @classmethod
+    def by_module(cls, attention: Sequence[SkipAction], feed_forward: Sequence[SkipAction], layers: int) -> SkipPlan:
+        """The plan in which all layers are alike and the two modules differ: one action per step for each."""
+        plan = cls.__new__(cls)
+        columns = zip(_module_plans(attention), _module_plans(feed_forward), strict=True)
+        plan._module_plans = tuple((LayerPlan(*pair),) * layers for pair in columns)
+        return plan
+
+    def at(self, step: int) -> tuple[LayerPlan, ...]:
+        """Plans of all layers at ``step``."""
+        return self._module_plans[step]
+
+    def operations(self, step: int, counts: OperationCounts) -> float:
+        """Operations of the evaluation at ``step`` under the plan, if a whole one costs ``counts``."""
+        spent = counts.branches * counts.fixed
+        for plan in self._module_plans[step]:
+            spent += _rows(plan.attention, counts.branches) * counts.attention
+            spent += _rows(plan.feed_forward, counts.branches) * counts.feed_forward
+        return spent
+
+
+def _rows(plan: ModulePlan, branches: int) -> int:
+    """Number of branches that a module is computed for."""
+    return {SkipAction.NONE: branches, SkipAction.BS: 1, SkipAction.TS: 0}[plan.action]
+
+
+def _module_plans(
+    row: Sequence[SkipAction], extrapolation_factor: Sequence[float] | None = None
+) -> tuple[ModulePlan, ...]:
+    """``extrapolation_factor`` is that of every step, where skips forecast."""
+    plans: list[ModulePlan] = []
+    keep_next = False
+    for step in reversed(range(len(row))):
+        action, later = row[step], row[step + 1 :]
+        keeps_residual = False
+        for following in later:
+            if following is SkipAction.NONE:
+                break
+            keeps_residual |= following is SkipAction.BS
+        reused = bool(later) and later[0] is SkipAction.TS and action is not SkipAction.TS
+        keeps_change = reused and extrapolation_factor is not None and extrapolation_factor[step + 1] != 0
+        # The value that a change is relative to must have been stored as well.
+        keeps_output = action is not SkipAction.TS and (reused or keep_next)
+        if action is not SkipAction.TS:
+            keep_next = keeps_change
+        further = extrapolation_factor[step] if extrapolation_factor is not None and action is SkipAction.TS else 0.0
+        plans.append(
+            ModulePlan(action, keeps_output, keeps_residual and action is SkipAction.NONE, keeps_change, further)
+        )
+    return tuple(reversed(plans))
+
+
+def residual(output: Tensor, branches: int) -> Tensor:
+    """The branches after the first, less the first: (branches - 1, batch, frames, width)."""
+    rows = output.unflatten(0, (branches, -1))
+    return rows[1:] - rows[:1]
+
+
+def apply_module(
+    hidden: Tensor,
+    gate: Tensor,
+    module: Callable[[Tensor], Tensor],
+    plan: ModulePlan,
+    memory: ModuleMemory | None,
+    branches: int,
+    in_place: bool = False,
+    add_to: Callable[[Tensor, Tensor], None] | None = None,
+) -> Tensor:
+    """``hidden + gate * output`` where ``output`` is the module's for all branches, as ``plan`` says.
+
+    ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps
+    any number of its leading rows. The memory of a step that keeps nothing is left as it was. ``add_to``, if there is
+    one, adds ``gate * output`` to ``hidden`` itself, if the output is not needed.
+    """
+    if add_to is not None and in_place and plan == ModulePlan():
+        add_to(hidden, gate)
+        return hidden
+    if plan.action is SkipAction.TS:
+        output = _kept(memory).recalled(plan.extrapolation_factor)
+        return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
+    if plan.action is SkipAction.NONE or branches == 1:
+        output = module(hidden)
+        if plan.keep_residual:
+            _kept(memory).residual = residual(output, branches)
+        if plan.keep_output:
+            _kept(memory).keep(output, plan.keep_change)
+        return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
+    first = module(hidden[: len(hidden) // branches])
+    result = hidden if in_place else hidden.clone()
+    if plan.keep_output:
+        output = first.new_empty(result.shape)
+        outputs = output.unflatten(0, (branches, -1))
+        outputs[0] = first
+        torch.add(first, _kept(memory).kept_residual, out=outputs[1:])
+        _kept(memory).keep(output, plan.keep_change)
+        return result.addcmul_(gate, output)
+    rows = result.unflatten(0, (branches, -1))
+    rows.addcmul_(gate, first)
+    rows[1:].addcmul_(gate, _kept(memory).kept_residual)
+    return result
+
+
+def _kept(what: Kept | None) -> Kept:
+    """A value stored by an earlier step, or the memory itself. Raises :class:`ValueError` if there is none: the plans
+    of the steps do not fit together."""
+    if what is None:
+        raise ValueError("A step reuses an output that no earlier step stored.")
+    return what

@@ -1,0 +1,260 @@
+"""Observers of running jobs: each report becomes an event, and checks for cancelling.
+
+They implement :class:`paretone.models.base.Observer`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from paretone.errors import Cancelled
+from paretone.measure.memory import PeakMemory
+from paretone.models.base import StepReport
+from paretone.models.families.pacing import Pace
+from paretone.session.events import (
+    Caution,
+    EngineStatus,
+    Event,
+    PreparationReport,
+    Progress,
+    StudyBegun,
+    StudyTakeDone,
+    Telemetry,
+)
+from paretone.session.progress import RemainingTime
+
+if TYPE_CHECKING:
+    from paretone.studies.stored import StoredTake
+
+Post = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class RunningJob:
+    """A running job: its number, where its events go, and what stops it."""
+
+    number: int
+    post: Post
+    cancelled: threading.Event
+    pausing: threading.Event = field(default_factory=threading.Event)
+    """Set when a study is to end after the takes under way."""
+
+
+class JobObserver:
+    """Common to all jobs. Every method raises :class:`Cancelled` once the job was cancelled."""
+
+    def __init__(self, job: RunningJob) -> None:
+        self.job = job.number
+        self.post = job.post
+        self._cancelled = job.cancelled
+        self._remaining = RemainingTime()
+
+    def check(self) -> None:
+        """Raise when the job was cancelled."""
+        if self._cancelled.is_set():
+            raise Cancelled
+
+    def status(self, text: str) -> None:
+        """Show a line."""
+        self.check()
+        self.post(EngineStatus(self.job, text))
+
+    def caution(self, sentence: str) -> None:
+        """Say what the user should know before anything is spoken."""
+        self.check()
+        self.post(Caution(self.job, sentence))
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far a sampling loop is; chunks and steps count from 0."""
+        self.check()
+        self.advance(report.steps_done, report.steps_in_all, _position(report))
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how much is done, in units of the job's own."""
+        self.check()
+        self.advance(done, total, text)
+
+    def advance(self, done: int, total: int, text: str) -> None:
+        """Post progress with an estimate."""
+        self.post(Progress(self.job, done, total, self._remaining.update(done, total), text))
+
+
+class SynthesisObserver(JobObserver):
+    """Follows a synthesis: its steps, the pieces that can be played, and the memory it needs."""
+
+    def __init__(self, job: RunningJob, device: str, live: bool = True) -> None:
+        """``live``: whether to tell how fast it is meanwhile."""
+        super().__init__(job)
+        self._live = live
+        self.memory = PeakMemory(device)
+        self._pace = Pace(time.perf_counter())
+        self._report: StepReport | None = None
+        self._audio_seconds = 0.0
+        self._sampled_seconds = 0.0
+        """The share of the running chunk's audio that corresponds to its finished steps."""
+
+    def begin(self) -> None:
+        """Count time from here: neither the wait after other jobs nor making the model ready is part of it."""
+        self._pace = Pace(time.perf_counter())
+
+    @property
+    def first_audio_seconds(self) -> float | None:
+        """Seconds from :meth:`begin` to the first piece."""
+        return self._pace.first_audio_seconds if self._pace.playing else None
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far the sampling loop is, how fast, and in how much memory."""
+        super().step(report)
+        self._report = report
+        self._sampled_seconds = (report.step + 1) / report.steps * report.audio_seconds
+        self._tell(report)
+
+    def delivered(self, seconds: float) -> None:
+        """Count ``seconds`` of audio that can now be played."""
+        self._pace.delivered(seconds)
+        self._audio_seconds += seconds
+        self._sampled_seconds = 0.0
+        if self._report is not None:
+            self._tell(self._report)
+
+    def _tell(self, report: StepReport) -> None:
+        memory = self.memory.sample()
+        if not self._live:
+            return
+        elapsed = time.perf_counter() - self._pace.started
+        # What is sampled counts as far as it is, so that the figure is there from the first step on and settles at that
+        # of the whole.
+        made = self._audio_seconds + self._sampled_seconds
+        if report.tokens is not None:
+            # Audio comes while tokens do, some of them after.
+            made = report.tokens * report.audio_seconds / report.steps
+        self.post(
+            Telemetry(
+                self.job,
+                report.chunk,
+                report.chunks,
+                report.step,
+                report.steps,
+                report.seconds,
+                self._remaining.units_per_second or 1 / max(report.seconds, 1e-9),
+                elapsed,
+                self._audio_seconds,
+                elapsed / made if made else None,
+                self.first_audio_seconds,
+                memory,
+                report.tokens,
+                None if report.tokens is None else self._remaining.units_per_second or None,
+                self._pace.largest_gap,
+                self._pace.pause_so_far,
+            )
+        )
+
+
+class PreparationObserver(JobObserver):
+    """Follows a technique's own job: see :class:`paretone.techniques.base.ReportObserver`. Its progress has its own
+    units, not the steps of single sentences."""
+
+    def __init__(self, job: RunningJob, technique: str, title: str) -> None:
+        super().__init__(job)
+        self._technique = technique
+        self._title = title
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how much is done."""
+        super().progress(done, total, text or self._title)
+
+    def report(self, report: object) -> None:
+        """Pass on what was found."""
+        self.check()
+        self.post(PreparationReport(self.job, self._technique, report))
+
+
+class MeasuringObserver(JobObserver):
+    """Follows a measurement that speaks many utterances: its progress is counted in these, not in their steps."""
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+
+class RepeatingObserver(JobObserver):
+    """Follows a synthesis that is repeated: its progress is counted in hundredths of each run."""
+
+    def __init__(self, job: RunningJob, times: int) -> None:
+        super().__init__(job)
+        self._times = times
+        self.done = 0
+        """Number of finished runs."""
+
+    def step(self, report: StepReport) -> None:
+        """Tell how far all runs are."""
+        self.check()
+        share = min(1.0, report.steps_done / report.steps_in_all)
+        text = f"Repeat {self.done + 1} of {self._times}"
+        self.advance(100 * self.done + int(100 * share), 100 * self._times, text)
+
+
+class StudyObserver(JobObserver):
+    """Follows a study: see :class:`paretone.studies.running.StudyFollower`. Its progress is counted in takes and
+    such."""
+
+    def __init__(self, job: RunningJob) -> None:
+        super().__init__(job)
+        self.made = 0
+        """Takes of this run."""
+        self.pausing = job.pausing.is_set
+        self._folder = ""
+        self._seconds_left: float | None = None
+        self._under_way = 0, 0, ""
+        self._percent = 0
+
+    def begin(self, folder: str, title: str) -> None:
+        """Say which study it is."""
+        self._folder = folder
+        self.post(StudyBegun(self.job, folder, title))
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+    def begun(self, title: str, done: int, total: int) -> None:
+        """Tell what is being made."""
+        self._under_way, self._percent = (done, total, title), 0
+        self._tell(title)
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how far the calibration under way is, by the hundredth: its units are not the study's."""
+        self.check()
+        percent = 100 * done // max(1, total)
+        if percent > self._percent:
+            self._percent = percent
+            self._tell(f"{self._under_way[2]} ({percent} %)")
+
+    def _tell(self, title: str) -> None:
+        done, total, _ = self._under_way
+        self.post(Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
+
+    def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
+        """Tell how far it is, with the study's own estimate."""
+        self.check()
+        self._seconds_left = seconds_left
+        self.post(Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
+
+    def take(self, take: StoredTake) -> None:
+        """Tell of a finished take."""
+        self.made += 1
+        self.post(StudyTakeDone(self.job, self._folder, take))
+
+
+def _position(report: StepReport) -> str:
+    unit = "step" if report.tokens is None else "token"
+    step = f"{unit} {report.step + 1} of {report.steps}"
+    return step.capitalize() if report.chunks == 1 else f"Chunk {report.chunk + 1} of {report.chunks}, {step}"

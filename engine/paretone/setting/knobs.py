@@ -1,0 +1,206 @@
+"""Knobs: the declared parameters of models and techniques.
+
+A front end builds its controls from these declarations and the engine checks values against them, so that a value is
+never valid in one place and invalid in the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from paretone.by_name import meant
+from paretone.errors import SettingError
+from paretone.reading import shown
+
+
+class Effect(Enum):
+    """When a changed value takes effect."""
+
+    NEXT_SYNTHESIS = "at the next synthesis"
+    AFTER_CALIBRATION = "after the next calibration"
+    AFTER_TRAINING = "after training"
+    NEXT_VIEW = "the next time the view is computed"
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One parameter: what all kinds of knob have in common. ``symbol`` is what the papers write (δ, w, β);
+    ``trajectory`` marks sampler options that shape the way from noise to speech: strategy tables belong to them.
+    ``later`` marks knobs that are younger than files of users: a file without one means its default, and the default is
+    not written, so that settings keep their fingerprints."""
+
+    name: str
+    title: str
+    meaning: str
+    default: bool | int | float | str
+    symbol: str = ""
+    unit: str = ""
+    effect: Effect = Effect.NEXT_SYNTHESIS
+    trajectory: bool = False
+    later: bool = False
+
+    @property
+    def label(self) -> str:
+        """Title, symbol and unit as one label, for example ``Threshold δ (velocity units)``."""
+        parts = [self.title]
+        if self.symbol:
+            parts.append(self.symbol)
+        if self.unit:
+            parts.append(f"({self.unit})")
+        return " ".join(parts)
+
+    def check(self, value: object) -> bool | int | float | str:
+        """Return ``value`` in this knob's own type, or raise :class:`SettingError` with the permitted range."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Switch(Knob):
+    """On or off."""
+
+    def check(self, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise SettingError(f"{self.title} must be true or false, not {shown(value)}.")
+        return value
+
+
+@dataclass(frozen=True)
+class Number(Knob):
+    """A number from ``minimum`` to ``maximum``; whole when ``whole`` is set. ``step`` is what one key press changes.
+    ``lowest`` is what the minimum means if it is no amount, such as "no limit"; controls show it in its place."""
+
+    default: int | float
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    step: float = 1.0
+    whole: bool = False
+    lowest: str = ""
+
+    def in_words(self, value: object) -> str:
+        """What ``value`` means if it is the minimum and that is no amount, else ``""``."""
+        return self.lowest if value == self.minimum else ""
+
+    def check(self, value: object) -> int | float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+            raise SettingError(f"{self.title} must be a number, not {shown(value)}.")
+        if self.whole and value != int(value):
+            raise SettingError(f"{self.title} must be a whole number, not {shown(value)}.")
+        if not self.minimum <= value <= self.maximum:
+            raise SettingError(
+                f"{self.title} must lie between {self.minimum:g} and {self.maximum:g}{self._unit}, not at {value:g}."
+            )
+        return int(value) if self.whole else float(value)
+
+    @property
+    def _unit(self) -> str:
+        return f" {self.unit}" if self.unit else ""
+
+
+def _is_finite(value: int | float) -> bool:
+    """Whether a float can hold ``value``."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+@dataclass(frozen=True)
+class Choice(Knob):
+    """One of a few named values; ``titles`` are shown in the same order."""
+
+    values: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
+
+    def check(self, value: object) -> str:
+        if value not in self.values:
+            raise SettingError(f"{self.title} must be one of {', '.join(self.values)}, not {shown(value)}.")
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Text(Knob):
+    """Words of the user's own on one line, ``longest`` characters at most; ``""`` for none."""
+
+    longest: int = 200
+
+    def check(self, value: object) -> str:
+        if not isinstance(value, str):
+            raise SettingError(f"{self.title} must be text, not {shown(value)}.")
+        words = " ".join(value.split())
+        if len(words) > self.longest:
+            raise SettingError(f"{self.title} has {len(words)} characters, but {self.longest} at most; shorten it.")
+        return words
+
+
+class Values(Mapping[str, Any]):
+    """An immutable, hashable, picklable mapping from knob names to values: each a bool, int, float or str, as its knob
+    declares."""
+
+    __slots__ = ("_implied", "_items")
+    _items: dict[str, Any]
+    _implied: dict[str, Any]
+    """Values that hold unless others are given; they can be looked up, but are not listed, compared or written."""
+
+    def __init__(self, values: Mapping[str, object] | Iterable[tuple[str, object]] = (), **more: object) -> None:
+        self._keep(dict(values, **more), {})
+
+    @classmethod
+    def complete(cls, values: Mapping[str, object], implied: Mapping[str, object]) -> Values:
+        """``values``, without those that ``implied`` says anyway."""
+        made = cls.__new__(cls)
+        made._keep({name: value for name, value in values.items() if implied.get(name) != value}, implied)
+        return made
+
+    def _keep(self, values: Mapping[str, object], implied: Mapping[str, object]) -> None:
+        object.__setattr__(self, "_items", dict(sorted(values.items())))
+        object.__setattr__(self, "_implied", dict(implied))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._items[name] if name in self._items else self._implied[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Values cannot be changed; use replace().")
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._items.items()))
+
+    def __repr__(self) -> str:
+        return f"Values({self._items!r})"
+
+    def __reduce__(self) -> tuple:
+        return Values.complete, (dict(self._items), dict(self._implied))
+
+    def replace(self, **changes: object) -> Values:
+        """A copy with some values changed."""
+        return Values.complete({**self._items, **changes}, self._implied)
+
+
+NO_VALUES = Values()
+
+
+def defaults(knobs: Iterable[Knob]) -> Values:
+    """The default value of every knob."""
+    return checked(knobs, {}, "")
+
+
+def checked(knobs: Iterable[Knob], values: Mapping[str, object], owner: str) -> Values:
+    """Complete ``values`` with defaults and check each one.
+
+    Raises :class:`SettingError` that names ``owner`` and the knob when a name is unknown or a value is out of range.
+    """
+    declared = {knob.name: knob for knob in knobs}
+    unknown = sorted(set(values) - set(declared))
+    if unknown:
+        raise SettingError(f"{owner} has no knob named {shown(unknown[0])}; {meant(unknown[0], declared, 'it has')}")
+    found = {name: knob.check(values.get(name, knob.default)) for name, knob in declared.items()}
+    return Values.complete(found, {knob.name: knob.default for knob in declared.values() if knob.later})

@@ -1,0 +1,331 @@
+"""The take library: what has been tried, in SQLite, with each take's audio as a WAV file next to it. Torch-free.
+
+A take's file and its row are written within one write transaction, the file first. So no row ever lacks its file, and a
+file without a row is left from a crash; such files are removed when the library is opened, which takes the same lock
+and hence never meets a take that is being saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from paretone import files
+from paretone.database import AUDIO, AUDIO_NAME, Database, json_text, texts_of
+from paretone.errors import LibraryError
+from paretone.fields import record
+from paretone.models.own_voices import without_folder
+from paretone.reading import parsed_json, require_regular, shown
+from paretone.setting.setting import Setting, setting_of
+from paretone.setting.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace, repeated
+
+DATABASE = "takes.sqlite"
+
+_MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE takes (
+        id TEXT PRIMARY KEY,
+        created TEXT NOT NULL,
+        text TEXT NOT NULL,
+        voice TEXT NOT NULL,
+        model TEXT NOT NULL,
+        setting TEXT NOT NULL,
+        sample_rate INTEGER NOT NULL,
+        frames INTEGER NOT NULL,
+        measurements TEXT NOT NULL,
+        trace TEXT NOT NULL,
+        label TEXT NOT NULL,
+        starred INTEGER NOT NULL,
+        fidelity_to TEXT NOT NULL,
+        log_mel_distance REAL,
+        notes TEXT NOT NULL,
+        machine TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX takes_by_creation ON takes (created);
+    """,
+    "ALTER TABLE takes ADD COLUMN metrics TEXT NOT NULL DEFAULT '{}'",
+    "ALTER TABLE takes ADD COLUMN checkpoint TEXT NOT NULL DEFAULT ''",
+    """
+    ALTER TABLE takes ADD COLUMN unfinished TEXT NOT NULL DEFAULT '';
+    ALTER TABLE takes ADD COLUMN repeats TEXT NOT NULL DEFAULT '[]';
+    """,
+)
+"""Statements that lead from each schema version to the next; a new version appends to them and changes none."""
+SCHEMA = len(_MIGRATIONS)
+_SUMMARY = (
+    "id, created, text, voice, setting, sample_rate, frames, measurements, label, starred, fidelity_to, "
+    "log_mel_distance, notes, machine, "
+)
+_LATER = (("metrics", 2, "'{}'"), ("checkpoint", 3, "''"), ("unfinished", 4, "''"), ("repeats", 4, "'[]'"))
+"""Columns that came later: the schema version from which takes have them, and what takes without them have."""
+
+
+@dataclass(frozen=True)
+class TakeSummary:
+    """A take without its audio and trace; fields as in :class:`Take`."""
+
+    id: str
+    created: str
+    text: str
+    voice: str
+    setting: Setting
+    sample_rate: int
+    frames: int
+    """Number of samples."""
+    measurements: Measurements = field(repr=False)
+    label: str = ""
+    starred: bool = False
+    fidelity_to: str = ""
+    log_mel_distance: float | None = None
+    notes: tuple[str, ...] = ()
+    machine: str = ""
+    metrics: Metrics = field(default_factory=Metrics, repr=False)
+    checkpoint: str = ""
+    unfinished: str = ""
+    repeats: tuple[Measurements, ...] = field(default=(), repr=False)
+
+    @property
+    def seconds(self) -> float:
+        """Length of the audio in seconds."""
+        return self.frames / self.sample_rate
+
+
+class LibraryDamaged(LibraryError):
+    """The database cannot be read at all; :meth:`Library.set_aside` makes room for a new one."""
+
+
+class Library(Database):
+    """The takes in one folder. Any thread may call it; calls take turns.
+
+    ``damage`` says what is wrong with a library that can still be read, but not written; it is ``""`` for a sound one.
+    Every method raises :class:`LibraryError` that says what is wrong and what to do.
+    """
+
+    title = "take library"
+    contents = "takes"
+    file = DATABASE
+    application = 0x50524554
+    """"PRET"."""
+    error = LibraryError
+    damaged = LibraryDamaged
+
+    def _migrations(self) -> tuple[str, ...]:
+        return _MIGRATIONS
+
+    def _kept(self) -> set[str]:
+        return {f"{name}.wav" for (name,) in self._open_connection().execute("SELECT id FROM takes")}
+
+    @property
+    def _columns(self) -> str:
+        return _SUMMARY + ", ".join(name if self._version >= since else usual for name, since, usual in _LATER)
+
+    # --- Reading --------------------------------------------------------------------------------------------------
+    def summaries(
+        self,
+        model: str = "",
+        starred: bool | None = None,
+        words: str = "",
+        limit: int | None = None,
+        *,
+        unfinished: bool = True,
+    ) -> tuple[TakeSummary, ...]:
+        """Takes without their audio, newest first.
+
+        Those of ``model``, with or without a star, and with every one of ``words`` in label, text or voice, where these
+        are given; at most ``limit``. ``unfinished``: with those that passages are missing of.
+        """
+        conditions: list[str] = []
+        values: list[object] = []
+        if model:
+            conditions.append("model = ?")
+            values.append(model)
+        if starred is not None:
+            conditions.append("starred = ?")
+            values.append(int(starred))
+        for word in words.split():
+            conditions.append("instr(lower(label || ' ' || text || ' ' || voice), lower(?))")
+            values.append(word)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        # The id settles the order of takes made within one millisecond.
+        query = f"SELECT {self._columns} FROM takes{where} ORDER BY created DESC, id DESC LIMIT ?"
+        rows = self._rows(query, (*values, -1 if limit is None else limit))
+        with self._problems("read"):
+            found = tuple(_summary(row) for row in rows)
+        return found if unfinished else tuple(one for one in found if not one.unfinished)
+
+    def summary(self, take: str) -> TakeSummary:
+        """The take ``take`` without its audio."""
+        rows = self._rows(f"SELECT {self._columns} FROM takes WHERE id = ?", (take,))
+        if not rows:
+            raise self._unknown(take)
+        with self._problems("read"):
+            return _summary(rows[0])
+
+    def load(self, take: str) -> Take:
+        """The take ``take``, whole; its trace comes back without the spectrogram, which is not stored."""
+        summary = self.summary(take)
+        ((trace,),) = self._rows("SELECT trace FROM takes WHERE id = ?", (take,))
+        values = {name: getattr(summary, name) for name in TakeSummary.__dataclass_fields__ if name != "frames"}
+        with self._problems("read"):
+            return Take(**values, samples=self.load_audio(take), trace=_trace(trace))
+
+    def load_audio(self, take: str) -> np.ndarray:
+        """The samples of the take ``take``, float32, (n,)."""
+        import soundfile  # Imported here: it takes longer than a window may.
+
+        path = self.audio_path(take)
+        try:
+            require_regular(path)
+            samples, _ = soundfile.read(path, dtype="float32")
+        except (OSError, RuntimeError) as error:
+            raise LibraryError(
+                f"The audio of this take, {path}, could not be read ({error}); delete the take."
+            ) from error
+        return samples
+
+    def audio_path(self, take: str) -> Path:
+        """File of the audio of the take ``take``."""
+        return self.folder / AUDIO / f"{take}.wav"
+
+    def __len__(self) -> int:
+        ((count,),) = self._rows("SELECT count(*) FROM takes", ())
+        return count
+
+    def __contains__(self, take: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM takes WHERE id = ?", (take,)))
+
+    # --- Writing --------------------------------------------------------------------------------------------------
+    def add(self, take: Take) -> TakeSummary:
+        """Keep ``take``: either all of it or, when this raises, nothing."""
+        path = self.audio_path(take.id)
+        if not AUDIO_NAME.fullmatch(path.name):
+            raise LibraryError(f"The take's id must be 32 hexadecimal digits, not {shown(take.id)}.")
+        row = (
+            take.id,
+            take.created,
+            take.text,
+            take.voice,
+            take.setting.model,
+            json_text(take.setting.to_json()),
+            take.sample_rate,
+            len(take.samples),
+            json_text(asdict(take.measurements)),
+            json_text(_trace_json(take.trace)),
+            take.label,
+            int(take.starred),
+            take.fidelity_to,
+            take.log_mel_distance,
+            json_text(take.notes),
+            take.machine,
+            json_text(asdict(take.metrics)),
+            take.checkpoint,
+            take.unfinished,
+            json_text([asdict(one) for one in take.repeats]),
+        )
+        with self._problems("written"), self._writing():
+            if take.id in self:
+                raise LibraryError(f"The take {take.id} is in the library already.")
+            try:
+                files.write_atomically(path, files.wav(take.samples, take.sample_rate))
+                self._open_connection().execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
+                # Committed here, so that a disk that is too full for the row takes the file away too.
+                self._open_connection().execute("COMMIT")
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+        return self.summary(take.id)
+
+    def star(self, take: str, starred: bool) -> None:
+        """Star the take ``take``, or take its star away."""
+        self._change(take, "starred = ?", int(starred))
+
+    def label(self, take: str, label: str) -> None:
+        """Name the take ``take``."""
+        self._change(take, "label = ?", label)
+
+    def measure(self, take: str, figures: Mapping[str, float]) -> TakeSummary:
+        """Keep further ``figures`` of the take ``take``, by the names of :class:`Metrics`."""
+        metrics = replace(self.summary(take).metrics, **figures)
+        self._change(take, "metrics = ?", json_text(asdict(metrics)))
+        return self.summary(take)
+
+    def repeat(self, take: str, runs: Sequence[Measurements]) -> TakeSummary:
+        """Keep the measurements of the take ``take`` timed again in ``runs``, with those of earlier repeats."""
+        known = repeated(self.summary(take), runs)
+        self._change(
+            take,
+            "measurements = ?, repeats = ?",
+            json_text(asdict(known.measurements)),
+            json_text([asdict(one) for one in known.repeats]),
+        )
+        return self.summary(take)
+
+    def delete(self, take: str) -> None:
+        """Forget the take ``take``, audio included."""
+        with self._problems("written"):
+            with self._writing():
+                if not self._open_connection().execute("DELETE FROM takes WHERE id = ?", (take,)).rowcount:
+                    raise self._unknown(take)
+            # A crash in between leaves a file without a row, which the next opening removes.
+            self.audio_path(take).unlink(missing_ok=True)
+
+    def _change(self, take: str, assignments: str, *values: object) -> None:
+        with self._problems("written"), self._writing():
+            changed = self._open_connection().execute(f"UPDATE takes SET {assignments} WHERE id = ?", (*values, take))
+            if not changed.rowcount:
+                raise self._unknown(take)
+
+    def _unknown(self, take: str) -> LibraryError:
+        return LibraryError(f"The take library in {self.folder} has no take {shown(take)}; it may have been deleted.")
+
+
+_TRACE = ("step_seconds", "chunk_texts", "chunk_seconds", "computed")
+
+
+def _summary(row: tuple) -> TakeSummary:
+    one, created, text, voice, setting, rate, frames, measured, label, starred, fidelity, distance, *rest = row
+    notes, machine, metrics, checkpoint, unfinished, repeats = rest
+    return TakeSummary(
+        one,
+        created,
+        text,
+        without_folder(voice),
+        setting_of(setting),
+        rate,
+        frames,
+        record(Measurements, parsed_json(measured)),
+        label,
+        bool(starred),
+        fidelity,
+        distance,
+        texts_of(notes),
+        machine,
+        record(Metrics, parsed_json(metrics)),
+        checkpoint,
+        unfinished,
+        tuple(record(Measurements, one) for one in parsed_json(repeats)),
+    )
+
+
+def _trace_json(trace: Trace) -> dict:
+    data = {name: getattr(trace, name) for name in _TRACE}
+    inner = {"decoding": trace.decoding, "demasking": trace.demasking}
+    return data | {name: one.to_json() for name, one in inner.items() if one is not None}
+
+
+def _trace(text: str) -> Trace:
+    data = parsed_json(text)
+    steps = tuple(tuple(chunk) for chunk in data["step_seconds"])
+    computed = tuple(tuple(chunk) for chunk in data.get("computed", ()))
+    return Trace(
+        steps,
+        tuple(data["chunk_texts"]),
+        tuple(data["chunk_seconds"]),
+        computed=computed,
+        # Only takes of some families have these.
+        decoding=DecodingTrace.from_json(data["decoding"]) if "decoding" in data else None,
+        demasking=DemaskingTrace.from_json(data["demasking"]) if "demasking" in data else None,
+    )

@@ -1,0 +1,473 @@
+"""A plan: what a setting means for one model, decided once before anything runs. Torch-free.
+
+:func:`paretone.techniques.resolve` starts with the model's own plan and lets every technique in use turn it into the
+next. The families (:mod:`paretone.models.families`) then run the plan; they know no technique. A technique changes how
+a model computes through the fields below. Where that takes torch, the field holds a :class:`Part`: the name of a
+function that the family imports and calls when it runs."""
+
+from __future__ import annotations
+
+import math
+import re
+import traceback
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from paretone.errors import Cancelled, PlainError, PlugInError, SettingError
+from paretone.failures import is_device_lost, is_out_of_memory
+from paretone.reading import shortened, shown
+from paretone.sampling.guidance import BRANCHES, Saturation, Strength, most_branches
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+
+if TYPE_CHECKING:
+    from paretone.models.base import DraftWeights, IntervalWeights, StudentWeights, WeightSet
+    from paretone.sampling.operations import OperationCounts
+
+NOTHING_SKIPPED, NOTHING_TO_SKIP = "Nothing was skipped", "Nothing is skipped"
+"""Begin the notes of takes in which a technique saved nothing, as only a run could tell, or as is known beforehand."""
+WHOLE = "_all"
+"""Ends the names of precisions in which the whole network computes, and not only its products and attention."""
+PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{WHOLE}", f"float16{WHOLE}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function that needs torch, by its name ``"package.module:function"``, and the keyword arguments for it.
+
+    Arguments must be hashable and picklable: plans are compared, and used as keys.
+    """
+
+    target: str
+    arguments: tuple[tuple[str, Any], ...] = ()
+    owner: str = field(default="", compare=False)
+    """The plug-in that it is of, for messages, as :func:`paretone.techniques.resolve` fills in; ``""``: ours."""
+
+    @classmethod
+    def of(cls, target: str, **arguments: Any) -> Part:
+        """The part ``target`` with these arguments."""
+        return cls(target, tuple(sorted(arguments.items())))
+
+    def make(self, *given: Any) -> Any:
+        """Import the function and call it with what the family gives, and the arguments. Raises
+        :class:`SettingError` if there is no such function, and :class:`PlugInError` if a plug-in's fails."""
+        with self.blamed():
+            try:
+                function = imported(self.target)
+            except SettingError as error:
+                if not self.owner:
+                    raise
+                raise PlugInError(f"{str(error).partition('; ')[0]}; do without it, or mend {self.owner}.") from error
+            return function(*given, **dict(self.arguments))
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Turn unexpected errors of a plug-in's part into :class:`PlugInError` with its name; ours pass."""
+        try:
+            yield
+        except (PlainError, Cancelled, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # Also of a kind that is a plug-in's own, or that ends generators.
+            if not self.owner or is_out_of_memory(error) or is_device_lost(error):
+                raise
+            raise PlugInError(
+                f"{self.target} failed ({described(error, self.target)}); do without it, or mend {self.owner}."
+            ) from error
+
+    def wrong(self, found: object, wanted: str) -> PlugInError:
+        """That it gave ``found`` in place of what ``wanted`` describes."""
+        return PlugInError(
+            f"{self.target} gave {kind_of(found)}, but must give {wanted}; do without it, or mend {self.owner}."
+        )
+
+
+def attempted(function: Callable[..., Any], *given: object) -> tuple[Any, BaseException | None]:
+    """What a plug-in's function gives, and what it raises instead: of any kind but :class:`KeyboardInterrupt`, which
+    ends the program."""
+    try:
+        return function(*given), None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return None, error
+
+
+def described(error: BaseException, target: str) -> str:
+    """What was raised in the package of ``target``, with file and line, such as ``KeyError: 'a', plugin.py line 7``."""
+    root, place = target.partition(":")[0].partition(".")[0], ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] == root:
+            place = f", {Path(frame.f_code.co_filename).name} line {line}"
+    return f"{shortened(f'{type(error).__name__}: {_words(error)}'.rstrip(': '), 300)}{place}"
+
+
+FORMER_PACKAGES = {"engine": "paretone", "app": "paretone_app"}
+"""Packages whose names were too common to be installed beside others, and their names since version 0.2."""
+
+
+def _words(error: BaseException) -> str:
+    former = (getattr(error, "name", None) or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if former in FORMER_PACKAGES:
+        return f"{error}: since Paretone 0.2 the package {former!r} is named {FORMER_PACKAGES[former]!r}"
+    words, failed = attempted(str, error)  # Its class is a plug-in's as well.
+    return "" if failed is not None else words
+
+
+def kind_of(value: object) -> str:
+    """The kind of ``value`` in a few words: shape and kind of number of what has them."""
+    shape, number = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is not None:
+        of = f" of {str(number).removeprefix('torch.')}" if number is not None else ""
+        return f"a {type(value).__name__} of shape {tuple(shape)}{of}"
+    return shown(value) if value is None or isinstance(value, bool | int | float | str) else type(value).__name__
+
+
+def imported(target: str) -> Any:
+    """The object named ``"package.module:name"``. Raises :class:`SettingError` if it is not there."""
+    module, _, name = target.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise SettingError(f"{target} could not be imported ({error}); install its package again.") from error
+
+
+@dataclass(frozen=True)
+class GuidanceSchedule:
+    """Which steps are guided. By default all are."""
+
+    steps: int | None = None
+    """Number of guided steps from the first, if not all."""
+    every: int = 1
+    """Every n-th of these steps is guided (masked models)."""
+    reuse: bool = False
+    """Whether the effect of the last guided step is reused at the steps in between."""
+    strengths: tuple[Strength, ...] | None = None
+    """Strength of each branch over the next, in place of the options' (flow models)."""
+    saturation: Saturation | None = None
+    """When an effect is no longer computed (flow models)."""
+
+    @property
+    def fault(self) -> str:
+        """Why no steps can be guided so, or ``""``."""
+        if self.steps is not None and not _is_count(self.steps):
+            return f"steps must be None or a whole number from 1, not {kind_of(self.steps)}"
+        if not _is_count(self.every):
+            return f"every must be a whole number from 1, not {kind_of(self.every)}"
+        strengths = () if self.strengths is None else self.strengths
+        if not isinstance(strengths, tuple) or not all(isinstance(one, Strength) for one in strengths):
+            return f"strengths must be None or a tuple of Strength, not {shown(strengths)}"
+        if self.strengths is not None and len(strengths) != len(BRANCHES) - 1:
+            return (
+                f"there are {len(strengths)} strengths, but one of each branch over the next makes {len(BRANCHES) - 1}"
+            )
+        return ""
+
+    @property
+    def decides(self) -> bool:
+        """Whether branches are decided evaluation by evaluation."""
+        return self.strengths is not None or self.saturation is not None
+
+    def branches(self, own: int) -> int:
+        """The greatest number of branches that run at once, if the options alone need ``own``."""
+        return own if self.strengths is None else most_branches(self.strengths)
+
+    def shortened(self, steps: int) -> bool:
+        """Whether the last of ``steps`` steps are not guided."""
+        return self.steps is not None and self.steps < steps
+
+
+@dataclass(frozen=True)
+class Graphing:
+    """Recording of forward passes as CUDA graphs."""
+
+    bucket: int
+    """Lengths are rounded up to multiples of this; 1: every length has its own graph."""
+    most: int
+    """Maximum number of graphs."""
+    share: float
+    """Share of the device's memory for all graphs, at most 1."""
+
+
+@dataclass(frozen=True)
+class Launching:
+    """Launching of forward passes, without effect on their results."""
+
+    graphs: Graphing | None = None
+    """Recording as CUDA graphs."""
+    mode: str | None = None
+    """Mode of ``torch.compile``."""
+
+
+PLAIN = Launching()
+
+
+@dataclass(frozen=True)
+class Idle:
+    """What a take says if a part of its plan turns out to have saved nothing."""
+
+    part: str
+    """Its slot: ``skipping``, ``guidance`` or ``draft``."""
+    technique: str
+    """Title of the technique."""
+    reason: str
+    """Why, and what to do: the end of a sentence."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Division of a canvas of masked tokens into blocks."""
+
+    size: int
+    """Frames of a block, at most."""
+    first_size: int
+    """Frames of the very first block."""
+    first_steps: int
+    later_steps: int
+    """Steps of later blocks; where ``adaptive``, at most."""
+    adaptive: bool
+    """Whether later blocks take only as many steps as playback leaves time for, as it is measured."""
+    step_seconds: float
+    """Otherwise: assumed seconds per step, which decide how many fit; 0: all."""
+    look_ahead: int | None
+    """Number of frames after a block that the network sees; ``None``: all."""
+
+
+def says_idle(note: str) -> bool:
+    """Whether a take's ``note`` is about a technique that saved nothing."""
+    return note.startswith((NOTHING_SKIPPED, NOTHING_TO_SKIP))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Fields common to all families."""
+
+    options: Values
+    """The sampler options in force."""
+    reference: Values
+    """Options of the same setting without techniques, the reference for savings."""
+    fingerprint: str
+    """SHA-256 of the weights that run, hexadecimal."""
+    compatibility: Compatibility
+    """Compatibility required of artefacts. While techniques resolve: see :meth:`Context.compatibility`."""
+    precision: str = "float32"
+    guidance: GuidanceSchedule = GuidanceSchedule()
+    launching: Launching = PLAIN
+    notes: tuple[str, ...] = ()
+    """Sentences for a take: where the result differs from what a listener would expect."""
+    idle: tuple[Idle, ...] = field(default=(), compare=False)
+    """What to say of parts that may save nothing, which only a run can tell."""
+
+    def noted(self, *sentences: str) -> Self:
+        """The same with more notes."""
+        return replace(self, notes=(*self.notes, *sentences))
+
+    def idle_notes(self, saved: Collection[str]) -> tuple[str, ...]:
+        """Notes on the parts that are not among those that ``saved`` something."""
+        idle = (one for one in self.idle if one.part not in saved)
+        return tuple(f"{NOTHING_SKIPPED}: {one.technique}: {one.reason}." for one in idle)
+
+    @property
+    def computes_in_part(self) -> bool:
+        """Whether evaluations differ in what they compute, so that none can be recorded or compiled as a whole."""
+        return False
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its parts, by field."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, Part)}
+
+    @property
+    def fault(self) -> str:
+        """Why it cannot run, whatever the model, such as ``times must increase``; ``""`` if nothing is wrong."""
+        for one in fields(self):
+            value, kind = getattr(self, one.name), str(one.type)
+            if kind == "Part | None" and value is not None:
+                if not isinstance(value, Part):
+                    return f"{one.name} must be a Part or None, not {kind_of(value)}"
+                if not _TARGET.fullmatch(str(value.target)):
+                    return f"{one.name} must name its function as 'package.module:function', not {shown(value.target)}"
+        for name, wanted in (("guidance", GuidanceSchedule), ("launching", Launching)):
+            if not isinstance(getattr(self, name), wanted):
+                return f"{name} must be a {wanted.__name__}, not {kind_of(getattr(self, name))}"
+        if self.guidance.fault:
+            return f"guidance: {self.guidance.fault}"
+        if self.precision not in PRECISIONS:
+            return f"precision must be one of {', '.join(PRECISIONS)}, not {shown(self.precision)}"
+        if not isinstance(self.notes, tuple) or not all(isinstance(one, str) for one in self.notes):
+            return f"notes must be a tuple of sentences, not {kind_of(self.notes)}"
+        try:
+            hash(self)
+        except TypeError as error:
+            return f"the arguments of parts must be hashable ({error}); give tuples in place of lists"
+        return ""
+
+
+@dataclass(frozen=True)
+class FlowPlan(Plan):
+    """The plan of a model that goes from noise to speech."""
+
+    weights: WeightSet | IntervalWeights | None = None
+    """Weights that replace the model's own."""
+    temperature: float = 1.0
+    """Scale of the initial noise."""
+    branches: int = 1
+    reference_branches: int = 1
+    times: tuple[float, ...] | None = None
+    """Placed times from 0 (noise) to 1 (speech), steps + 1 of them, in place of the grid of the options."""
+    halves_first: bool = False
+    """Whether the first step of the grid is divided in the middle, for a solver that takes two evaluations there."""
+    stepper: Part | None = None
+    """Changes the sampler's step: called for each passage as ``function(times, follow, **arguments) -> follow`` with
+    the grid (steps + 1 values) and the model's own step, :data:`paretone.sampling.flow.Follow`. One evaluation a
+    step."""
+    combining: Part | None = None
+    """Changes how the velocities of the branches become one: called for each passage as ``function(combine,
+    **arguments) -> combine`` with the model's own :data:`paretone.sampling.flow.Combine`, guidance of the plan
+    included. The new one calls it once per evaluation."""
+    evaluator: Part | None = None
+    """Makes evaluations otherwise than whole: called for each synthesis as ``function(stage, **arguments)`` with a
+    :class:`paretone.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
+    :class:`paretone.sampling.evaluating.Evaluator`."""
+    evaluated_share: Callable[[OperationCounts], float] | None = None
+    """Share of the operations that the evaluator computes, predicted from the cost of a whole evaluation; ``None`` if
+    only a run can tell."""
+
+    @property
+    def computes_in_part(self) -> bool:
+        return self.evaluator is not None
+
+    @property
+    def fault(self) -> str:
+        if not _is_number(self.temperature) or self.temperature < 0:
+            return f"temperature must be a number from 0, not {kind_of(self.temperature)}"
+        return _fault_of_times(self.times, int(self.options["steps"])) or super().fault
+
+    @property
+    def evaluations(self) -> int:
+        """Number of evaluations of a passage."""
+        from paretone.sampling.schedules import evaluations
+
+        return evaluations(self.options) + self.halves_first
+
+    def ops_ratio(self, operations: OperationCounts) -> float | None:
+        """Backbone operations over those of the same setting without techniques, foreseen from what one evaluation
+        costs, for any number of branches; ``None`` if only a run can tell."""
+        from paretone.sampling.schedules import evaluations
+
+        if self.guidance.decides or (self.evaluator is not None and self.evaluated_share is None):
+            return None
+        spent = replace(operations, branches=self.branches)
+        full = replace(operations, branches=self.reference_branches)
+        ratio = self.evaluated_share(spent) if self.evaluated_share else 1.0
+        steps = self.options["steps"]
+        if self.guidance.steps is not None and self.guidance.shortened(steps):
+            guided = (self.guidance.steps + self.halves_first) / (steps + self.halves_first)
+            ratio *= guided + (1 - guided) * replace(operations, branches=1).evaluation / spent.evaluation
+        return ratio * self.evaluations * spent.evaluation / (evaluations(self.reference) * full.evaluation)
+
+
+@dataclass(frozen=True)
+class LanguagePlan(Plan):
+    """The plan of a model that decodes token by token."""
+
+    weights: StudentWeights | None = None
+    """Weights that replace the model's own."""
+    layers: tuple[int, ...] | None = None
+    """Which of the model's layers run, in order, where not all do."""
+    products: Part | None = None
+    """Changes how products with the weights are computed, the draft's as well: called for each network as
+    ``function(tokens, **arguments)`` with a :class:`paretone.models.families.token_model.TokenModel`; returns
+    another."""
+    draft: DraftWeights | StudentWeights | None = None
+    """The draft model that proposes tokens."""
+    sampler: Part | None = None
+    """Changes how tokens are drawn: called for each passage as ``function(own, **arguments)`` with the model's own
+    :class:`paretone.sampling.tokens.TokenSampler`; returns another."""
+    acceptance: Part | None = None
+    """Changes which drafted tokens stay: called for each passage as ``function(codes, rows, device, **arguments)`` with
+    the number of ids that are spoken and of all ids; returns an :data:`paretone.sampling.verification.Rule`."""
+    mel_weights: IntervalWeights | None = None
+    """Weights that replace those of the flow that makes mel frames of the tokens."""
+    mel_evaluations: int = 0
+    """Evaluations of the flow with these weights."""
+    mel_temperature: float = 1.0
+    """Scale of the initial noise of the flow with these weights."""
+    decoding: Part | None = None
+    """Decodes otherwise than token by token: called for each passage as ``function(loop, **arguments)`` with a
+    :class:`paretone.models.families.decoding.DecodingLoop`; returns a
+    :data:`paretone.sampling.autoregressive.Decoding`."""
+
+
+@dataclass(frozen=True)
+class MaskedPlan(Plan):
+    """The plan of a model that fills in masked tokens."""
+
+    blocks: Blocks | None = None
+    """Blocks of the canvas; ``None``: filled in as a whole."""
+    schedule: Part | None = None
+    """Decides how many codes each step commits: called for each block as ``function(cells, steps, **arguments)`` with
+    the number of its codes and the most steps that it may take; returns a
+    :data:`paretone.sampling.demasking.Schedule`."""
+    run: Part | None = None
+    """Makes passes otherwise than whole: called for each canvas as ``function(network, request, guidance,
+    **arguments)``; returns a :class:`paretone.sampling.demasking.CanvasRun`, such as a
+    :class:`paretone.models.kernels.fused_masked.MaskedRun`."""
+
+    @property
+    def computes_in_part(self) -> bool:
+        return self.run is not None
+
+    @property
+    def fault(self) -> str:
+        blocks: object = self.blocks
+        if blocks is not None and not isinstance(blocks, Blocks):
+            return f"blocks must be None or Blocks, not {kind_of(blocks)}"
+        for name in () if self.blocks is None else ("size", "first_size", "first_steps", "later_steps"):
+            if not _is_count(getattr(self.blocks, name)):
+                return f"{name} of blocks must be a whole number from 1, not {kind_of(getattr(self.blocks, name))}"
+        return super().fault
+
+
+_ROUNDED = 1e-5
+"""Times that were computed may miss 0 and 1 by this."""
+_TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _fault_of_times(times: object, steps: int) -> str:
+    """Why ``times`` are no grid of ``steps``, or ``""``."""
+    if times is None:
+        return ""
+    if not isinstance(times, tuple) or not all(map(_is_number, times)):
+        return f"times must be a tuple of finite numbers, not {shown(times)}"
+    if len(times) != steps + 1:
+        return f"times has {len(times)} values, but {steps} steps have {steps + 1}"
+    if abs(times[0]) > _ROUNDED or abs(times[-1] - 1) > _ROUNDED:
+        return f"times must go from 0 to 1, not from {times[0]:g} to {times[-1]:g}"
+    for before, after in pairwise(times):
+        if after <= before:
+            return f"times must increase, but {after:g} comes after {before:g}"
+    return ""
+
+
+class NotPrepared(SettingError):
+    """A technique lacks what has to be prepared for it: a table, a draft, weights. ``plan``: what it would give once
+    prepared, as far as that is known; ``command`` prepares it."""
+
+    def __init__(self, sentence: str, plan: Plan | None = None, command: str = "") -> None:
+        super().__init__(sentence)
+        self.plan = plan
+        self.command = command

@@ -1,0 +1,370 @@
+"""Profiles: one setting with its artefacts and its evidence, in one JSON file that runs anywhere. Torch-free.
+
+An artefact, such as a strategy table, is read, checked and written by the technique that it belongs to, each in a field
+that the technique names.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from paretone import files
+from paretone.errors import AudioError, ProfileError, SettingError
+from paretone.models import catalogue, load_model
+from paretone.models.base import ModelInfo, Synthesis, Voice, run_to_completion
+from paretone.models.own_voices import is_own, shown_name
+from paretone.models.silent_observer import SilentObserver
+from paretone.reading import first_line, require_regular, shown
+from paretone.setting import profile_file
+from paretone.setting.artefact import Artefact
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.editions import checkpoint_text
+from paretone.setting.evidence import Evidence
+from paretone.setting.knobs import Knob, Values, checked
+from paretone.setting.profile_file import only, typed
+from paretone.setting.setting import Setting, UsedTechnique, checked_seed
+from paretone.setting.take import repeated
+from paretone.techniques import conflict, foreseen, problem, resolve, technique
+from paretone.techniques.base import ArtefactType, Technique
+from paretone.techniques.registry import techniques
+from paretone.techniques.resolving import known
+
+SCHEMA = 1
+"""The schema version that this Paretone writes, and the newest that it reads."""
+ALWAYS = "table"
+"""The field of an artefact that every profile has, ``null`` if it has none: files of all versions agree in it."""
+SUFFIX = ".paretone.json"
+"""End of the names that files of profiles are given, by which a desktop knows them; any other is read as well."""
+_KIND = "paretone profile"
+_LARGEST_BYTES = 16 * 2**20
+
+
+class _Warning(SilentObserver):
+    """Cautions as Python's warnings."""
+
+    def caution(self, sentence: str) -> None:
+        warnings.warn(sentence, stacklevel=2)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A setting that is exported: what it runs on, what it skips and what that was measured to give.
+
+    ``checkpoint`` is the SHA-256 of the weights, hexadecimal; ``variant`` the architecture. Construction checks that
+    all parts belong together and raises :class:`ProfileError` that names the field if they do not.
+    """
+
+    setting: Setting
+    checkpoint: str
+    variant: str
+    artefacts: tuple[Artefact, ...] = ()
+    """Artefacts of the setting."""
+    evidence: Evidence = field(default_factory=Evidence)
+    schema: int = SCHEMA
+
+    def __post_init__(self) -> None:
+        for index, one in enumerate(self.setting.techniques):
+            declared = technique(one.technique)
+            if declared.weights is not None and declared.weights.required and not _is_fingerprint(one.artefact):
+                raise ProfileError(
+                    f"setting.techniques[{index}].artefact must be the SHA-256 of the {declared.title} weights, 64 "
+                    f"hexadecimal digits, not {shown(one.artefact)}."
+                )
+        for owner, kind in _artefact_types():
+            self._check_artefact(owner, kind)
+        reason = conflict(self.setting)
+        if reason:
+            raise ProfileError(f"setting.techniques cannot be used together with setting.options: {reason}")
+
+    def _check_artefact(self, owner: Technique, kind: ArtefactType) -> None:
+        used = self.setting.technique(owner.name)
+        found = [one for one in self.artefacts if isinstance(one, kind.type)]
+        if used is None:
+            if found:
+                raise ProfileError(f"{kind.key} is there, but setting.techniques does not use {owner.name}.")
+            return
+        if not found:
+            raise ProfileError(f"{kind.key} is missing, though setting.techniques uses {owner.name}.")
+        if used.artefact != found[0].fingerprint:
+            raise ProfileError(
+                f"{kind.key} is another one than setting.techniques names: its fingerprint is "
+                f"{shown(found[0].fingerprint)}, not {shown(used.artefact)}."
+            )
+        # Without the owner, which would refuse some of what is compared here.
+        without = foreseen(self.setting.without(owner.name), self._info)
+        kind.check(found[0], used, without.compatibility)
+
+    def artefact(self, key: str) -> Any:
+        """Artefact in the field ``key`` of the file, or ``None``."""
+        kind = next((one for _, one in _artefact_types() if one.key == key), None)
+        return next((one for one in self.artefacts if kind is not None and isinstance(one, kind.type)), None)
+
+    @property
+    def compatibility(self) -> Compatibility:
+        """Compatibility required of an artefact here."""
+        return foreseen(self.setting, self._info).compatibility
+
+    @property
+    def weights(self) -> str:
+        """SHA-256 of the weights that take the place of the checkpoint's own, or ``""``."""
+        found = self.compatibility.fingerprint
+        return "" if found == self.checkpoint else found
+
+    @property
+    def _info(self) -> ModelInfo:
+        """Information on the model, without loading it."""
+        return replace(known(self.setting.model), fingerprint=self.checkpoint, variant=self.variant)
+
+    @classmethod
+    def of(
+        cls,
+        setting: Setting,
+        info: ModelInfo,
+        artefacts: Sequence[Artefact] = (),
+        evidence: Evidence | None = None,
+    ) -> Profile:
+        """The profile of ``setting`` on the loaded model that ``info`` describes; all values are written out.
+
+        Raises :class:`ProfileError` when they do not belong together, :class:`SettingError` for values out of range.
+        """
+        if setting.model != info.id:
+            raise ProfileError(f"The setting is for the model {shown(setting.model)}, but {shown(info.id)} is loaded.")
+        entries = tuple(_written_out(one, info, setting, artefacts) for one in setting.techniques)
+        options = checked(info.knobs, setting.options, info.title)
+        whole = replace(setting, options=options, techniques=entries)
+        return cls(whole, info.fingerprint, info.variant, tuple(artefacts), evidence or Evidence(seed=setting.seed))
+
+    @property
+    def named_variant(self) -> str:
+        """Variant to load the model with: the profile's if it is a released architecture, else ``""``, since any other
+        is described by a sidecar next to the weights."""
+        return self.variant if self.variant in catalogue.entry(self.setting.model).architectures else ""
+
+    @property
+    def baseline(self) -> Profile:
+        """The same without any technique."""
+        return replace(self, setting=self.setting.baseline, artefacts=(), evidence=Evidence())
+
+    def check(self, info: ModelInfo, compatibility: Compatibility | None = None) -> None:
+        """Raise :class:`ProfileError` with the reason unless the profile may run on the loaded model.
+
+        ``info`` describes that model; ``compatibility`` is that of the setting that shall run, the profile's own if
+        ``None``.
+        """
+        for name, mine, theirs in (
+            ("model", self.setting.model, info.id),
+            ("checkpoint", self.checkpoint, info.fingerprint),
+            ("architecture variant", self.variant, info.variant),
+        ):
+            if mine != theirs:
+                shown = tuple(map(checkpoint_text if name == "checkpoint" else repr, (mine, theirs)))
+                raise ProfileError(
+                    f"The profile cannot be used here: it is for {name} {shown[0]}, but {shown[1]} is loaded. "
+                    "Load what it was made for, or calibrate again."
+                )
+        reason = problem(info, self.setting, self.artefacts)
+        if reason:
+            raise ProfileError(f"The profile cannot be used here: {reason}")
+        mismatch = self.compatibility.mismatch(compatibility) if compatibility is not None else None
+        if mismatch:
+            raise ProfileError(f"The profile cannot be used here: {mismatch}. Use its own setting, or calibrate again.")
+
+    def synthesise(
+        self,
+        text: str,
+        voice: Voice | str | None = None,
+        device: str = "auto",
+        folder: str = "",
+        repeat: int = 0,
+    ) -> Synthesis:
+        """Load the model and speak ``text``: the same samples as the application gives under this setting.
+
+        ``voice`` is a voice, a shipped voice's name, or ``None`` for the one the profile was measured with. ``folder``
+        holds the checkpoint if it is not where the catalogue has it. With ``repeat``, the same is timed that many times
+        again: the times are then medians. What should be known of the voice is a warning before anything is spoken,
+        such as a transcript that its recording does not say. Raises :class:`paretone.errors.PlainError`;
+        :func:`engine.finished_part` gives what was finished before an error or an interrupt.
+        """
+        if not isinstance(voice, Voice):
+            voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
+        model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
+        self.check(model.info)
+        observer = _Warning()
+        model.make_ready(self.setting, observer, voice)
+
+        def spoken() -> Synthesis:
+            return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, observer))
+
+        first = spoken()
+        return repeated(first, [spoken().measurements for _ in range(repeat)]) if repeat else first
+
+    def voice(self, folder: str = "") -> Voice:
+        """The voice that the profile was measured with, or the model's first where it says none. ``folder`` is the
+        model's, if that is not where the catalogue has it.
+
+        Raises :class:`AudioError` for a user's own recording: a profile holds neither its sound nor its transcript.
+        """
+        shipped = {one.id: one for one in catalogue.voices(self.setting.model, folder)}
+        name = self.evidence.voice
+        if not name:
+            return catalogue.voice("", self.setting.model, folder)
+        if name not in shipped:
+            named = f"the recording {shown_name(name)}" if is_own(name) else f"the voice {shown(name)}"
+            others = f", or one that the model comes with ({', '.join(shipped)})" if shipped else ""
+            raise AudioError(
+                f"The profile was measured with {named}, which is not part of it; give a voice: that recording and its "
+                f"transcript{others}."
+            )
+        return shipped[name]
+
+    def encoded(self) -> bytes:
+        """The content of a profile's file."""
+        return profile_file.encoded(self.to_json())
+
+    def save(self, path: str | Path) -> None:
+        """Write the profile, as :func:`paretone.files.write_through` does. Raises :class:`ProfileError` when it cannot
+        be written."""
+        try:
+            # A path stays the one it is: that of standard output is known by being the same.
+            files.write_through(path if isinstance(path, Path) else Path(path), self.encoded())
+        except OSError as error:
+            raise ProfileError(f"The profile {path} could not be written: {files.reason(error)}.") from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Profile:
+        """Read a profile. Raises :class:`ProfileError` that names the file, and the field at fault."""
+        try:
+            require_regular(path)
+            with Path(path).open("rb") as file:
+                content = file.read(_LARGEST_BYTES + 1)
+        except FileNotFoundError:
+            raise ProfileError(f"There is no profile {path}; check the path.") from None
+        except OSError as error:
+            raise ProfileError(f"The profile {path} could not be read: {error.strerror or error}.") from error
+        if len(content) > _LARGEST_BYTES:
+            raise ProfileError(f"{path} is larger than any profile; choose the file that was exported.")
+        try:
+            data = profile_file.decoded(content)
+        except ProfileError as error:
+            raise ProfileError(f"{path}: {error}") from None
+        except ValueError as error:
+            raise ProfileError(f"{path} is not a profile: it is not JSON ({first_line(error)}).") from error
+        return cls.from_json(data, str(path))
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        return {
+            "kind": _KIND,
+            "schema": self.schema,
+            "checkpoint": self.checkpoint,
+            "variant": self.variant,
+            "setting": self.setting.to_json(),
+            **self._artefact_fields(),
+            "evidence": self.evidence.to_json(),
+        }
+
+    def _artefact_fields(self) -> dict[str, object]:
+        """Artefact fields of the file: those of our own techniques always, one of a plug-in if it is used."""
+        fields: dict[str, object] = {}
+        for _, kind in _artefact_types():
+            found = self.artefact(kind.key)
+            if found is not None or kind.key == ALWAYS:
+                fields[kind.key] = None if found is None else kind.write(found)
+        return fields
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "profile") -> Profile:
+        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names ``where`` and the field at fault."""
+        try:
+            return cls._from_json(data)
+        except (ProfileError, SettingError) as error:
+            raise ProfileError(f"{where}: {error}") from error
+
+    @classmethod
+    def _from_json(cls, data: object) -> Profile:
+        if not isinstance(data, dict) or data.get("kind") != _KIND:
+            raise ProfileError("this is not a profile; choose a file that Paretone exported.")
+        schema = typed(data, "", "schema", int)
+        if schema > SCHEMA:
+            raise ProfileError(
+                f"schema is {schema}, but this Paretone reads up to {SCHEMA}; the profile comes from a newer version: "
+                "update Paretone to use it."
+            )
+        if schema < 1:
+            raise ProfileError(f"schema must be at least 1, not {schema}.")
+        # First the setting: what it says of an absent technique is more use than an unknown field.
+        setting = _checked_setting(Setting.from_json(data["setting"])) if "setting" in data else None
+        kinds = {kind.key: kind for _, kind in _artefact_types()}
+        further = tuple(key for key in kinds if key in data and key != ALWAYS)
+        only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", ALWAYS, *further, "evidence"))
+        checkpoint = typed(data, "", "checkpoint", str)
+        if not _is_fingerprint(checkpoint):
+            raise ProfileError("checkpoint must be a SHA-256 of 64 hexadecimal digits.")
+        artefacts = tuple(kind.read(data[key], key) for key, kind in kinds.items() if data.get(key) is not None)
+        variant = typed(data, "", "variant", str)
+        if setting is None:
+            raise ProfileError("setting is missing.")
+        return cls(setting, checkpoint, variant, artefacts, Evidence.from_json(data["evidence"]), schema)
+
+
+def _is_fingerprint(text: str) -> bool:
+    return len(text) == 64 and not set(text) - set("0123456789abcdef")
+
+
+def _artefact_types() -> list[tuple[Technique, ArtefactType]]:
+    """The techniques whose artefacts profiles hold, and what these are."""
+    return [(one, one.artefact) for one in techniques() if one.artefact is not None]
+
+
+def _written_out(
+    entry: UsedTechnique, info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact]
+) -> UsedTechnique:
+    """``entry`` with all its knobs, as its artefact has fixed them, and with the fingerprint of what it runs."""
+    declared = technique(entry.technique)
+    knobs = checked(declared.knobs, entry.knobs, declared.title)
+    if declared.artefact is not None:
+        found = next((one for one in artefacts if one.fingerprint == entry.artefact), None)
+        return replace(entry, knobs=knobs if found is None else declared.artefact.knobs(found, knobs))
+    if declared.weights is None or entry.artefact:
+        return replace(entry, knobs=knobs)
+    chosen = declared.weights.of(resolve(info, setting, artefacts))
+    return replace(entry, knobs=knobs, artefact=chosen.fingerprint if chosen else "")
+
+
+def _checked_setting(setting: Setting) -> Setting:
+    """``setting`` with every value in its knob's own type. Raises where a knob is unknown or out of range."""
+    entry = catalogue.entry(setting.model)
+    options = _all_checked(entry.options, setting.options, "setting.options")
+    techniques = []
+    for index, one in enumerate(setting.techniques):
+        where = f"setting.techniques[{index}]"
+        try:
+            declared = technique(one.technique)
+        except SettingError as error:
+            raise ProfileError(f"{where}.technique: {error}") from None
+        techniques.append(replace(one, knobs=_all_checked(declared.knobs, one.knobs, f"{where}.knobs")))
+    if len({one.technique for one in techniques}) < len(techniques):
+        raise ProfileError("setting.techniques names a technique twice.")
+    seed = checked_seed(setting.seed, "setting.seed")
+    return replace(setting, options=options, techniques=tuple(techniques), seed=seed)
+
+
+def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: str) -> Values:
+    """Like :func:`checked`, but only knobs that are younger than profiles may be left to their default, which another
+    version might change."""
+    for knob in knobs:
+        if knob.name not in values and not knob.later:
+            raise ProfileError(f"{where} lacks the field {shown(knob.name)}.")
+    known = {knob.name: knob for knob in knobs}
+    for name, value in values.items():
+        if name not in known:
+            raise ProfileError(f"{where} has an unknown field {shown(name)}.")
+        try:
+            known[name].check(value)
+        except SettingError as error:
+            raise ProfileError(f"{where}.{name}: {error}") from None
+    return checked(knobs, values, where)

@@ -1,0 +1,284 @@
+"""Workers on a Ray cluster: one for each GPU or, without any, for each core. Extra ``[cluster]``. Torch-free.
+
+Every worker holds its own model and judges. This process hands out tasks, keeps what comes back in the study's file and
+gives the task of a worker that died to another; so nothing is lost, and nothing counts twice. Paretone has to be
+installed on all machines, in the same version, with the model's files in the same place.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from paretone import failures
+from paretone.errors import StudyError
+from paretone.extras import NO_CLUSTER
+from paretone.models.base import SpeechModel, StatusObserver, WorkObserver
+from paretone.models.silent_observer import SilentObserver
+from paretone.studies.ray_address import require_cluster
+from paretone.studies.running import WorkerLost
+from paretone.studies.tasks import Equipment, Outcome, Task
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from paretone.studies.execution import TaskRunner
+
+AUTO = "auto"
+"""The address of the cluster that this machine belongs to."""
+LOCAL = "local"
+"""The address of a cluster of this machine alone, made for the study."""
+_ATTEMPTS = 2
+"""Attempts to start a cluster: Ray allows half a minute, which a busy machine may exceed."""
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+_POLL_SECONDS = 0.2
+_FILL_SECONDS = 5.0
+"""Interval of looking for nodes that have joined."""
+PATIENCE_SECONDS = 120.0
+"""Longest wait for a worker while there is none."""
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """Description of a ready worker."""
+
+    fingerprint: str
+    node: str
+
+
+class Worker:
+    """Runs on another machine, or in another process of this one."""
+
+    def __init__(self, equipment: Equipment, load: Callable[..., SpeechModel] | None) -> None:
+        self._equipment, self._load = equipment, load
+        self._runner: TaskRunner | None = None
+
+    def ready(self) -> _Ready | str:
+        """Load everything; what went wrong, as a sentence, where it could not be."""
+        import ray
+
+        from paretone.models import load_model
+        from paretone.studies.execution import TaskRunner
+
+        try:
+            self._runner = TaskRunner(self._equipment, self._load or load_model)
+            info = self._runner.equip(SilentObserver()).info
+        except Exception as error:
+            return failures.sentence(error, "loading the model for a study")
+        return _Ready(info.all_weights, ray.get_runtime_context().get_node_id())
+
+    def carry_out(self, task: Task) -> Outcome:
+        """Do a task, once :meth:`ready`."""
+        if self._runner is None:
+            raise StudyError("The worker has loaded nothing yet.")
+        return self._runner.carry_out(task, SilentObserver())
+
+
+class Cluster:
+    """Workers on the Ray cluster at ``address``; see :class:`paretone.studies.running.TaskExecutor`.
+
+    ``workers`` is how many there are to be; by default as many as there are GPUs, or else cores. ``load``
+    replaces :func:`paretone.models.load_model`.
+    """
+
+    def __init__(
+        self, address: str = AUTO, workers: int | None = None, load: Callable[..., SpeechModel] | None = None
+    ) -> None:
+        self._address, self._wanted, self._load = address, workers, load
+        self._module: ModuleType | None = None
+        self._ours = False
+        """Whether the connection to Ray is ours to close."""
+        self._equipment = Equipment("")
+        self._pending: dict[object, Any] = {}
+        """Workers that are getting ready, by what will say so."""
+        self._alive: dict[Any, _Ready] = {}
+        self._tasks: dict[object, Any] = {}
+        """Busy workers by what will hold the outcome."""
+        self._log: list[str] = []
+        self._has_graphics = False
+        self._filled = 0.0
+        """When workers were last asked for, by the monotonic clock."""
+        self._made: Counter[str] = Counter()
+        """Tasks done by node."""
+
+    # --- Beginning and ending -----------------------------------------------------------------------------------------
+    def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
+        """Connect, and wait for the first worker."""
+        ray = self._connect(observer)
+        self._equipment = equipment
+        self._has_graphics = ray.cluster_resources().get("GPU", 0) >= 1
+        self._fill()
+        observer.status(f"Waiting for {len(self._pending)} workers")
+        while not self._alive:
+            observer.check()
+            self._add_workers(ray.wait(list(self._pending), timeout=_POLL_SECONDS)[0])
+            if not self._alive and not self._pending:
+                raise StudyError(f"No worker could start: {self._log[-1]}")
+        return next(iter(self._alive.values())).fingerprint
+
+    @property
+    def _ray(self) -> ModuleType:
+        """Ray, once :meth:`begin` has connected to it."""
+        if self._module is None:
+            raise StudyError("The cluster was not begun.")
+        return self._module
+
+    def _connect(self, observer: StatusObserver) -> ModuleType:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if find_spec("ray") is None:
+            raise StudyError(NO_CLUSTER)
+        if self._address not in (AUTO, LOCAL):
+            observer.status("Looking for the cluster")
+            require_cluster(self._address)
+        import ray
+
+        self._module = ray
+        if not ray.is_initialized():
+            observer.status("Connecting to Ray")
+            if self._address == LOCAL:
+                _begin_here(ray)
+            else:
+                try:
+                    ray.init(address=self._address, **_QUIET)
+                except (Exception, SystemExit) as error:  # Ray ends the process for a cluster that does not answer.
+                    raise StudyError(
+                        f"There is no Ray cluster at {self._address!r} ({_first_line(error)}); start one with 'ray "
+                        f"start --head', or give the address {LOCAL!r} for one of this machine alone."
+                    ) from error
+            self._ours = True
+        return ray
+
+    def _fill(self) -> None:
+        """Ask for as many workers as are missing: for all that were wanted, or for one for each GPU or core that the
+        cluster has by now, since nodes may join it at any time."""
+        self._filled = time.monotonic()
+        resource = "GPU" if self._has_graphics else "CPU"
+        count = self._wanted or max(1, int(self._ray.cluster_resources().get(resource, 1)))
+        for _ in range(count - len(self._alive) - len(self._pending)):
+            self._request_worker()
+
+    def _request_worker(self) -> None:
+        """Ask for one more worker; it starts when some machine has room."""
+        needs = {"num_gpus": 1} if self._has_graphics else {"num_cpus": 1}
+        # Nobody but this process restarts a worker: only it knows what that was doing.
+        kind = self._ray.remote(max_restarts=0, max_task_retries=0, **needs)(Worker)
+        paths = os.pathsep.join(path for path in sys.path if path)
+        actor = kind.options(runtime_env={"env_vars": {"PYTHONPATH": paths}}).remote(self._equipment, self._load)
+        self._pending[actor.ready.remote()] = actor
+
+    def end(self) -> None:
+        """Let all workers go."""
+        if self._module is None:
+            return
+        for actor in (*self._alive, *self._pending.values()):
+            self._ray.kill(actor)
+        self._alive, self._pending, self._tasks = {}, {}, {}
+        if self._ours:
+            self._ray.shutdown()
+
+    # --- Working ------------------------------------------------------------------------------------------------------
+    @property
+    def size(self) -> int:
+        """Present number of workers."""
+        return max(1, len(self._alive))
+
+    def idle(self) -> list[object]:
+        """Workers without a task."""
+        busy = set(self._tasks.values())
+        return [actor for actor in self._alive if actor not in busy]
+
+    def start(self, worker: Any, task: Task) -> None:
+        """Send ``worker`` its task."""
+        self._tasks[worker.carry_out.remote(task)] = worker
+
+    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+        """Finished tasks. Empty if a further worker became ready."""
+        lonely_since = time.monotonic()
+        while True:
+            observer.check()
+            watched = [*self._tasks, *self._pending]
+            if not self._alive and (not watched or time.monotonic() - lonely_since > PATIENCE_SECONDS):
+                raise StudyError(
+                    "All workers on the cluster are gone; finished takes are kept: start the "
+                    "cluster and run the same command again."
+                )
+            if time.monotonic() - self._filled > _FILL_SECONDS:
+                self._fill()
+                watched = [*self._tasks, *self._pending]
+            ready = self._ray.wait(watched, timeout=_POLL_SECONDS)[0]
+            if not ready:
+                continue
+            came = [(self._tasks.pop(one), one) for one in ready if one in self._tasks]
+            more = self._add_workers([one for one in ready if one in self._pending])
+            if came or more:
+                return [(worker, self._outcome(worker, one)) for worker, one in came]
+
+    def _outcome(self, worker: object, reference: object) -> Outcome | WorkerLost:
+        try:
+            outcome = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            return self._replace_worker(worker, _first_line(error))
+        self._made[self._alive[worker].node] += 1
+        return outcome
+
+    def _replace_worker(self, worker: object, why: str) -> WorkerLost:
+        """Replace a dead worker."""
+        node = self._alive.pop(worker).node
+        # One that merely cannot be reached would keep its machine's room.
+        self._ray.kill(worker)
+        self._log.append(f"A worker on node {node[:8]} died ({why}); its task was given to another.")
+        self._request_worker()
+        return WorkerLost(why)
+
+    def _add_workers(self, references: list[object]) -> int:
+        """Take ready workers into service; returns their number."""
+        came = 0
+        for one in references:
+            actor = self._pending.pop(one)
+            try:
+                said = self._ray.get(one)
+            except self._ray.exceptions.RayError as error:
+                said = f"A worker died while it loaded the model: {_first_line(error)}"
+            if isinstance(said, str):
+                self._log.append(said)
+                continue
+            expected = next(iter(self._alive.values()), said).fingerprint
+            if said.fingerprint != expected:
+                self._log.append(f"The worker on node {said.node[:8]} has other weights; it is not used.")
+                self._ray.kill(actor)
+                continue
+            self._alive[actor] = said
+            came += 1
+        return came
+
+    def log(self) -> list[str]:
+        """Tasks per worker, and events, in sentences."""
+        done = ", ".join(f"{count} on node {node[:8]}" for node, count in self._made.items())
+        return [*([f"Tasks done: {done}."] if done else []), *self._log]
+
+
+def _begin_here(ray: ModuleType) -> None:
+    """Make a cluster of this machine alone. Raises :class:`StudyError`."""
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            # Without an address Ray would join a cluster that runs on this machine already, whosever it is.
+            ray.init(address="local", include_dashboard=False, **_QUIET)
+            return
+        except Exception as error:  # Ray raises plain exceptions where a node takes too long to begin.
+            ray.shutdown()
+            if not left:
+                raise StudyError(
+                    f"Ray could not start on this machine ({_first_line(error)}); try again when less is running, or "
+                    "run the study without Ray."
+                ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".:") if lines else type(error).__name__

@@ -1,0 +1,151 @@
+"""Curves in a study's results: settings that differ in one knob only, in the order of its values. Torch-free.
+
+They show what a knob does to every figure, from where it changes nothing to where speech breaks. A curve is found
+wherever a study happens to have one: in a grid of one knob, in each line of a grid of several, and among listed
+settings.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from paretone.models import catalogue
+from paretone.setting.knobs import Choice, Knob, Values
+from paretone.setting.setting import Setting
+from paretone.studies.results import Results, SettingResult
+from paretone.studies.wording import described, option_words, short_title
+from paretone.techniques import find
+
+SHORTEST = 3
+"""Points of a curve, the setting without the technique counted."""
+_Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class KnobCurve:
+    """Settings that differ in one knob only."""
+
+    title: str
+    """How they are set otherwise, as far as other curves of the same knob differ from them."""
+    points: tuple[tuple[_Value, SettingResult], ...]
+    """The knob's values, in order, and the settings that have them."""
+    without: SettingResult | None = None
+    """The same setting without the technique."""
+
+
+@dataclass(frozen=True)
+class KnobCurves:
+    """All curves over one knob."""
+
+    technique: str
+    """The name of the technique, or ``""`` for an option of the model."""
+    knob: Knob
+    curves: tuple[KnobCurve, ...]
+    """The longest first."""
+
+    @property
+    def title(self) -> str:
+        """For example ``Step pruning: steps``."""
+        return f"{short_title(self.technique)}: {self.knob.title.lower()}" if self.technique else self.knob.title
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The knob's values as words, in order; none for numbers."""
+        found = {value for one in self.curves for value, _ in one.points}
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
+            return ()
+        return tuple(_name(value) for value in sorted(found, key=lambda value: _rank(self.knob, value)))
+
+    def place(self, value: _Value) -> float:
+        """Where a value is along the axis: itself if it is a number, else its number among :attr:`names`."""
+        return float(self.names.index(_name(value))) if self.names else float(value)
+
+
+def curves(results: Results) -> tuple[KnobCurves, ...]:
+    """All curves in ``results``: the model's options first, then techniques as they occur."""
+    there = {one.setting.bare: one for one in results.settings if one.finished}
+    groups: dict[tuple[str, str], dict[Setting, list[tuple[_Value, SettingResult]]]] = defaultdict(dict)
+    for setting, one in there.items():
+        for owner, name, value, rest in _varied(setting):
+            groups[owner, name].setdefault(rest, []).append((value, one))
+    found = []
+    for (owner, name), lines in sorted(groups.items(), key=lambda one: bool(one[0][0])):
+        knob = _knob(results.model, owner, name)
+        if knob is None:
+            continue
+        without = {rest: there.get(rest.without(owner)) if owner else None for rest in lines}
+        kept = {
+            rest: sorted(points, key=lambda point: _rank(knob, point[0]))
+            for rest, points in lines.items()
+            if len(points) > 1 and len(points) + (without[rest] is not None) >= SHORTEST
+        }
+        if kept:
+            titles = _titles(list(kept), owner)
+            made = [
+                KnobCurve(title, tuple(points), without[rest])
+                for title, (rest, points) in zip(titles, kept.items(), strict=True)
+            ]
+            found.append(KnobCurves(owner, knob, tuple(sorted(made, key=lambda one: -len(one.points)))))
+    return tuple(found)
+
+
+def without_knob(setting: Setting, owner: str, name: str) -> Setting:
+    """``setting`` without a value for a knob of the technique ``owner``, or for an option of the model: equal for
+    settings that differ in nothing else."""
+    if not owner:
+        return replace(setting, options=_without(setting.options, name))
+    used = setting.technique(owner)
+    return setting if used is None else setting.with_technique(replace(used, knobs=_without(used.knobs, name)))
+
+
+def _varied(setting: Setting) -> Iterator[tuple[str, str, _Value, Setting]]:
+    """Each option and knob of ``setting``: its technique, name and value, and the setting without it."""
+    owners = [("", setting.options), *((one.technique, one.knobs) for one in setting.techniques)]
+    for owner, values in owners:
+        for name, value in values.items():
+            yield owner, name, value, without_knob(setting, owner, name)
+
+
+def _without(values: Values, name: str) -> Values:
+    return Values({each: value for each, value in values.items() if each != name})
+
+
+def _knob(model: str, owner: str, name: str) -> Knob | None:
+    """The declaration of a knob; ``None`` for one of another version."""
+    declared = find(owner) if owner else None
+    knobs = declared.knobs if declared is not None else () if owner else catalogue.entry(model).options
+    return next((one for one in knobs if one.name == name), None)
+
+
+def _rank(knob: Knob, value: _Value) -> tuple[float, str]:
+    if isinstance(knob, Choice) and value in knob.values:
+        return knob.values.index(str(value)), ""
+    return (0.0, value) if isinstance(value, str) else (float(value), "")
+
+
+def _name(value: _Value) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def _titles(rests: Sequence[Setting], owner: str) -> list[str]:
+    """Other techniques of each of ``rests``, and what they differ in; ``""`` for one alone without any."""
+    names = {name for one in rests for name in one.options}
+    differing = {name for name in names if len({one.options.get(name) for one in rests}) > 1}
+    titles = []
+    for one in rests:
+        used = one.technique(owner)
+        others = replace(one.without(owner), options=catalogue.entry(one.model).options_with())
+        parts = [described(others)] if others.techniques else []
+        parts += [option_words(one, name) for name in sorted(differing & set(one.options))]
+        if used is not None:
+            varied = {name for name in used.knobs if len({_of(other, owner, name) for other in rests}) > 1}
+            parts += [option_words(one, name, owner) for name in sorted(varied)]
+        titles.append(", ".join(parts) or ("no other technique" if len(rests) > 1 else ""))
+    return titles
+
+
+def _of(setting: Setting, owner: str, name: str) -> _Value | None:
+    used = setting.technique(owner)
+    return None if used is None else used.knobs.get(name)

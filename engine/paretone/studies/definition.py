@@ -1,0 +1,309 @@
+"""Reading what a study is from its TOML or JSON file, and checking it. Torch-free.
+
+The format is described in ``resources/docs/studies.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+from paretone.errors import PlainError, StudyError
+from paretone.fields import Fields, is_of, require_usual_numbers
+from paretone.measure.evaluation import manifests
+from paretone.measure.evaluation.judges import judge_named
+from paretone.measure.metrics import metric
+from paretone.models import catalogue
+from paretone.models.base import Utterance, Voice
+from paretone.models.own_voices import own_voice
+from paretone.reading import decoded, parsed_json, parsed_toml, read_bytes, read_text, shown
+from paretone.setting.knobs import Values, checked
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.hooks import hooks
+from paretone.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
+from paretone.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
+from paretone.techniques import conflict, require_family, technique
+from paretone.wording import grouped
+
+LIMIT = 20_000
+"""Takes above which a study is refused unless it says ``limit`` itself."""
+PAPER_SEEDS = (42, 3407, 666, 3954, 3962)
+"""Five seeds that published evaluations use, ``seeds = "paper"``."""
+_LARGEST_BYTES = 4 * 2**20
+_ONE_NAME = (
+    "A TOML table holds a name only once; if an option and a technique share one, quote the technique's knob: "
+    '"steps.steps" = [5, 7] and steps = [8, 16].'
+)
+
+
+def read(path: str | Path) -> Study:
+    """The study that ``path`` describes: TOML, or JSON where the name ends so. Raises :class:`StudyError` that names
+    the file and what is wrong in it."""
+    path = Path(path)
+    return parse(values(path), str(path), path.parent)
+
+
+def values(path: Path) -> object:
+    """The values of a study's file, unchecked. Raises :class:`StudyError` if it cannot be read."""
+    try:
+        content = read_bytes(path)
+    except FileNotFoundError:
+        raise StudyError(f"There is no study {path}; check the path.") from None
+    except OSError as error:
+        raise StudyError(f"The study {path} could not be read: {error.strerror or error}.") from error
+    if len(content) > _LARGEST_BYTES:
+        raise StudyError(
+            f"{path} is larger than any study ({grouped(len(content))} bytes); choose the file that describes it."
+        )
+    try:
+        text = decoded(content, "utf-8-sig")
+        return parsed_json(text, object_pairs_hook=_once) if path.suffix == ".json" else parsed_toml(text)
+    except ValueError as error:
+        kind = "JSON" if path.suffix == ".json" else "TOML"
+        # What tomllib says of a name that is there twice, in its several words.
+        hint = f" {_ONE_NAME}" if str(error).startswith("Cannot ") else ""
+        raise StudyError(f"{path} is not a study: it is not valid {kind} ({error}).{hint}") from error
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """One table of a JSON file; raises :class:`ValueError` for a name that is there twice, as TOML does."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(name for name in made if sum(name == other for other, _ in pairs) > 1)
+        raise ValueError(f"Cannot have {shown(twice)} twice in one table")
+    return made
+
+
+def parse(data: object, where: str = "study", root: Path = Path()) -> Study:
+    """A study from the values of its file; paths are relative to ``root``. Raises :class:`StudyError` that begins
+    with ``where``."""
+    try:
+        require_usual_numbers(data, StudyError)
+        return _Reader(study_fields(data), root).study()
+    except PlainError as error:
+        raise StudyError(f"{where}: {error}") from error
+
+
+class _Reader:
+    """Reads one definition."""
+
+    def __init__(self, fields: Fields, root: Path) -> None:
+        self._fields, self._root = fields, root
+        self._model = fields.text("model", catalogue.MODELS[0].id)
+        self._entry = catalogue.entry(self._model)
+        self._folder = fields.text("folder")
+        self._options = self._checked_options(fields.table("options"))
+        self._ruled_out: list[tuple[str, str]] = []
+
+    def study(self) -> Study:
+        fields, vocoder = self._fields, self._fields.text("vocoder")
+        self._entry.require_vocoder(vocoder)
+        seeds, rounds = self._seeds(), fields.whole("rounds", 1, minimum=1)
+        limit = fields.whole("limit", LIMIT, minimum=1)
+        utterances = self._utterances()
+        grids = self._grids()
+        search = search_of(fields.table("search"), self._entry) if "search" in fields else None
+        listed = self._listed()
+        if not (listed or grids or search):
+            raise StudyError("there is nothing to compare: give [[setting]], [grid] or [search].")
+        # Counted before anything is made: a product of ten axes would not fit into memory.
+        combinations = sum(math.prod(len(axis.values) for axis in axes) for axes in grids)
+        counts = (len(listed) + combinations + (search.trials if search else 0), len(utterances), len(seeds), rounds)
+        _require_possible(counts, limit)
+        candidates = self._with_baselines([*listed, *(one for axes in grids for one in self._grid(axes))], search)
+        study = Study(
+            title=fields.text("title", "Study"),
+            model=self._model,
+            candidates=candidates,
+            utterances=utterances,
+            seeds=seeds,
+            rounds=rounds,
+            judges=self._judges(search, seeds),
+            calibration=self._calibration(utterances),
+            search=search,
+            folder=self._folder,
+            variant=fields.text("variant"),
+            vocoder=vocoder,
+            device=fields.text("device", "auto"),
+            ruled_out=tuple(self._ruled_out),
+            definition=fields.values,
+        )
+        fields.require_known()
+        return study
+
+    def _judges(self, search: Search | None, seeds: Sequence[int]) -> tuple[str, ...]:
+        """Those that the study names."""
+        for one in map(metric, search.metrics if search else ()):
+            if one.across_seeds is not None and len(seeds) < 2:
+                raise StudyError(
+                    f"the search asks for {one.title}, which compares takes of different seeds; give two seeds or more."
+                )
+        return tuple(judge_named(name).name for name in self._fields.texts("judges"))
+
+    # --- What is spoken -----------------------------------------------------------------------------------------------
+    def _seeds(self) -> tuple[int, ...]:
+        if self._fields.get("seeds") == "paper":
+            return PAPER_SEEDS
+        seeds = self._fields.wholes("seeds", (0,))
+        if len(set(seeds)) < len(seeds):
+            raise StudyError("seeds has one twice.")
+        return seeds
+
+    def _utterances(self) -> tuple[StudySentence, ...]:
+        """Sentences by all voices, or the pairs of a published list."""
+        fields = self._fields
+        if "manifest" in fields:
+            if "sentences" in fields or "voices" in fields:
+                raise StudyError("manifest has its own sentences and voices; omit 'sentences' and 'voices'.")
+            file, audio = self._path(fields.text("manifest")), fields.text("manifest_audio")
+            rows = manifests.read(file, self._path(audio) if audio else None)
+            found = [
+                StudySentence(row.text, row.voice, row.recording) for row in rows[: fields.whole("count", len(rows), 1)]
+            ]
+        else:
+            found = [StudySentence(text, voice) for voice in self._voices() for text in self._sentences()]
+        if len({one.key for one in found}) < len(found):
+            raise StudyError("a sentence occurs twice for one voice; list it once, and use more seeds.")
+        return tuple(found)
+
+    def _sentences(self) -> tuple[str, ...]:
+        given = self._fields.get("sentences", "harvard")
+        known = {
+            "harvard": catalogue.harvard_sentences,
+            "unseen": catalogue.unseen_sentences,
+            "demo": catalogue.sentences,
+        }
+        if isinstance(given, str) and given in known:
+            texts = known[given]()
+        elif isinstance(given, str):
+            path = self._path(given)
+            try:
+                lines = read_text(path, "utf-8-sig").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                why = (isinstance(error, OSError) and error.strerror) or "it is not UTF-8 text"
+                raise StudyError(
+                    f"sentences is neither a list, 'harvard', 'unseen' nor 'demo', and {path} is not a text file: "
+                    f"{why}."
+                ) from error
+            texts = tuple(line.strip() for line in lines if line.strip())
+        else:
+            texts = self._fields.texts("sentences")
+        texts = texts[: self._fields.whole("count", len(texts) or 1, minimum=1)]
+        if not texts or not all(text.strip() for text in texts):
+            raise StudyError("sentences is empty or has an empty one; write at least one.")
+        return texts
+
+    def _voices(self) -> tuple[Voice, ...]:
+        first = self._fields.get("voices")
+        if is_of(first, int):
+            known = catalogue.voices(self._model, self._folder)
+            if not 0 < first <= len(known):
+                raise StudyError(f"voices must be a list, or a number from 1 to {len(known)}, not {first}.")
+            return known[:first]
+        given = self._fields.list("voices") or [catalogue.voice("", self._model, self._folder).id]
+        return tuple(self._voice(one) for one in given)
+
+    def _voice(self, given: object) -> Voice:
+        if isinstance(given, str):
+            return catalogue.voice(given, self._model, self._folder)
+        fields = study_fields(given, "voices.")
+        audio, transcript = self._path(fields.text("audio")), fields.text("transcript")
+        fields.require_known()
+        if not audio.is_file():
+            raise StudyError(f"there is no recording {audio} for a voice; check the path.")
+        problem = catalogue.voice_problem(audio, self._model, self._folder, transcript)
+        if problem:
+            raise StudyError(problem)
+        return own_voice(audio, transcript)
+
+    def _calibration(self, utterances: Sequence[StudySentence]) -> tuple[Utterance, ...]:
+        """Utterances to calibrate on: not those of the evaluation, unless the study says so."""
+        texts = self._fields.texts("calibration") or (catalogue.sentences()[0],)
+        return tuple(Utterance(text, utterances[0].voice) for text in texts)
+
+    def _path(self, name: str) -> Path:
+        return self._root / name if name else Path()
+
+    # --- Settings -----------------------------------------------------------------------------------------------------
+    def _checked_options(self, given: Mapping[str, object]) -> Values:
+        return checked(self._entry.options, self._entry.options_with(**given), self._entry.title)
+
+    def _listed(self) -> list[Candidate]:
+        found = []
+        for index, given in enumerate(self._fields.list("setting")):
+            fields = study_fields(given, f"setting[{index}].")
+            options = self._checked_options({**self._fields.table("options"), **fields.table("options")})
+            used = fields.table("techniques")
+            setting = Setting(self._model, options)
+            for name, knobs in used.items():
+                setting = setting.with_technique(
+                    _technique(name, study_fields(knobs, f"setting[{index}].techniques.{name}."))
+                )
+            reason = self._problem(setting)
+            if reason:
+                raise StudyError(f"setting[{index}] cannot be used: {reason}")
+            name = fields.text("name")
+            fields.require_known()
+            found.append(Candidate(setting, LISTED, name))
+        for _, settings in hooks("settings"):
+            for setting, name in settings(self._fields, self._model, self._options):
+                require_family(self._entry, setting)
+                found.append(Candidate(setting, LISTED, name))
+        return found
+
+    def _grids(self) -> list[tuple[VariedKnob, ...]]:
+        """The axes of one ``[grid]``, or of several ``[[grid]]``, all of whose settings are run."""
+        given = self._fields.get("grid", [])
+        tables = given if isinstance(given, list) else [given]
+        return [axes_of(study_fields(one, "grid").values, self._entry) for one in tables]
+
+    def _grid(self, axes: Sequence[VariedKnob]) -> list[Candidate]:
+        found: dict[str, Candidate] = {}
+        for values in product(*(axis.values for axis in axes)):
+            setting = assembled(self._model, self._options, dict(zip(axes, values, strict=True)))
+            require_family(self._entry, setting)
+            reason = conflict(setting)
+            if reason:
+                self._ruled_out.append((setting.fingerprint, reason))
+            else:
+                # With a technique off, its other axes make no difference.
+                found.setdefault(setting.fingerprint, Candidate(setting, GRID))
+        if not found:
+            raise StudyError(f"no combination of the grid can be used; the first because: {self._ruled_out[0][1]}")
+        return list(found.values())
+
+    def _with_baselines(self, candidates: Sequence[Candidate], search: Search | None) -> tuple[Candidate, ...]:
+        """``candidates`` once each, after the baselines of all of them."""
+        settings = [one.setting.baseline for one in candidates]
+        if search is not None:
+            settings.append(Setting(self._model, self._options))
+        baselines = {one.fingerprint: Candidate(one, BASELINE, "baseline") for one in settings}
+        others = {one.key: one for one in candidates if one.key not in baselines}
+        return (*baselines.values(), *others.values())
+
+    def _problem(self, setting: Setting) -> str | None:
+        require_family(self._entry, setting)
+        return conflict(setting)
+
+
+def _technique(name: str, knobs: Fields) -> UsedTechnique:
+    declared = technique(name)
+    return UsedTechnique(name, checked(declared.knobs, knobs.all(), declared.title))
+
+
+def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:
+    """Raise :class:`StudyError` for more takes than anyone means."""
+    takes = math.prod(counts)
+    if takes <= limit:
+        return
+    parts = [
+        f"{grouped(count)} {name}{'' if count == 1 else 's'}"
+        for count, name in zip(counts, ("setting", "utterance", "seed", "round"), strict=True)
+        if count > 1 or name in ("setting", "utterance")
+    ]
+    raise StudyError(
+        f"this would be {grouped(takes)} takes ({' × '.join(parts)}); at a second each they take {duration(takes)}, "
+        f"and more than {grouped(limit)} are refused. Omit values, use a search, or set 'limit' to allow it."
+    )

@@ -1,0 +1,181 @@
+"""Doing a study's tasks with a loaded model. The only module of studies that imports torch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from paretone import device
+from paretone.audio.spectrogram import drawn_or_heard
+from paretone.errors import Cancelled, PlainError, SettingError
+from paretone.failures import is_out_of_memory, sentence
+from paretone.measure.baseline_metrics import Sounded, with_difference
+from paretone.measure.clocks import clock_name
+from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
+from paretone.measure.evaluation.references import reference_speech
+from paretone.measure.machine import describe
+from paretone.measure.memory import PeakMemory
+from paretone.measure.takes import make_take
+from paretone.measure.timing import stopwatch
+from paretone.models.base import SpeechModel, StatusObserver, WorkObserver, run_to_completion
+from paretone.models.silent_observer import ProgressingObserver, QuietObserver
+from paretone.setting.artefact import Artefact
+from paretone.setting.take import Take, Trace
+from paretone.studies.hooks import preparer
+from paretone.studies.study import StudySentence
+from paretone.studies.tasks import (
+    Equipment,
+    Failed,
+    Made,
+    MeasureReference,
+    Outcome,
+    Prepare,
+    Prepared,
+    ReferenceMeasured,
+    Speak,
+    Task,
+    take_id,
+)
+from paretone.techniques import problem
+
+
+class TaskRunner:
+    """A model and judges that do tasks, one at a time.
+
+    ``load`` is how models are loaded; ``model`` is one that is loaded already and may serve. Warm-up, calibration and
+    judging are never part of a take's own time.
+    """
+
+    def __init__(
+        self, equipment: Equipment, load: Callable[..., SpeechModel], model: SpeechModel | None = None
+    ) -> None:
+        self._equipment = equipment
+        self._load = load
+        self._model = model
+        self._judges: dict[str, Judge] | None = None
+        self._warm: set[tuple[str, str]] = set()
+        self._preparers: dict[str, Callable[..., Artefact]] = {}
+        self._device = str(device.choose(equipment.device))
+        self._machine = describe().line
+
+    def equip(self, observer: StatusObserver) -> SpeechModel:
+        """Load the model and the judges, if that has not been done. Raises :class:`PlainError`."""
+        wanted = self._equipment
+        if self._model is None:
+            observer.status(f"Loading {wanted.model}")
+            self._model = self._load(
+                wanted.model,
+                folder=wanted.folder,
+                variant=wanted.variant,
+                device=self._device,
+                status=observer.status,
+                check=observer.check,
+                **({"vocoder": wanted.vocoder} if wanted.vocoder else {}),
+            )
+            self._machine = describe().line
+        if self._judges is None:
+            self._judges = {
+                name: judge_named(name).ready(wanted.texts, self._device) for name in self._equipment.judges
+            }
+        return self._model
+
+    def carry_out(self, task: Task, observer: WorkObserver) -> Outcome:
+        """Do ``task``, telling ``observer`` how far a calibration is; what goes wrong with it comes back as
+        :class:`Failed`. Raises :class:`Cancelled`, and :class:`PlainError` where nothing can be done at all because
+        model or judges cannot be loaded."""
+        model = self.equip(observer)
+        started = time.perf_counter()
+        try:
+            match task:
+                case Prepare():
+                    return self._prepare(model, task, observer, started)
+                case MeasureReference():
+                    return self._refer(task, started)
+                case Speak():
+                    return self._speak(model, task, observer, started)
+        except Cancelled:
+            raise
+        except Exception as error:
+            text = sentence(error, "making a take of a study", self._device)
+            whole_setting = isinstance(error, PlainError) and not is_out_of_memory(error) and isinstance(task, Prepare)
+            return Failed(task, text, time.perf_counter() - started, whole_setting)
+
+    # --- Tasks --------------------------------------------------------------------------------------------------------
+    def _prepare(self, model: SpeechModel, task: Prepare, observer: WorkObserver, started: float) -> Prepared:
+        prepare = self._preparers.get(task.technique)
+        if prepare is None:
+            prepare = self._preparers[task.technique] = preparer(task.technique)
+        artefact = prepare(model, task.utterances, task.setting, ProgressingObserver(observer))
+        return Prepared(task, artefact, time.perf_counter() - started)
+
+    def _refer(self, task: MeasureReference, started: float) -> ReferenceMeasured:
+        try:
+            spoken = task.spoken
+            samples, rate = reference_speech(spoken.text, spoken.voice, spoken.reference)
+        except PlainError as error:
+            return ReferenceMeasured(task, (), time.perf_counter() - started, str(error))
+        verdicts = self._verdicts(task.spoken, samples, rate)
+        return ReferenceMeasured(task, verdicts, time.perf_counter() - started)
+
+    def _speak(self, model: SpeechModel, task: Speak, observer: WorkObserver, started: float) -> Made | Failed:
+        spoken = task.spoken
+        reason = problem(model.info, task.setting, task.artefacts)
+        if reason:
+            return Failed(task, reason, 0.0, whole_setting=True)
+        quiet = QuietObserver(observer)
+        # Some of what is prepared depends on the voice.
+        warmed = task.cell.setting, spoken.voice.id
+        if warmed not in self._warm:
+            model.make_ready(task.setting, quiet, spoken.voice)
+            run_to_completion(model.synthesise(spoken.text, spoken.voice, task.setting, task.artefacts, quiet))
+            self._warm.add(warmed)
+        memory = PeakMemory(self._device)
+        with stopwatch(self._device) as watch:
+            synthesis = run_to_completion(
+                model.synthesise(spoken.text, spoken.voice, task.setting, task.artefacts, quiet)
+            )
+        if not np.isfinite(synthesis.samples).all():
+            return Failed(task, "The model produced invalid numbers (NaN).", time.perf_counter() - started)
+        first = task.cell.round == 0
+        take = make_take(
+            synthesis,
+            spoken.text,
+            spoken.voice,
+            task.setting,
+            self._machine,
+            self._device,
+            model.info.all_weights,
+            name=take_id(task.cell),
+            peak_memory_bytes=memory.peak_bytes,
+            listen=first,
+        )
+        verdicts: tuple[Verdict, ...] = ()
+        if first:
+            verdicts = self._verdicts(spoken, take.samples, take.sample_rate)
+            mel = drawn_or_heard(synthesis.trace.mel, take.samples, take.sample_rate)
+            trace = Trace(mel=mel, decoding=synthesis.trace.decoding)
+            take = replace(_compared(take, mel, task.baseline), trace=trace)
+        else:
+            take = replace(take, samples=take.samples[:0], trace=Trace())
+        seconds = time.perf_counter() - started
+        # Who asked for it has the baseline.
+        task = replace(task, baseline=None)
+        return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
+
+    def _verdicts(self, spoken: StudySentence, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
+        judges = self._judges or {}
+        return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in judges.values())
+
+
+def _compared(take: Take, mel: np.ndarray, baseline: Sounded | None) -> Take:
+    """``take`` with its figures against its baseline, as far as the two can be compared."""
+    if baseline is None:
+        return take
+    try:
+        distance, metrics = with_difference(take.metrics, baseline, (mel, (take.samples, take.sample_rate)))
+    except SettingError:
+        return take
+    return replace(take, log_mel_distance=distance, metrics=metrics)

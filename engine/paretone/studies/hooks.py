@@ -1,0 +1,93 @@
+"""Hooks of techniques in studies: see :attr:`paretone.techniques.base.Technique.study`. Torch-free.
+
+A technique may name a module with any of these functions, which is imported once a study asks for one of them:
+
+- ``settings(fields, model, options)`` reads fields of its own from a study's file (:class:`paretone.fields.Fields`) and
+  yields the settings that they add, each with its name;
+- ``preparer()`` makes what prepares the technique's artefact on a worker: called with the loaded model, utterances, a
+  setting and an observer, it returns the artefact, and may keep what it learns for the next setting;
+- ``files(store)`` gives what a report writes as well, texts by file name;
+- ``finished(study, store)`` is called at the end of a study and says what it has found of the model: a :class:`Finding`
+  or ``None``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from paretone.errors import Cancelled, PlainError, SettingError
+from paretone.setting.plan import described, kind_of
+from paretone.setting.setting import Setting
+from paretone.techniques import Technique, technique
+from paretone.techniques.registry import brought, plug_in, registry
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Findings of one technique in a finished study."""
+
+    sentence: str
+    """To be said to the user."""
+    fields: tuple[tuple[str, str], ...] = ()
+    """Fields for the command line's JSON, by name."""
+    result: Any = None
+    """The result as the technique's own job would give it; ``None`` if nothing was found."""
+    checkpoint: str = ""
+    """SHA-256 of the checkpoint that it is about."""
+
+
+def hooks(name: str) -> Iterator[tuple[Technique, Callable[..., Any]]]:
+    """The techniques that have a function called ``name`` for studies, and these."""
+    for one, module in brought("study"):
+        found = getattr(module, name, None)
+        if found is not None:
+            yield one, _held(one, name, found) if plug_in(one.name) else found
+
+
+_NOTHING: dict[str, tuple[Any, Callable[[Any], bool]]] = {
+    "settings": (
+        (),
+        lambda found: all(
+            isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], Setting) and isinstance(one[1], str)
+            for one in found
+        ),
+    ),
+    "files": (
+        {},
+        lambda found: isinstance(found, dict) and all(isinstance(part, str) for one in found.items() for part in one),
+    ),
+    "finished": (None, lambda found: found is None or isinstance(found, Finding)),
+}
+"""Of the functions that every study calls: what stands for a plug-in's that failed, and whether a result is one."""
+
+
+def _held(one: Technique, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A plug-in's ``function``, without which a study goes on if it fails."""
+    nothing, fits = _NOTHING[name]
+
+    def held(*given: Any) -> Any:
+        try:
+            found = function(*given)
+            found = list(found) if name == "settings" else found
+            if fits(found):
+                return found
+            reason = f"it gave {kind_of(found)}"
+        except (PlainError, Cancelled, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            reason = described(error, function.__module__ or "")
+        registry().report(f"{one.title}: {name} of its studies failed ({reason}); mend {plug_in(one.name)}.")
+        return nothing
+
+    return held
+
+
+def preparer(name: str) -> Callable[..., Any]:
+    """Function that prepares artefacts for the technique called ``name``. Raises :class:`SettingError`."""
+    one = technique(name)
+    module = next((module for owner, module in brought("study") if owner is one), None)
+    if module is None or not hasattr(module, "preparer"):
+        raise SettingError(f"{one.title} has nothing that prepares it for studies; do without it.")
+    return module.preparer()

@@ -1,0 +1,465 @@
+"""Results of a study so far: every metric per setting, with its interval. Torch-free; what views and reports read.
+
+A figure of a setting is from its finished takes. Takes of one sentence (its voices, seeds and rounds) are brought
+together first, by their mean or median; the figure is the mean or median over the sentences, and its interval a
+bootstrap over them. With a single sentence the interval is over its voices and seeds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paretone.measure.estimates import Estimate, estimates
+from paretone.measure.evaluation.judges import Verdict
+from paretone.measure.limits import Margin
+from paretone.measure.metrics import JUDGED, METRICS, Metric, estimate, metric
+from paretone.setting.plan import says_idle
+from paretone.setting.setting import Setting
+from paretone.studies.front import costs_of, front
+from paretone.studies.space import Constraint
+from paretone.studies.store import Store, audio_path
+from paretone.studies.stored import StoredSetting, StoredTake, StoredTrial
+from paretone.studies.study import BASELINE, Cell
+
+_OF_A_BASELINE = {"speed_up": 1.0}
+"""Values of relative metrics for the baseline itself, by definition; 0 for all others."""
+
+
+@dataclass(frozen=True)
+class SettingResult:
+    """Results of one setting."""
+
+    key: str
+    name: str
+    origin: str
+    """``baseline``, ``list``, ``grid`` or ``search``."""
+    setting: Setting
+    baseline: str
+    """Key of its baseline; its own for a baseline."""
+    figures: Mapping[str, Estimate]
+    """By the metric's name; those that could be measured."""
+    takes: tuple[str, ...] = ()
+    """Ids of its takes that can be heard."""
+    finished: int = 0
+    """Finished takes, all rounds; those whose audio was lost are to be made again."""
+    problem: str = ""
+    """Why it cannot be run, or ``""``."""
+    busy: int = 0
+    """Takes of it during which other processes took so much of the machine that their times are doubtful."""
+    idle: tuple[str, ...] = ()
+    """Notes of its takes on techniques that skipped nothing, each once."""
+
+    def value(self, name: str) -> float | None:
+        """The value of a metric, or ``None``."""
+        found = self.figures.get(name)
+        return None if found is None else found.value
+
+
+@dataclass(frozen=True)
+class PlayableTake:
+    """One take that can be heard."""
+
+    take: str
+    text: str
+    voice: str
+    seed: int
+    folder: Path
+    """Folder of the study."""
+    understood: str = ""
+    """Words recognised by the first judge of words."""
+
+    @property
+    def path(self) -> Path:
+        """File of its audio."""
+        return audio_path(self.folder, self.take)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One take that could not be made."""
+
+    cell: Cell
+    sentence: str
+    """Why."""
+    text: str = ""
+    """The text; empty if no take of that utterance exists."""
+    voice: str = ""
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of a study so far."""
+
+    folder: Path
+    title: str
+    model: str
+    checkpoint: str
+    created: str
+    file: str
+    """The file that the study was read from."""
+    definition: Mapping[str, Any] = field(repr=False)
+    settings: tuple[SettingResult, ...] = ()
+    references: Mapping[str, Estimate] = field(default_factory=dict)
+    """By the metric's name: what its judge says of the reference speech, its floor."""
+    no_reference: str = ""
+    """Why there is no reference speech, if there is none."""
+    heard: Mapping[str, tuple[PlayableTake, ...]] = field(default_factory=dict, repr=False)
+    """By the setting's key."""
+    machines: tuple[str, ...] = ()
+    clocks: tuple[str, ...] = ()
+    """Clocks of the speed-ups."""
+    trials: tuple[StoredTrial, ...] = ()
+    failed: tuple[Failure, ...] = ()
+    """Takes that could not be made."""
+    busy_seconds: float = 0.0
+    """Wall seconds that workers were busy with takes and calibrations, warm-up and judging included."""
+    damage: str = ""
+    """Damage of the study's file, or ``""``."""
+    lost: tuple[str, ...] = ()
+    """Ids of takes whose audio was lost or damaged: their figures are known, but they are heard nowhere."""
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Sentences that say why takes could not be made, each once."""
+        return tuple(dict.fromkeys(one.sentence for one in self.failed))
+
+    def setting(self, key: str) -> SettingResult | None:
+        """The setting called ``key``."""
+        return next((one for one in self.settings if one.key == key), None)
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Those that any setting has."""
+        return tuple(one for one in METRICS if any(one.name in found.figures for found in self.settings))
+
+    def front(self, names: Sequence[str]) -> frozenset[str]:
+        """Keys of the settings that no other one beats in all the metrics ``names``."""
+        values = np.array([[_number(one.value(name)) for name in names] for one in self.settings])
+        if not len(values):
+            return frozenset()
+        best = front(costs_of(values, tuple(metric(name).better for name in names)))
+        return frozenset(one.key for one, on in zip(self.settings, best, strict=True) if on)
+
+
+def read(folder: str | Path) -> Results:
+    """The results of the study in ``folder``. Raises :class:`paretone.errors.StudyError`."""
+    with Store(folder, read_only=True) as store:
+        return results(store)
+
+
+def results(store: Store) -> Results:
+    """The results of an opened study."""
+    about, settings, takes = store.about(), store.settings(), store.takes()
+    by_setting: dict[str, list[StoredTake]] = defaultdict(list)
+    for take in takes:
+        by_setting[take.cell.setting].append(take)
+    lost = {take.take for take in takes if not store.is_heard(take)}
+    playable = {
+        key: [take for take in mine if take.cell.round == 0 and take.take not in lost]
+        for key, mine in by_setting.items()
+    }
+    figures = _figures(settings, by_setting)
+    references, no_reference = _references(store)
+    found = tuple(
+        SettingResult(
+            one.key,
+            one.name,
+            one.origin,
+            one.setting,
+            one.baseline,
+            figures.get(one.key, {}),
+            tuple(take.take for take in playable.get(one.key, ())),
+            sum(take.cell.round != 0 or take.take not in lost for take in by_setting[one.key]),
+            one.problem,
+            sum(take.measurements.busy for take in by_setting[one.key]),
+            tuple(dict.fromkeys(filter(says_idle, (note for take in by_setting[one.key] for note in take.notes)))),
+        )
+        for one in settings
+    )
+    heard = {key: tuple(_heard(store, take) for take in mine) for key, mine in playable.items()}
+    return Results(
+        store.folder,
+        str(about.get("title", "")),
+        str(about.get("model", "")),
+        str(about.get("checkpoint", "")),
+        str(about.get("created", "")),
+        str(about.get("file", "")),
+        about.get("definition", {}),
+        found,
+        references,
+        no_reference,
+        heard,
+        tuple(dict.fromkeys(take.machine for take in takes)),
+        tuple(dict.fromkeys(take.clock for take in takes)),
+        store.trials(),
+        _failed(store, takes),
+        sum(take.busy_seconds for take in takes) + store.preparing_seconds,
+        store.damage,
+        tuple(sorted(lost)),
+    )
+
+
+def _failed(store: Store, takes: Iterable[StoredTake]) -> tuple[Failure, ...]:
+    said = {take.cell.utterance: (take.text, take.voice) for take in takes}
+    return tuple(
+        Failure(cell, sentence, *said.get(cell.utterance, ("", ""))) for cell, sentence in store.failures().items()
+    )
+
+
+def figures_of(store: Store, keys: Iterable[str]) -> dict[str, dict[str, Estimate]]:
+    """The figures of some settings only, and of their baselines: what a search asks for after every trial."""
+    settings = {one.key: one for one in store.settings()}
+    wanted = set(keys) | {settings[key].baseline for key in keys}
+    return _figures([settings[key] for key in wanted], _takes_of(store, wanted))
+
+
+def _takes_of(store: Store, settings: Collection[str]) -> dict[str, list[StoredTake]]:
+    """The takes of some settings, by the setting's key."""
+    found: dict[str, list[StoredTake]] = defaultdict(list)
+    for take in store.takes():
+        if take.cell.setting in settings:
+            found[take.cell.setting].append(take)
+    return found
+
+
+def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> list[Margin]:
+    """How far a setting keeps each of ``constraints``, with intervals over its sentences, which are paired with those
+    of its baseline."""
+    setting = next(one for one in store.settings() if one.key == key)
+    if not constraints:
+        return []
+    by_setting = _takes_of(store, (key, setting.baseline))
+    clusters = _Clusters([key, setting.baseline], by_setting)
+    ratios = _speed_ups([setting], by_setting)
+    found = []
+    for constraint in constraints:
+        one = metric(constraint.metric)
+        columns = clusters.of(_values(one, clusters.takes, ratios), one)
+        mine = columns.get(key, {})
+        usual = dict.fromkeys(mine, _OF_A_BASELINE.get(one.name, 0.0)) if one.relative else {}
+        theirs = {**usual, **columns.get(setting.baseline, {})}
+        names = [name for name in mine if name in theirs or not constraint.relative]
+        reference = np.array([theirs.get(name, 0.0) for name in names])
+        found.append(constraint.margin(np.array([mine[name] for name in names]), reference))
+    return found
+
+
+def _heard(store: Store, take: StoredTake) -> PlayableTake:
+    understood = next((one.heard for one in take.verdicts if one.heard), "")
+    return PlayableTake(take.take, take.text, take.voice, take.cell.seed, store.folder, understood)
+
+
+# --- Figures ----------------------------------------------------------------------------------------------------------
+class _Clusters:
+    """Takes by setting and cluster: by sentence or, where a setting has one only, by voice and seed. All settings are
+    worked on at once, so that thousands take no longer than a few."""
+
+    def __init__(self, keys: Sequence[str], by_setting: Mapping[str, Sequence[StoredTake]]) -> None:
+        self.takes: list[StoredTake] = []
+        place: list[int] = []
+        owner: list[str] = []
+        self._names: list[str] = []
+        for key in keys:
+            takes = by_setting.get(key, ())
+            alone = len({take.text for take in takes}) == 1
+            names = [f"{take.voice}|{take.cell.seed}" if alone else take.text for take in takes]
+            # Sorted, so that a draw has the same sentences for all settings.
+            ranks = {name: len(owner) + rank for rank, name in enumerate(sorted(set(names)))}
+            owner += [key] * len(ranks)
+            self._names += ranks
+            self.takes += takes
+            place += [ranks[name] for name in names]
+        self._place, self._owner = np.array(place, int), np.array(owner, object)
+
+    def estimated(self, values: np.ndarray, one: Metric) -> dict[str, Estimate]:
+        """By setting, from the values of all takes (n,), NaN for those that have none."""
+        takes, together = self._combined(values, one)
+        found: dict[str, Estimate] = {}
+        present = np.flatnonzero(takes)
+        if not len(present):
+            return found
+        starts = np.flatnonzero(np.r_[True, self._owner[present][1:] != self._owner[present][:-1]])
+        lengths = np.diff(np.r_[starts, len(present)])
+        for length in np.unique(lengths):
+            chosen = starts[lengths == length]
+            cells = present[chosen[:, None] + np.arange(length)]
+            keys, counts = self._owner[cells[:, 0]], takes[cells].sum(1)
+            found |= dict(zip(keys, estimates(together[cells].T, one.statistic, counts.tolist()), strict=True))
+        return found
+
+    def of(self, values: np.ndarray, one: Metric) -> dict[str, dict[str, complex]]:
+        """By setting and cluster, the value of its takes, from those of all takes (n,), NaN for takes without one."""
+        takes, together = self._combined(values, one)
+        found: dict[str, dict[str, complex]] = defaultdict(dict)
+        for at in np.flatnonzero(takes):
+            found[self._owner[at]][self._names[at]] = together[at]
+        return found
+
+    def _combined(self, values: np.ndarray, one: Metric) -> tuple[np.ndarray, np.ndarray]:
+        """Number of takes of each cluster that have a value, and these combined, (clusters,) each."""
+        there = ~np.isnan(values)
+        place, values = self._place[there], values[there]
+        takes = np.bincount(place, minlength=len(self._owner))
+        return takes, self._together(place, values, takes, one) if len(values) else np.zeros(len(takes))
+
+    @staticmethod
+    def _together(place: np.ndarray, values: np.ndarray, takes: np.ndarray, one: Metric) -> np.ndarray:
+        """Takes of each cluster combined."""
+        if one.statistic == "rate":
+            sums = [np.bincount(place, part, len(takes)) for part in (values.real, values.imag)]
+            return sums[0] + 1j * sums[1]
+        if one.statistic == "mean":
+            return np.bincount(place, values, len(takes)) / np.maximum(takes, 1)
+        ordered = values[np.lexsort((values, place))]
+        first = np.cumsum(takes) - takes
+        low, high = (np.minimum(first + offset, len(ordered) - 1) for offset in ((takes - 1) // 2, takes // 2))
+        return (ordered[low] + ordered[high]) / 2
+
+
+def _figures(
+    settings: Sequence[StoredSetting], by_setting: Mapping[str, Sequence[StoredTake]]
+) -> dict[str, dict[str, Estimate]]:
+    found: dict[str, dict[str, Estimate]] = defaultdict(dict)
+    clusters = _Clusters([one.key for one in settings], by_setting)
+    ratios = _speed_ups(settings, by_setting)
+    for one in METRICS:
+        for key, figure in clusters.estimated(_values(one, clusters.takes, ratios), one).items():
+            found[key][one.name] = figure
+        if one.relative:
+            value = _OF_A_BASELINE.get(one.name, 0.0)
+            for setting in settings:
+                takes = by_setting.get(setting.key, ())
+                if setting.origin == BASELINE and takes:
+                    texts = len({take.text for take in takes})
+                    found[setting.key][one.name] = Estimate(value, value, value, len(takes), texts)
+    return found
+
+
+def _values(one: Metric, takes: Sequence[StoredTake], ratios: Mapping[Cell, float]) -> np.ndarray:
+    """The takes' values, (takes,); NaN for those that have none. ``ratios`` are speed-ups."""
+    values: list[complex | None]
+    if one.name == "speed_up":
+        values = [ratios.get(take.cell) for take in takes]
+    elif one.across_seeds is not None:
+        shared = _across_seeds(one, takes)
+        values = [shared.get(take.cell) for take in takes]
+    else:
+        values = [value_of(one, take) for take in takes]
+    kind = complex if one.statistic == "rate" else float
+    return np.array([np.nan if value is None else value for value in values], kind)
+
+
+def value_of(one: Metric, take: StoredTake) -> complex | None:
+    """A take's value, or ``None`` if it has none."""
+    judged = _judged(one, take.verdicts)
+    if judged is not None or one.of is None:
+        return judged
+    return one.of(take.measurements, take.metrics, take.log_mel_distance)
+
+
+def _judged(one: Metric, verdicts: Iterable[Verdict]) -> complex | None:
+    """Metric of a recording, from judges' verdicts; ``None`` also if they have said too little."""
+    if one.verdict is None:
+        return None
+    said = next((said for said in verdicts if said.judge == one.judge), None)
+    try:
+        return None if said is None else one.verdict(said.figures)
+    except (KeyError, ZeroDivisionError):
+        return None
+
+
+def _across_seeds(one: Metric, takes: Sequence[StoredTake]) -> dict[Cell, float]:
+    """The value of takes that differ in nothing but their seeds, for each of them."""
+    groups: dict[tuple[str, str], list[tuple[Cell, np.ndarray]]] = defaultdict(list)
+    for take in takes:
+        curve = next((said.curve for said in take.verdicts if said.judge == one.judge), ())
+        if curve:
+            groups[take.cell.setting, take.cell.utterance].append((take.cell, np.array(curve)))
+    found: dict[Cell, float] = {}
+    for group in groups.values():
+        value = one.across_seeds([curve for _, curve in group]) if one.across_seeds is not None else None
+        if value is not None:
+            found |= {cell: value for cell, _ in group}
+    return found
+
+
+def _speed_ups(settings: Sequence[StoredSetting], by_setting: Mapping[str, Sequence[StoredTake]]) -> dict[Cell, float]:
+    """The baseline's seconds over its own, of every take whose baseline was measured on the same machine."""
+    found = {}
+    baselines = {
+        key: {(take.cell.utterance, take.cell.seed, take.cell.round): take for take in by_setting.get(key, ())}
+        for key in {one.baseline for one in settings}
+    }
+    for one in settings:
+        if one.origin == BASELINE:
+            continue
+        for take in by_setting.get(one.key, ()):
+            other = baselines[one.baseline].get((take.cell.utterance, take.cell.seed, take.cell.round))
+            if other is not None and other.machine == take.machine and take.clock_seconds > 0:
+                found[take.cell] = other.clock_seconds / take.clock_seconds
+    return found
+
+
+def _references(store: Store) -> tuple[dict[str, Estimate], str]:
+    """The judges' scores of the reference speech, and why there are none."""
+    found = store.references()
+    why_not = next((why for _, why in found.values() if why), "")
+    figures: dict[str, Estimate] = {}
+    for one in JUDGED:
+        said = (_judged(one, verdicts) for verdicts, _ in found.values())
+        values = [value for value in said if value is not None]
+        if values:
+            figures[one.name] = estimate(one.name, values)
+    return figures, why_not
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def to_json(found: Results) -> dict:
+    """Plain JSON values."""
+    return {
+        "title": found.title,
+        "model": found.model,
+        "checkpoint": found.checkpoint,
+        "folder": str(found.folder),
+        "created": found.created,
+        "machines": list(found.machines),
+        "clocks": list(found.clocks),
+        "settings": [
+            {
+                "key": one.key,
+                "name": one.name,
+                "origin": one.origin,
+                "setting": one.setting.to_json(),
+                "takes": one.finished,
+                "busy_takes": one.busy,
+                "nothing_skipped": list(one.idle),
+                "problem": one.problem,
+                "figures": {name: _figure_json(figure) for name, figure in one.figures.items()},
+            }
+            for one in found.settings
+        ],
+        "reference_speech": {name: _figure_json(figure) for name, figure in found.references.items()},
+        "no_reference_speech": found.no_reference,
+        "failures": list(found.failures),
+        "lost_audio": list(found.lost),
+        "trials": [
+            {"number": one.number, "params": dict(one.params), "setting": one.setting, "state": one.state}
+            | {"outcome": dict(one.outcome)}
+            for one in found.trials
+        ],
+        "definition": json.loads(json.dumps(dict(found.definition))),
+    }
+
+
+def _figure_json(one: Estimate) -> dict:
+    return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "sentences": one.clusters}

@@ -1,0 +1,192 @@
+"""Listening samples: what a few settings sound like on one sentence, each with its figures. Torch-free.
+
+A file says which settings; each model's are run as a study of one sentence, so that artefacts are prepared and speeds
+measured as in any study. Judges hear the same recordings, and the original: the speech that the voice's model learnt
+from, saying the same sentence.
+
+    text = "…"                  # what all samples say
+    voice = "…"                 # by default each model's first
+    seed = 1
+    rounds = 3                  # repeats that speed-ups are the median of
+    title, introduction, closing: words of the page
+
+    [[sample]]
+    name = "few-steps"          # of the file
+    title = "…"
+    model = "f5-mini"           # without a model: the original
+    options = {}                # as in a study
+    techniques = {}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paretone.errors import PlainError, StudyError
+from paretone.files import reason
+from paretone.models import catalogue
+from paretone.models.base import Voice
+from paretone.reading import parsed_toml, read_text, shown
+from paretone.studies import definition
+from paretone.studies.results import Results, SettingResult
+from paretone.studies.space import study_fields
+
+if TYPE_CHECKING:
+    from paretone.measure.evaluation.judging import Judgement
+
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class SampleChoice:
+    """One sample that a file asks for."""
+
+    name: str
+    title: str
+    model: str
+    """``""`` for the original."""
+    options: Mapping[str, Any]
+    techniques: Mapping[str, Any]
+
+    @property
+    def listed(self) -> dict[str, Any]:
+        """As a study lists it."""
+        return {"name": self.title, "options": dict(self.options), "techniques": dict(self.techniques)}
+
+
+@dataclass(frozen=True)
+class SampleChoices:
+    """What a file asks for."""
+
+    title: str
+    text: str
+    voice: str
+    """Name of the voice; ``""`` for each model's first."""
+    seed: int
+    rounds: int
+    samples: tuple[SampleChoice, ...]
+    introduction: str = ""
+    closing: str = ""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that speak, each once."""
+        return tuple(dict.fromkeys(one.model for one in self.samples if one.model))
+
+    def study(self, model: str) -> dict[str, Any]:
+        """The definition of the study of one model's samples."""
+        return {
+            "title": f"{self.title}: {catalogue.entry(model).title}",
+            "model": model,
+            "sentences": [self.text],
+            **({"voices": [self.voice]} if self.voice else {}),
+            "seeds": [self.seed],
+            "rounds": self.rounds,
+            "setting": [one.listed for one in self.samples if one.model == model],
+        }
+
+    def voice_of(self, model: str) -> Voice:
+        """Who speaks."""
+        return catalogue.voice(self.voice, model)
+
+    @property
+    def original_voice(self) -> Voice:
+        """Whose original there is: the first model's."""
+        return self.voice_of(self.models[0])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample that was made."""
+
+    choice: SampleChoice
+    judgement: Judgement
+    setting: SettingResult | None = None
+    """``None`` for the original."""
+
+
+def read(path: Path) -> SampleChoices:
+    """What the TOML file at ``path`` asks for; every setting is checked. Raises :class:`StudyError` that names the file
+    and what is wrong in it."""
+    try:
+        data = parsed_toml(read_text(path, "utf-8-sig"))
+    except FileNotFoundError:
+        raise StudyError(f"There is no file {path}; check the path.") from None
+    except OSError as error:
+        raise StudyError(f"{path} could not be read: {reason(error)}.") from error
+    except ValueError as error:
+        raise StudyError(f"{path} could not be read as TOML ({error}).") from error
+    try:
+        return _parsed(data)
+    except PlainError as error:
+        raise StudyError(f"{path}: {error}") from error
+
+
+def _parsed(data: Mapping[str, Any]) -> SampleChoices:
+    fields = study_fields(data)
+    samples = tuple(_sample(one, index) for index, one in enumerate(fields.list("sample")))
+    choices = SampleChoices(
+        fields.text("title", "Listen"),
+        fields.text("text").strip(),
+        fields.text("voice"),
+        fields.whole("seed", 0),
+        fields.whole("rounds", ROUNDS, minimum=1),
+        samples,
+        fields.text("introduction").strip(),
+        fields.text("closing").strip(),
+    )
+    fields.require_known()
+    if not choices.text:
+        raise StudyError("text is empty; write a sentence that all samples say.")
+    if not choices.models:
+        raise StudyError("no model speaks; give a [[sample]] with a model.")
+    names = [one.name for one in samples]
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise StudyError(f"two samples are named {shown(twice)}.")
+    for model in choices.models:
+        definition.parse(choices.study(model), catalogue.entry(model).title)
+    return choices
+
+
+def _sample(given: object, index: int) -> SampleChoice:
+    fields = study_fields(given, f"sample[{index}].")
+    one = SampleChoice(
+        fields.text("name"),
+        fields.text("title"),
+        fields.text("model"),
+        fields.table("options"),
+        fields.table("techniques"),
+    )
+    fields.require_known()
+    if not one.name or not one.name.replace("-", "").isalnum() or not one.name.isascii():
+        raise StudyError(f"sample[{index}].name must be letters, digits and hyphens, not {shown(one.name)}.")
+    if not one.model and (one.options or one.techniques):
+        raise StudyError(f"sample[{index}] has a setting, but no model.")
+    return one
+
+
+def found(choices: SampleChoices, results: Mapping[str, Results]) -> list[tuple[SampleChoice, SettingResult | None]]:
+    """Each sample with its setting in the results of its model's study. Raises :class:`StudyError` for one that could
+    not be made."""
+    pairs: list[tuple[SampleChoice, SettingResult | None]] = []
+    for one in choices.samples:
+        if not one.model:
+            pairs.append((one, None))
+            continue
+        alone = definition.parse({**choices.study(one.model), "setting": [one.listed]})
+        setting = results[one.model].setting(alone.candidates[-1].key)
+        if setting is None or not setting.takes:
+            failures = results[one.model].failures
+            why = (setting.problem if setting else "") or (failures[0] if failures else "its study is not finished")
+            raise StudyError(f"The sample {one.name} could not be made: {why}")
+        pairs.append((one, setting))
+    return pairs
+
+
+def heard_texts(text: str) -> Sequence[str]:
+    """What the judge of words may hear: the sentence, and others, so that it can be wrong."""
+    return list(dict.fromkeys([text, *catalogue.judged_sentences()]))

@@ -1,0 +1,310 @@
+"""Looking for the best setting: Optuna asks for settings, the study's queue answers. Extra ``[search]``.
+
+Everything that Optuna knows is in the study's file: after a crash its memory is made new from the finished trials
+there. Constraints are kept by its samplers as soft ones; the answer is chosen here, among the trials that keep all of
+them with their whole 95 % intervals (:mod:`paretone.measure.limits`) or, without any, among the undecided ones.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from paretone.errors import SettingError, StudyError
+from paretone.extras import NO_SEARCH
+from paretone.measure.limits import FAILS, PASSES, UNDECIDED, Judgement, advice
+from paretone.measure.metrics import metric
+from paretone.models import catalogue
+from paretone.setting.knobs import Values, checked
+from paretone.studies.front import costs_of, front
+from paretone.studies.results import figures_of, margins_of
+from paretone.studies.space import Range, Search, VariedKnob
+from paretone.studies.store import Store
+from paretone.studies.stored import COMPLETE, FAILED, RULED_OUT, RUNNING, StoredTrial
+from paretone.studies.study import SEARCH, Candidate, Study, assembled
+from paretone.techniques import conflict
+
+if TYPE_CHECKING:
+    import optuna
+
+RULED_OUT_AT_MOST = 3
+"""Times as many settings as there are trials may be ruled out by techniques before the search ends."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Answer of a search."""
+
+    trials: tuple[StoredTrial, ...]
+    """The best one; the whole front if there are several objectives."""
+    kept: int
+    """Number of trials that meet all constraints with their whole intervals."""
+    undecided: int
+    """Number of those that may meet them."""
+    more: int | None
+    """Further sentences that would decide the trials of the answer, if these are undecided."""
+    complete: int
+    """Number of evaluated trials."""
+    failed: int
+    """Number of failed trials."""
+    ruled_out: int
+    """Number of proposed settings that techniques rule out."""
+
+    @property
+    def words(self) -> str:
+        """Counts of trials, as a sentence."""
+        others = [(self.failed, "could not be run"), (self.ruled_out, "were ruled out by the techniques themselves")]
+        more = "".join(f"; {count} more {what}" for count, what in others if count)
+        doubtful = f" and {self.undecided} may meet them" if self.undecided else ""
+        said = f"{self.complete} trials were evaluated, of which {self.kept} meet the constraints{doubtful}{more}."
+        return f"{said} {self.doubt}".rstrip()
+
+    @property
+    def sure(self) -> bool:
+        """Whether its trials meet the constraints with their whole intervals."""
+        return self.kept > 0
+
+    @property
+    def doubt(self) -> str:
+        """That its trials are undecided, and what would decide, as a sentence, or ``""``."""
+        if self.sure or not self.undecided:
+            return ""
+        return f"None is certain to meet them; the best of those that may are shown: {advice(self.more)}."
+
+
+class Searcher:
+    """One search within a study. Raises :class:`StudyError` if Optuna is not installed."""
+
+    def __init__(self, study: Study, store: Store) -> None:
+        try:
+            import optuna
+        except ImportError as error:
+            raise StudyError(NO_SEARCH) from error
+        assert study.search is not None
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._optuna = optuna
+        self._study, self._store, self._search = study, store, study.search
+        self._options = checked_options(study)
+        self._running: dict[str, tuple[StoredTrial, optuna.trial.Trial]] = {}
+        """By the setting's key: trials that wait for their takes."""
+        self._memory = self._begun()
+        earlier = store.trials()
+        self._number = max((one.number for one in earlier), default=-1) + 1
+        for one in earlier:
+            if one.state in (COMPLETE, RULED_OUT):
+                self._remember(one)
+        self._waiting = [one for one in earlier if one.state == RUNNING]
+        self._spent = sum(one.state in (COMPLETE, FAILED) for one in earlier)
+        self._ruled_out = sum(one.state == RULED_OUT for one in earlier)
+
+    def ask(self) -> Candidate | None:
+        """The next setting to try, or ``None`` if there are no more trials to be made."""
+        if self._waiting:
+            again = self._waiting.pop(0)
+            setting = next(one for one in self._store.settings() if one.key == again.setting)
+            self._running.setdefault(setting.key, (again, self._asked_again(again)))
+            return setting.candidate
+        while not self.exhausted:
+            trial = self._memory.ask()
+            params = {axis.name: self._suggest(trial, axis) for axis in self._axes_for(trial)}
+            try:
+                candidate = self._candidate(params)
+            except SettingError as error:
+                self._rule_out(trial, params, "", str(error))
+                continue
+            if candidate.key in self._running:
+                # Asked for twice at once: another worker's trial answers this one, too.
+                self._rule_out(trial, params, candidate.key, "the same setting is being tried already")
+                continue
+            stored = StoredTrial(self._take_number(), params, candidate.key, RUNNING)
+            self._store.add_setting(candidate)
+            self._store.put_trial(stored)
+            self._running[candidate.key] = stored, trial
+            return candidate
+        return None
+
+    def report(self, complete: Callable[[str], bool]) -> int:
+        """Report every trial to Optuna whose takes are all made (``complete``, by a setting's key). Returns their
+        number."""
+        ready = [key for key in self._running if complete(key)]
+        for key in ready:
+            stored, trial = self._running.pop(key)
+            self._tell(stored, trial)
+        self._spent += len(ready)
+        return len(ready)
+
+    @property
+    def open(self) -> int:
+        """Trials that wait for their takes."""
+        return len(self._running)
+
+    @property
+    def left(self) -> int:
+        """Trials that are still to be begun."""
+        if self.exhausted:
+            return 0
+        return max(len(self._waiting), self._search.trials - self._spent - len(self._running))
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no more trials are to be made."""
+        enough = self._spent + len(self._running) >= self._search.trials
+        return not self._waiting and (enough or self._ruled_out >= RULED_OUT_AT_MOST * self._search.trials)
+
+    # --- Optuna -------------------------------------------------------------------------------------------------------
+    def _begun(self) -> optuna.Study:
+        search, optuna = self._search, self._optuna
+        several = len(search.objectives) > 1
+        kind = search.sampler if search.sampler != "auto" else ("nsga2" if several and search.trials > 200 else "tpe")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Experimental arguments, which are pinned by version.
+            if kind == "nsga2":
+                sampler = optuna.samplers.NSGAIISampler(seed=search.seed)
+            elif kind == "random":
+                sampler = optuna.samplers.RandomSampler(seed=search.seed)
+            else:
+                sampler = optuna.samplers.TPESampler(
+                    seed=search.seed,
+                    multivariate=True,
+                    group=True,
+                    n_startup_trials=min(10, max(3, search.trials // 4)),
+                )
+            directions = ["maximize" if metric(name).better == "higher" else "minimize" for name in search.objectives]
+            return optuna.create_study(directions=directions, sampler=sampler)
+
+    def _axes_for(self, trial: optuna.trial.Trial) -> list[VariedKnob | Range]:
+        """The axes that matter: those of techniques that are off do not. Axes that say so come first."""
+        switches = [axis for axis in self._search.axes if isinstance(axis, VariedKnob) and "off" in axis.values]
+        others = [axis for axis in self._search.axes if axis not in switches]
+        off = {axis.technique for axis in switches if axis.is_off(self._suggest(trial, axis))}
+        return [*switches, *(axis for axis in others if not axis.technique or axis.technique not in off)]
+
+    @staticmethod
+    def _suggest(trial: optuna.trial.Trial, axis: VariedKnob | Range) -> bool | int | float | str:
+        if isinstance(axis, VariedKnob):
+            # Of what was handed over; Optuna's own type would also allow None.
+            return cast("bool | int | float | str", trial.suggest_categorical(axis.name, list(axis.values)))
+        if axis.whole:
+            return trial.suggest_int(axis.name, int(axis.low), int(axis.high), step=int(axis.step or 1), log=axis.log)
+        return trial.suggest_float(axis.name, axis.low, axis.high, step=axis.step, log=axis.log)
+
+    def _asked_again(self, trial: StoredTrial) -> optuna.trial.Trial:
+        """A trial that a crash interrupted, with the parameters that it had."""
+        self._memory.enqueue_trial(dict(trial.params))
+        asked = self._memory.ask()
+        self._axes_for(asked)
+        for axis in self._search.axes:
+            if axis.name in trial.params:
+                self._suggest(asked, axis)
+        return asked
+
+    def _remember(self, stored: StoredTrial) -> None:
+        """Make a finished trial known again."""
+        axes = {axis.name: axis for axis in self._search.axes}
+        if not set(stored.params) <= set(axes):
+            return  # The study's space was changed since.
+        distributions = {name: self._distribution(axes[name]) for name in stored.params}
+        result: dict[str, Any] = {"state": self._kept_away}
+        if stored.state == COMPLETE:
+            values, constraints = stored.outcome["values"], stored.outcome["constraints"]
+            result = {"values": list(values), "constraints": dict(constraints) or None}
+        try:
+            trial = self._optuna.trial.create_trial(params=dict(stored.params), distributions=distributions, **result)
+        except ValueError:
+            return
+        self._memory.add_trial(trial)
+
+    def _distribution(self, axis: VariedKnob | Range) -> optuna.distributions.BaseDistribution:
+        kinds = self._optuna.distributions
+        if isinstance(axis, VariedKnob):
+            return kinds.CategoricalDistribution(list(axis.values))
+        if axis.whole:
+            return kinds.IntDistribution(int(axis.low), int(axis.high), axis.log, int(axis.step or 1))
+        return kinds.FloatDistribution(axis.low, axis.high, axis.log, axis.step)
+
+    def _tell(self, stored: StoredTrial, trial: optuna.trial.Trial) -> None:
+        figures = figures_of(self._store, [stored.setting])
+        mine = figures.get(stored.setting, {})
+        settings = {one.key: one for one in self._store.settings()}
+        theirs = figures.get(settings[stored.setting].baseline, {})
+        try:
+            values = [mine[name].value for name in self._search.objectives]
+            kept = {
+                one.words: one.excess(mine[one.metric].value, theirs[one.metric].value if one.relative else 0.0)
+                for one in self._search.constraints
+            }
+        except KeyError as error:
+            problem = settings[stored.setting].problem or f"{metric(error.args[0]).title} could not be measured"
+            self._memory.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+            self._store.put_trial(replace(stored, state=FAILED, outcome={"problem": problem}))
+            return
+        margins = margins_of(self._store, stored.setting, self._search.constraints)
+        for name, excess in kept.items():
+            trial.set_constraint(name, excess)
+        self._memory.tell(trial, values)
+        found = Judgement({one.words: margin for one, margin in zip(self._search.constraints, margins, strict=True)})
+        outcome = {"values": values, "constraints": kept, "verdict": found.verdict, "more": found.more}
+        self._store.put_trial(replace(stored, state=COMPLETE, outcome=outcome))
+
+    def _rule_out(self, trial: optuna.trial.Trial, params: Mapping[str, object], key: str, problem: str) -> None:
+        """A setting that is not run: no trial, but Optuna learns to keep away."""
+        self._memory.tell(trial, state=self._kept_away)
+        self._store.put_trial(StoredTrial(self._take_number(), params, key, RULED_OUT, {"problem": problem}))
+        self._ruled_out += 1
+
+    @property
+    def _kept_away(self) -> optuna.trial.TrialState:
+        """State of a ruled-out setting in Optuna: with one objective the worst value, with several a failure, since its
+        samplers have no worst value then."""
+        states = self._optuna.trial.TrialState
+        return states.PRUNED if len(self._search.objectives) == 1 else states.FAIL
+
+    def _take_number(self) -> int:
+        self._number += 1
+        return self._number - 1
+
+    # --- Settings -----------------------------------------------------------------------------------------------------
+    def _candidate(self, params: Mapping[str, object]) -> Candidate:
+        axes = {axis.name: axis for axis in self._search.axes}
+        values = {_as_axis(axes[name]): value for name, value in params.items()}
+        setting = assembled(self._study.model, self._options, values)
+        reason = conflict(setting)
+        if reason:
+            raise SettingError(reason)
+        return Candidate(setting, SEARCH)
+
+
+def _as_axis(axis: VariedKnob | Range) -> VariedKnob:
+    return axis if isinstance(axis, VariedKnob) else VariedKnob(axis.technique, axis.knob, ())
+
+
+def checked_options(study: Study) -> Values:
+    """The options that a study's search starts from."""
+    entry = catalogue.entry(study.model)
+    given: Mapping[str, Any] = study.definition.get("options", {})
+    return checked(entry.options, entry.options_with(**given), entry.title)
+
+
+def answer(search: Search, trials: tuple[StoredTrial, ...]) -> Answer:
+    """The best of the trials that keep all constraints, else of those that may keep them; none if no trial does."""
+    complete = [one for one in trials if one.state == COMPLETE]
+    kept, undecided = ([one for one in complete if _verdict(one) == verdict] for verdict in (PASSES, UNDECIDED))
+    failed, ruled_out = (sum(one.state == state for one in trials) for state in (FAILED, RULED_OUT))
+    best: dict[str, StoredTrial] = {}
+    if among := kept or undecided:
+        values = np.array([one.outcome["values"] for one in among])
+        costs = costs_of(values, tuple(metric(name).better for name in search.objectives))
+        best = {one.setting: one for one, on in zip(among, front(costs), strict=True) if on}
+    wanted = [one.outcome.get("more") for one in best.values()] if not kept else []
+    more = max((one for one in wanted if one is not None), default=None) if None not in wanted else None
+    return Answer(tuple(best.values()), len(kept), len(undecided), more, len(complete), failed, ruled_out)
+
+
+def _verdict(trial: StoredTrial) -> str:
+    """Whether a complete trial keeps all constraints. Studies of earlier versions know of no intervals."""
+    within = all(excess <= 0 for excess in trial.outcome["constraints"].values())
+    return str(trial.outcome.get("verdict", PASSES if within else FAILS))

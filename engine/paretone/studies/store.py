@@ -1,0 +1,378 @@
+"""A study's file: what is finished, in SQLite, with each take's audio next to it. Torch-free.
+
+Only what is finished is ever written: the audio first, then its row, within one write transaction. So every row has its
+file, none is half, and what a crash leaves after is a file without a row, which the next opening removes. A cell is
+its own key: what arrives twice is kept once. Audio that was lost or damaged since is noticed; such a take is to be made
+again, and stays as it is until it was.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paretone import files
+from paretone.database import AUDIO, Database, json_text, table_of, texts_of
+from paretone.errors import StudyError
+from paretone.fields import record
+from paretone.measure.evaluation.judges import Verdict
+from paretone.models.own_voices import without_folder
+from paretone.reading import parsed_json, require_regular, shown
+from paretone.setting.artefact import Artefact
+from paretone.setting.editions import checkpoint_text
+from paretone.setting.setting import setting_of
+from paretone.setting.take import DecodingTrace, Measurements, Metrics
+from paretone.studies.stored import MIGRATIONS, StoredSetting, StoredTake, StoredTrial
+from paretone.studies.study import Candidate, Cell, Study
+from paretone.studies.tasks import Made, Prepared, ReferenceMeasured
+from paretone.techniques import technique
+from paretone.techniques.base import ArtefactType
+
+DATABASE = "study.sqlite"
+_WITH_DECODINGS = 2
+"""Schema version from which decodings are kept."""
+
+
+class StudyDamaged(StudyError):
+    """The study's file cannot be read at all; :meth:`Store.set_aside` makes room for a new one."""
+
+
+class Store(Database):
+    """Store of one study, in one folder. Thread-safe: calls are serialised. Raises :class:`StudyError`."""
+
+    title = "study"
+    contents = "the study"
+    file = DATABASE
+    application = 0x50535459
+    """"PSTY"."""
+    error = StudyError
+    damaged = StudyDamaged
+
+    def _migrations(self) -> tuple[str, ...]:
+        return MIGRATIONS
+
+    def _kept(self) -> set[str]:
+        return {f"{name}.wav" for (name,) in self._open_connection().execute("SELECT DISTINCT take FROM takes")}
+
+    # --- What it is of ------------------------------------------------------------------------------------------------
+    def begin(self, study: Study, file: str = "") -> None:
+        """Record the definition. A later one may add and omit anything, but raises :class:`StudyError` for another
+        model."""
+        known = self.about()
+        if known and known["model"] != study.model:
+            raise StudyError(
+                f"The study in {self.folder} is for the model {shown(known['model'])}, not {shown(study.model)}; "
+                "choose another folder for its results."
+            )
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._problems("written"), self._writing():
+            self._open_connection().execute(
+                "INSERT INTO study VALUES (1, ?, ?, '', ?, ?, ?) ON CONFLICT (one) DO UPDATE SET title = "
+                "excluded.title, definition = excluded.definition, file = excluded.file",
+                (study.title, study.model, json_text(study.to_json()), file, now),
+            )
+            self._add_settings(study.candidates)
+
+    def settle_checkpoint(self, fingerprint: str) -> None:
+        """Record the weights once they are known. Raises :class:`StudyError` if the study began with others: takes of
+        both would be mixed."""
+        known = self.about()["checkpoint"]
+        if known and known != fingerprint:
+            raise StudyError(
+                f"The study in {self.folder} was started with other weights, {checkpoint_text(known)}, than the loaded "
+                f"ones, {checkpoint_text(fingerprint)}; choose another folder for its results."
+            )
+        if not known:
+            with self._problems("written"), self._writing():
+                self._open_connection().execute("UPDATE study SET checkpoint = ?", (fingerprint,))
+
+    def about(self) -> dict[str, Any]:
+        """Title, model, checkpoint, definition, the file it was read from and when it was begun; empty for a new
+        one."""
+        rows = self._rows("SELECT title, model, checkpoint, definition, file, created FROM study")
+        if not rows:
+            return {}
+        with self._problems("read"):
+            title, model, checkpoint, definition, file, created = rows[0]
+            names = ("title", "model", "checkpoint", "definition", "file", "created")
+            return dict(zip(names, (title, model, checkpoint, table_of(definition), file, created), strict=True))
+
+    def add_setting(self, candidate: Candidate) -> None:
+        """Record a setting that a search asks for."""
+        with self._problems("written"), self._writing():
+            self._add_settings([candidate])
+
+    def _add_settings(self, candidates: Iterable[Candidate]) -> None:
+        (place,) = self._open_connection().execute("SELECT coalesce(max(place) + 1, 0) FROM settings").fetchone()
+        for number, one in enumerate(candidates):
+            values = one.key, place + number, one.name, one.origin, one.baseline, json_text(one.setting.to_json())
+            self._open_connection().execute(
+                "INSERT INTO settings (key, place, name, origin, baseline, setting) VALUES (?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (key) DO UPDATE SET name = excluded.name WHERE excluded.name != ''",
+                values,
+            )
+
+    def settings(self) -> tuple[StoredSetting, ...]:
+        """All settings in the order in which they came."""
+        query = "SELECT key, place, name, origin, baseline, setting, problem FROM settings ORDER BY place"
+        rows = self._rows(query)
+        with self._problems("read"):
+            return tuple(
+                StoredSetting(key, place, name, origin, baseline, setting_of(setting), problem)
+                for key, place, name, origin, baseline, setting, problem in rows
+            )
+
+    def rule_out(self, setting: str, problem: str) -> None:
+        """Note that a setting cannot be run, and why; ``""`` for one that can after all."""
+        with self._problems("written"), self._writing():
+            self._open_connection().execute("UPDATE settings SET problem = ? WHERE key = ?", (problem, setting))
+
+    # --- What is finished ---------------------------------------------------------------------------------------------
+    def add_take(self, made: Made, keep_spectrogram: bool) -> StoredTake | None:
+        """Keep a take: either all of it or, when this raises, nothing. ``None`` if it is there already."""
+        cell, take = made.task.cell, made.take
+        row = (
+            cell.setting,
+            cell.utterance,
+            cell.seed,
+            cell.round,
+            take.id,
+            take.created,
+            take.text,
+            take.voice,
+            take.sample_rate,
+            len(take.samples),
+            json_text(asdict(take.measurements)),
+            json_text(asdict(take.metrics)),
+            take.log_mel_distance,
+            made.clock_seconds,
+            made.clock,
+            made.busy_seconds,
+            json_text([one.to_json() for one in made.verdicts]),
+            json_text(take.notes),
+            take.machine,
+        )
+        with self._problems("written"), self._writing():
+            known = self.take(cell)
+            if known is not None and self.is_heard(known):
+                return None
+            path = self.audio_path(take.id)
+            written = cell.round == 0
+            try:
+                if written:
+                    files.write_atomically(path, files.wav(take.samples, take.sample_rate))
+                if keep_spectrogram and take.trace.mel is not None:
+                    mel = np.ascontiguousarray(take.trace.mel, "<f4")
+                    content = zlib.compress(mel.tobytes(), 1)
+                    self._open_connection().execute(
+                        "INSERT OR REPLACE INTO spectrograms VALUES (?, ?, ?)", (take.id, len(mel), content)
+                    )
+                if written and take.trace.decoding is not None:
+                    content = json_text(take.trace.decoding.to_json())
+                    self._open_connection().execute(
+                        "INSERT OR REPLACE INTO decodings VALUES (?, ?)", (take.id, content)
+                    )
+                self._open_connection().execute(
+                    f"INSERT OR REPLACE INTO takes VALUES ({', '.join('?' * len(row))})", row
+                )
+                self._open_connection().execute(
+                    "DELETE FROM failures WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?", row[:4]
+                )
+                # Committed here, so that a disk that is too full for the row takes the file away too.
+                self._open_connection().execute("COMMIT")
+            except BaseException:
+                if written:
+                    path.unlink(missing_ok=True)
+                raise
+        return self.take(cell)
+
+    def decoding(self, take: str) -> DecodingTrace | None:
+        """How the tokens of the take with this id came about; ``None`` for models without tokens, and for takes of
+        studies from before these were kept."""
+        if self._version < _WITH_DECODINGS:
+            return None
+        rows = self._rows("SELECT content FROM decodings WHERE take = ?", (take,))
+        with self._problems("read"):
+            return DecodingTrace.from_json(parsed_json(rows[0][0])) if rows else None
+
+    def cells(self) -> set[Cell]:
+        """The cells that are finished; those whose audio was lost are to be made again."""
+        return {one.cell for one in self.takes() if self.is_heard(one)}
+
+    def lost(self) -> set[Cell]:
+        """The cells that were finished, but whose audio was lost or damaged since."""
+        return {one.cell for one in self.takes() if not self.is_heard(one)}
+
+    def is_heard(self, take: StoredTake) -> bool:
+        """Whether the audio of a take is there and whole. Later rounds have none of their own."""
+        return take.cell.round != 0 or files.is_wav(self.audio_path(take.take), take.frames, take.sample_rate)
+
+    def takes(self) -> tuple[StoredTake, ...]:
+        """All finished takes."""
+        rows = self._rows(f"SELECT {_TAKE} FROM takes ORDER BY round, created")
+        with self._problems("read"):
+            return tuple(_take(row) for row in rows)
+
+    def take(self, cell: Cell) -> StoredTake | None:
+        """The take of ``cell``, or ``None`` if it is not finished."""
+        rows = self._rows(
+            f"SELECT {_TAKE} FROM takes WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
+            (cell.setting, cell.utterance, cell.seed, cell.round),
+        )
+        with self._problems("read"):
+            return _take(rows[0]) if rows else None
+
+    def spectrogram(self, take: str) -> np.ndarray | None:
+        """Log-mel frames (frames, bands) of a baseline's take, or ``None`` if they are not kept."""
+        rows = self._rows("SELECT frames, content FROM spectrograms WHERE take = ?", (take,))
+        if not rows:
+            return None
+        with self._problems("read"):
+            try:
+                return np.frombuffer(zlib.decompress(rows[0][1]), "<f4").reshape(rows[0][0], -1)
+            except zlib.error as error:
+                raise ValueError(f"the spectrogram of {take} is broken: {error}") from error
+
+    def audio_path(self, take: str) -> Path:
+        """File of the audio of the take ``take``."""
+        return audio_path(self.folder, take)
+
+    def audio(self, take: str) -> np.ndarray:
+        """The samples of the take ``take``, float32, (n,)."""
+        return read_audio(self.audio_path(take))[0]
+
+    # --- What else comes of it ----------------------------------------------------------------------------------------
+    def add_artefact(self, prepared: Prepared) -> None:
+        """Keep what was prepared for a setting."""
+        content = json_text(_kind(prepared.task.technique).write(prepared.artefact))
+        with self._problems("written"), self._writing():
+            self._open_connection().execute(
+                "INSERT OR IGNORE INTO tables VALUES (?, ?, ?)", (prepared.task.key, content, prepared.seconds)
+            )
+
+    def artefacts(self) -> dict[str, Artefact]:
+        """Prepared artefacts, by the keys of their settings."""
+        rows = self._rows("SELECT setting, content FROM tables")
+        with self._problems("read"):
+            candidates = {one.key: one.candidate for one in self.settings()}
+            return {key: _artefact(candidates[key].unprepared, content) for key, content in rows}
+
+    @property
+    def preparing_seconds(self) -> float:
+        """Total seconds of calibrations."""
+        ((seconds,),) = self._rows("SELECT coalesce(sum(seconds), 0.0) FROM tables")
+        return seconds
+
+    def add_reference(self, referred: ReferenceMeasured) -> None:
+        """Keep what the judges heard in the reference speech of an utterance."""
+        verdicts = json_text([one.to_json() for one in referred.verdicts])
+        with self._problems("written"), self._writing():
+            self._open_connection().execute(
+                "INSERT OR REPLACE INTO refs VALUES (?, ?, ?)", (referred.task.spoken.key, verdicts, referred.why_not)
+            )
+
+    def references(self) -> dict[str, tuple[tuple[Verdict, ...], str]]:
+        """By utterance: the judges' verdicts on the reference speech, and why there is none."""
+        rows = self._rows("SELECT utterance, verdicts, why_not FROM refs")
+        with self._problems("read"):
+            return {key: (_verdicts(verdicts), why_not) for key, verdicts, why_not in rows}
+
+    def add_failure(self, cell: Cell, sentence: str) -> None:
+        """Note that a take could not be made, and why. The next run tries it again."""
+        values = cell.setting, cell.utterance, cell.seed, cell.round, sentence
+        with self._problems("written"), self._writing():
+            self._open_connection().execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", values)
+
+    def failures(self) -> dict[Cell, str]:
+        """Why takes could not be made."""
+        rows = self._rows("SELECT setting, utterance, seed, round, sentence FROM failures")
+        return {Cell(*row[:4]): row[4] for row in rows}
+
+    def put_trial(self, trial: StoredTrial) -> None:
+        """Keep a search's trial, in place of what was known of it."""
+        values = trial.number, json_text(dict(trial.params)), trial.setting, trial.state, json_text(dict(trial.outcome))
+        with self._problems("written"), self._writing():
+            self._open_connection().execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?)", values)
+
+    def trials(self) -> tuple[StoredTrial, ...]:
+        """The trials of the search, in order."""
+        rows = self._rows("SELECT number, params, setting, state, outcome FROM trials ORDER BY number")
+        with self._problems("read"):
+            return tuple(
+                StoredTrial(number, table_of(params), setting, state, table_of(outcome))
+                for number, params, setting, state, outcome in rows
+            )
+
+
+def read_audio(path: Path) -> tuple[np.ndarray, int]:
+    """The samples, float32, (n,), and their rate. Raises :class:`StudyError`."""
+    import soundfile  # Imported here: it takes longer than a window may.
+
+    try:
+        require_regular(path)
+        return soundfile.read(path, dtype="float32")
+    except (OSError, RuntimeError) as error:
+        raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
+
+
+def audio_path(folder: Path, take: str) -> Path:
+    """File of the audio of the take ``take`` of the study in ``folder``."""
+    return folder / AUDIO / f"{take}.wav"
+
+
+_TAKE = (
+    "setting, utterance, seed, round, take, created, text, voice, sample_rate, frames, measurements, metrics, "
+    "log_mel_distance, clock_seconds, clock, busy_seconds, verdicts, notes, machine"
+)
+
+
+@lru_cache(maxsize=65_536)
+def _take(row: tuple) -> StoredTake:
+    """Kept, so that followers of a study read each take only once."""
+    cell, (take, created, text, voice, rate, frames, measured, metrics, *rest) = row[:4], row[4:]
+    distance, clock_seconds, clock, busy_seconds, verdicts, notes, machine = rest
+    return StoredTake(
+        Cell(*cell),
+        take,
+        created,
+        text,
+        without_folder(voice),
+        rate,
+        frames,
+        record(Measurements, parsed_json(measured)),
+        record(Metrics, parsed_json(metrics)),
+        distance,
+        clock_seconds,
+        clock,
+        busy_seconds,
+        _verdicts(verdicts),
+        texts_of(notes),
+        machine,
+    )
+
+
+def _verdicts(text: str) -> tuple[Verdict, ...]:
+    found = parsed_json(text)
+    if not isinstance(found, list):
+        raise ValueError(f"{shown(found)} is no list of verdicts")
+    return tuple(map(Verdict.from_json, found))
+
+
+def _artefact(name: str, content: str) -> Artefact:
+    """The artefact of the technique called ``name`` that ``content`` holds."""
+    return _kind(name).read(parsed_json(content), "artefact")
+
+
+def _kind(name: str) -> ArtefactType:
+    """How files hold the artefact of the technique called ``name``."""
+    kind = technique(name).artefact
+    if kind is None:
+        raise ValueError(f"{shown(name)} has no artefact")
+    return kind

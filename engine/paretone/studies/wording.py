@@ -1,0 +1,169 @@
+"""Titles of a study's settings, and sentences on its search. Torch-free."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from paretone.measure.estimates import Estimate
+from paretone.measure.metrics import JUDGED, Metric, metric
+from paretone.measure.processor_time import busy_line
+from paretone.models import catalogue
+from paretone.setting.knobs import Choice, Knob, Number
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.studies.results import Results, SettingResult
+from paretone.studies.search import answer
+from paretone.studies.space import Search, search_of
+from paretone.studies.stored import StoredTrial
+from paretone.studies.study import duration
+from paretone.techniques import technique
+from paretone.wording import grouped, percent
+
+_SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
+"""Metrics in short tables, in addition to those of judges."""
+REFERENCE = "Reference speech"
+"""Title of the row with the judges' scores of the reference speech."""
+
+
+def shown(results: Results) -> tuple[Metric, ...]:
+    """The metrics that short tables have: speed, fidelity and what judges said, as far as they were measured."""
+    wanted = (*map(metric, _SHOWN), *JUDGED)
+    return tuple(one for one in wanted if any(one.name in found.figures for found in results.settings))
+
+
+def figure_text(figure: Estimate | None) -> str:
+    """A figure with its interval in brackets, if it has one; a rate that has none, with the words it is over."""
+    if figure is None:
+        return "–"
+    if not figure.spreads:
+        return f"{figure.value:.4g} ({figure.over})" if figure.over else f"{figure.value:.4g}"
+    return f"{figure.value:.4g} ({figure.low:.3g}–{figure.high:.3g})"
+
+
+def search_in(results: Results) -> Search | None:
+    """The search of a study, read from its own file; ``None`` if it has none."""
+    if "search" not in results.definition:
+        return None
+    return search_of(results.definition["search"], catalogue.entry(results.model))
+
+
+def answer_lines(search: Search, results: Results) -> list[str]:
+    """Goal, trials, answer and time of a search, in sentences."""
+    found = answer(search, results.trials)
+    lines = [search.words, found.words]
+    lines += [f"Trial {one.number}: {answer_words(one, search, results)}." for one in found.trials]
+    if not found.trials and found.complete:
+        lines.append("No trial meets the constraints: widen the space, loosen a bound, or allow more trials.")
+    return [*lines, f"It took {duration(results.busy_seconds)} of computing."]
+
+
+def lost_lines(results: Results) -> list[str]:
+    """What is to be done about audio that was lost, in a sentence."""
+    count = len(results.lost)
+    if not count:
+        return []
+    takes, their, them = ("1 take", "its", "it") if count == 1 else (f"{grouped(count)} takes", "their", "them")
+    return [f"The audio of {takes} is lost or damaged; {their} figures are kept. Run the study to make {them} again."]
+
+
+def busy_lines(results: Results) -> list[str]:
+    """What other processes did to the times, in a sentence."""
+    busy, takes = (sum(getattr(one, name) for one in results.settings) for name in ("busy", "finished"))
+    if not busy:
+        return []
+    return [busy_line(during=f"{grouped(busy)} of {grouped(takes)} takes")]
+
+
+def idle_lines(results: Results) -> list[str]:
+    """Settings in which a technique skipped nothing, a sentence each."""
+    return [f"{setting_title(one)}: {note}" for one in results.settings for note in one.idle]
+
+
+def takes_text(one: SettingResult) -> str:
+    """How many takes a setting has, and how many of them have doubtful times."""
+    return f"{grouped(one.finished)} ({grouped(one.busy)} busy)" if one.busy else grouped(one.finished)
+
+
+def reference_lines(results: Results) -> list[str]:
+    """The judges' scores of the reference speech, or why there are none, in sentences."""
+    lines = [
+        f"{metric(name).title} of the same judge on the reference speech: {_rate(figure, name)}; beyond that, "
+        "settings cannot be told apart."
+        for name, figure in results.references.items()
+    ]
+    if results.no_reference:
+        lines.append(f"No reference speech for the judges' own errors: {results.no_reference}")
+    return lines
+
+
+def _rate(figure: Estimate, name: str) -> str:
+    shown = partial(percent, places=2) if metric(name).percent else "{:.4g}".format
+    interval = f"{shown(figure.low)}–{shown(figure.high)}, " if figure.spreads else ""
+    over = f", {figure.over}" if figure.over else ""
+    return f"{shown(figure.value)} ({interval}{figure.n} recording{'' if figure.n == 1 else 's'}{over})"
+
+
+def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:
+    """A trial's setting with what it reached of the objectives."""
+    figures = ", ".join(
+        f"{metric(name).title} {value:.4g}"
+        for name, value in zip(search.objectives, trial.outcome["values"], strict=True)
+    )
+    one = results.setting(trial.setting)
+    return f"{trial.setting if one is None else setting_title(one)}: {figures}"
+
+
+def setting_title(one: SettingResult) -> str:
+    """The name that a study gives it, or else what it differs in from the model's defaults and its techniques."""
+    return one.name if one.name and one.origin != "baseline" else described(one.setting)
+
+
+def described(setting: Setting) -> str:
+    """For example ``baseline, guidance 1`` or ``Step pruning 7, guidance 1``."""
+    entry = catalogue.entry(setting.model)
+    usual = entry.options_with()
+    options = [
+        f"{knob.title.lower()} {_plain(setting.options[knob.name])}"
+        for knob in entry.options
+        if knob.name in setting.options and setting.options[knob.name] != usual[knob.name]
+    ]
+    techniques = [_technique(one) for one in setting.techniques]
+    return ", ".join([*(techniques or ["baseline"]), *options])
+
+
+def option_words(setting: Setting, name: str, owner: str = "") -> str:
+    """The value of an option, or of a knob of the technique ``owner``, for example ``guidance 1``."""
+    used = setting.technique(owner) if owner else None
+    values = setting.options if used is None else used.knobs
+    knobs = catalogue.entry(setting.model).options if used is None else technique(owner).knobs
+    title = next((knob.title.lower() for knob in knobs if knob.name == name), name)
+    return f"{title} {_plain(values[name])}"
+
+
+def short_title(name: str) -> str:
+    """The title of the technique called ``name`` without its part in brackets."""
+    return technique(name).title.partition(" (")[0]
+
+
+def _technique(one: UsedTechnique) -> str:
+    """A technique with its first knob, and all others that are not at their defaults."""
+    declared = technique(one.technique)
+    parts = [
+        _knob(knob, one.knobs[knob.name], first=index == 0)
+        for index, knob in enumerate(declared.knobs)
+        if knob.name in one.knobs and (index == 0 or one.knobs[knob.name] != knob.default)
+    ]
+    return " ".join([short_title(one.technique), *parts])
+
+
+def _knob(knob: Knob, value: object, first: bool) -> str:
+    if first and isinstance(knob, Number) and (words := knob.in_words(value)):
+        return words
+    if knob.symbol:
+        return f"{knob.symbol} = {_plain(value)}"
+    return _plain(value) if first or isinstance(knob, Choice) else f"{knob.title.lower()} {_plain(value)}"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,454 @@
+"""What a technique must declare, checked once when it is found. Torch-free.
+
+A plug-in with a fault is left out as a whole, with a sentence that says what to change; so nothing that reads
+declarations later has to doubt them. What shows only with a model (``describe``, ``little``, ``lacking``, weights, the
+study's and the exports' functions) is held to its type at every call, and a failure there is the same kind of sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from paretone.by_name import nearest
+from paretone.errors import PlainError, SettingError
+from paretone.figures.glyphs import DERIVED_SHAPES, HUES, SHAPES, Mark
+from paretone.models import catalogue
+from paretone.models.base import FLOW, LANGUAGE, MASKED
+from paretone.reading import shortened, shown
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Text, defaults
+from paretone.setting.plan import attempted, described, kind_of
+from paretone.techniques.base import ArtefactFile, ArtefactType, Job, Paper, Technique, Weights, fault_of_slot
+from paretone.wording import grouped
+
+FAMILIES = (FLOW, LANGUAGE, MASKED)
+FEATURES = ("recording", "compiling")
+"""What a technique may need of a device; see :func:`paretone.device.lacking`."""
+RESERVED = frozenset(
+    "again check compare csv device folder help json keep_profile model out profile published quiet repeat repeats "
+    "rounds seed setting technique text text_file trace transcript variant vocoder voice".split()
+)
+"""Options of commands that also take artefacts as files."""
+PROFILE_FIELDS = frozenset({"kind", "schema", "checkpoint", "variant", "setting", "evidence"})
+"""Fields of profiles that are not artefacts; see :mod:`paretone.setting.profile`."""
+LONGEST_TITLE, LONGEST_TEXT = 100, 2_000
+"""Characters of a title, and of any other text, of a plug-in that are shown."""
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_KNOB = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_OBJECT = re.compile(rf"{_MODULE.pattern}:[A-Za-z_]\w*")
+_OPTION = re.compile(r"[a-z_]+")
+_COMMAND = re.compile(r"[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?")
+
+
+def fault(found: object, value: str) -> str:
+    """What is wrong with what the entry point ``value`` names, as the end of a sentence, or ``""``."""
+    if not isinstance(found, Technique) or not isinstance(found.name, str) or not _NAME.fullmatch(found.name):
+        return f"{value} is not a Technique with a name of lower-case letters, digits and underscores"
+    return next(_faults(found), "")
+
+
+def _faults(one: Technique) -> Iterator[str]:
+    """Everything that is wrong; each check may rely on those before it."""
+    for field in ("title", "summary"):
+        value = getattr(one, field)
+        if not isinstance(value, str) or not value.strip():
+            yield f"{field} must be a text, not {kind_of(value)}"
+    for field in ("benefit", "slot", "improves", "needs", "study", "exports"):
+        if not isinstance(getattr(one, field), str):
+            yield f"{field} must be a text, not {kind_of(getattr(one, field))}"
+    if not isinstance(one.paper, Paper) or not all(isinstance(each, str) for each in vars(one.paper).values()):
+        yield f"paper must be a Paper(title, reference) of two texts, not {kind_of(one.paper)}"
+    for field in ("families", "options", "commands", "views"):
+        yield from _texts(one, field)
+    if not one.families:
+        yield f"families is empty; name one or more of {', '.join(FAMILIES)}"
+    for family in one.families:
+        if family not in FAMILIES:
+            yield f"families has {shown(family)}, but there are {', '.join(FAMILIES)}"
+    known = {knob.name for entry in catalogue.MODELS for knob in entry.options}
+    for option in one.options:
+        if option not in known:
+            yield f"options has {shown(option)}, which no model has{_near(option, known)}"
+    if one.slot and (slot := fault_of_slot(one.slot)):
+        yield f"slot is {slot}, or ''"
+    metrics = _metrics()
+    if one.improves not in metrics:
+        yield f"improves is {shown(one.improves)}{_near(one.improves, metrics)}; it must be one of {', '.join(metrics)}"
+    if one.needs and one.needs not in FEATURES:
+        yield f"needs is {shown(one.needs)}, but must be one of {', '.join(FEATURES)}, or ''"
+    if isinstance(one.place, bool) or not isinstance(one.place, int):
+        yield f"place must be a whole number, not {kind_of(one.place)}"
+    if one.mark is not None and not (
+        isinstance(one.mark, Mark) and one.mark.hue in HUES and one.mark.shape in (*SHAPES, *DERIVED_SHAPES)
+    ):
+        yield f"mark must be None, for one that follows from the name, not {shown(one.mark)}"
+    for field in ("experimental", "needs_mel_flow"):
+        if not isinstance(getattr(one, field), bool):
+            yield f"{field} must be True or False, not {kind_of(getattr(one, field))}"
+    yield from _faults_of_knobs(one)
+    yield from _faults_of_functions(one)
+    yield from _faults_of_preparation(one)
+    yield from _faults_of_modules(one)
+
+
+def _metrics() -> list[str]:
+    from paretone.measure.metrics import METRICS
+
+    return [one.name for one in METRICS]
+
+
+def _texts(one: Technique, field: str) -> Iterator[str]:
+    value = getattr(one, field)
+    if isinstance(value, str):
+        yield f"{field} is the text {shown(value)}, but must be a tuple: ({shown(value)},)"
+    elif not isinstance(value, tuple) or not all(isinstance(each, str) for each in value):
+        yield f"{field} must be a tuple of texts, not {shown(value)}"
+
+
+def _near(word: str, known: Sequence[str] | set[str]) -> str:
+    near = nearest(word, known)
+    return f" (did you mean {near!r}?)" if near else ""
+
+
+# --- Knobs ------------------------------------------------------------------------------------------------------------
+def _faults_of_knobs(one: Technique) -> Iterator[str]:
+    if not isinstance(one.knobs, tuple) or not all(isinstance(each, Knob) for each in one.knobs):
+        yield f"knobs must be a tuple of Number, Switch, Choice and Text, not {shown(one.knobs)}"
+    names: set[str] = set()
+    for place, knob in enumerate(one.knobs):
+        if not isinstance(knob.name, str) or not _KNOB.fullmatch(knob.name):
+            said = "use letters, digits and underscores, a letter first"
+            yield f"the name of knob {place + 1} is {shown(knob.name)}; {said}"
+        if knob.name in names:
+            yield f"two knobs are named {knob.name!r}; rename one"
+        if knob.name == "weights" and one.weights is not None:
+            yield "the knob 'weights' has the name that chooses among trained weights; rename it"
+        names.add(knob.name)
+        reason = _fault_of_knob(knob)
+        if reason:
+            yield f"knob {knob.name!r}: {reason}"
+
+
+_KINDS = {
+    **dict.fromkeys(("meaning", "symbol", "unit", "lowest"), str),
+    **dict.fromkeys(("trajectory", "later", "whole"), bool),
+    "effect": Effect,
+}
+"""Kinds of the fields that knobs have."""
+
+
+def _fault_of_knob(knob: Knob) -> str:
+    if not isinstance(knob.title, str) or not knob.title.strip():
+        return f"title must be a text, not {kind_of(knob.title)}"
+    for field, kind in _KINDS.items():
+        if hasattr(knob, field) and not isinstance(getattr(knob, field), kind):
+            return f"{field} must be of {kind.__name__}, not {kind_of(getattr(knob, field))}"
+    if isinstance(knob, Number):
+        bounds = (knob.minimum, knob.maximum, knob.step)
+        if any(isinstance(each, bool) or not isinstance(each, int | float) for each in bounds):
+            return "minimum, maximum and step must be numbers"
+        if not knob.minimum <= knob.maximum:
+            return f"its minimum {knob.minimum:g} is above its maximum {knob.maximum:g}"
+        if not knob.step > 0:
+            return f"step must be above 0, not {knob.step:g}"
+    if isinstance(knob, Choice):
+        if (
+            not isinstance(knob.values, tuple)
+            or not knob.values
+            or not all(isinstance(each, str) for each in knob.values)
+        ):
+            return f"values must be a tuple of texts, one or more, not {shown(knob.values)}"
+        if len(set(knob.values)) < len(knob.values):
+            return "values has one twice"
+        texts = isinstance(knob.titles, tuple) and all(isinstance(each, str) for each in knob.titles)
+        if not texts or (knob.titles and len(knob.titles) != len(knob.values)):
+            return f"there are {len(knob.values)} values, so titles must be a tuple of {len(knob.values)}, or ()"
+    if isinstance(knob, Text) and (not isinstance(knob.longest, int) or knob.longest < 1):
+        return f"longest must be a whole number from 1, not {kind_of(knob.longest)}"
+    _, error = attempted(knob.check, knob.default)
+    if isinstance(error, SettingError):
+        return f"its default is not allowed: {error}".rstrip(".")
+    return "" if error is None else f"check fails for its default ({described(error, type(knob).__module__)})"
+
+
+# --- Functions --------------------------------------------------------------------------------------------------------
+def _faults_of_functions(one: Technique) -> Iterator[str]:
+    for field, arguments in (("resolve", 3), ("describe", 1), ("little", 1), ("lacking", 1)):
+        yield from _fault_of_function(field, getattr(one, field), arguments)
+    if one.idle is not None:
+        yield from _fault_of_function("idle", one.idle, 2)
+    reason = _fault_of_call(one.describe, (defaults(one.knobs),), str)
+    if reason:
+        yield f"describe {reason} with the knobs' defaults"
+    for family in FAMILIES:
+        reason = _fault_of_call(one.lacking, (family,), str | None)
+        if reason:
+            yield f"lacking {reason} for {family!r}"
+
+
+def _fault_of_function(field: str, function: object, arguments: int) -> Iterator[str]:
+    if not callable(function):
+        yield f"{field} must be a function, not {kind_of(function)}"
+        return
+    try:
+        inspect.signature(function).bind(*range(arguments))
+    except TypeError:
+        yield f"{field} must take {arguments} argument{'s' * (arguments > 1)}"
+    except ValueError:
+        pass  # Of functions that are not Python's nothing is known.
+
+
+def _fault_of_call(function: Callable[..., Any], given: tuple[object, ...], kind: Any) -> str:
+    """Why ``function`` gives no ``kind``, as in ``gave None in place of a text``."""
+    found, error = attempted(function, *given)
+    if error is not None:
+        return f"failed ({described(error, function.__module__ or '')})"
+    if isinstance(found, kind):
+        return ""
+    return f"gave {kind_of(found)} in place of a text{' or None' if isinstance(None, kind) else ''}"
+
+
+# --- Preparation and modules ------------------------------------------------------------------------------------------
+def _faults_of_preparation(one: Technique) -> Iterator[str]:
+    for field, kind in (("artefact", ArtefactType), ("artefact_file", ArtefactFile), ("weights", Weights)):
+        value = getattr(one, field)
+        if value is not None and not isinstance(value, kind):
+            yield f"{field} must be of {kind.__name__}, or None, not {kind_of(value)}"
+    if one.artefact is not None:
+        for field in ("read", "write", "check", "knobs"):
+            if not callable(getattr(one.artefact, field)):
+                yield f"artefact.{field} must be a function, not {kind_of(getattr(one.artefact, field))}"
+        if not isinstance(one.artefact.key, str) or not _NAME.fullmatch(one.artefact.key):
+            yield f"artefact.key must be of lower-case letters, digits and underscores, not {shown(one.artefact.key)}"
+        if one.artefact.key in PROFILE_FIELDS:
+            yield f"artefact.key is {one.artefact.key!r}, which is another field of profiles; rename it"
+    if one.weights is not None:
+        for field in ("all_of", "fitting", "knobs_of", "of"):
+            if not callable(getattr(one.weights, field)):
+                yield f"weights.{field} must be a function, not {kind_of(getattr(one.weights, field))}"
+    file = one.artefact_file
+    if file is not None:
+        if not isinstance(file.option, str) or not _OPTION.fullmatch(file.option):
+            yield f"artefact_file.option must be of lower-case letters and underscores, not {shown(file.option)}"
+        knobs = {knob.name for knob in one.knobs}
+        if not isinstance(file.knobs, tuple) or not knobs.issuperset(file.knobs):
+            yield f"artefact_file.knobs must be a tuple of names of its knobs, not {shown(file.knobs)}"
+        options = {knob.name for entry in catalogue.MODELS for knob in entry.options}
+        for field, names in (("option", (file.option,)), ("knobs", file.knobs)):
+            for name in names:
+                if name in RESERVED | options:
+                    yield f"artefact_file.{field} has {name!r}, which is an option of commands already; rename it"
+        yield from _object("artefact_file.use", file.use)
+    if not isinstance(one.jobs, tuple) or not all(isinstance(each, Job) for each in one.jobs):
+        yield f"jobs must be a tuple of Job, not {kind_of(one.jobs)}"
+    for job in one.jobs:
+        yield from _object(f"request of the job {shown(job.name)}", job.request)
+        yield from _object(f"run of the job {shown(job.name)}", job.run)
+
+
+def _object(field: str, value: object) -> Iterator[str]:
+    if not isinstance(value, str) or not _OBJECT.fullmatch(value):
+        yield f"{field} must be 'package.module:name', not {shown(value)}"
+
+
+def _faults_of_modules(one: Technique) -> Iterator[str]:
+    """The modules that are torch-free are imported; of benches it is seen that they are there."""
+    if not isinstance(one.benches, tuple) or not all(
+        isinstance(each, tuple) and len(each) == 2 and all(isinstance(part, str) for part in each)
+        for each in one.benches
+    ):
+        yield f"benches must be a tuple of pairs, ((name, module),), not {shown(one.benches)}"
+    for name, module in one.benches:
+        reason = _fault_of_bench(name, module)
+        if reason:
+            yield f"benches: {reason}"
+    # Ours are imported on use, which tests see to.
+    if one.resolve.__module__.partition(".")[0] == "paretone":
+        return
+    for field in ("commands", "views", "study", "exports"):
+        value = getattr(one, field)
+        for name in filter(None, (value,) if isinstance(value, str) else value):
+            found = _imported(name)
+            reason = found if isinstance(found, str) else _FAULTS[field](found)
+            if reason:
+                yield f"{field}: {reason}"
+
+
+def _fault_of_bench(name: str, module: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
+        return f"the name {shown(name)} must be of lower-case letters, digits and hyphens"
+    if not _MODULE.fullmatch(module):
+        return f"{shown(module)} is not the name of a module"
+    if module.startswith("engine."):
+        return ""
+
+    def read() -> bool:
+        spec = find_spec(module)
+        source = getattr(spec.loader, "get_source", lambda name: "")(module) if spec else None
+        ast.parse(source or "")
+        return spec is not None
+
+    there, error = attempted(read)
+    if error is not None:
+        return f"{module} cannot be read ({described(error, module)})"
+    return "" if there else f"there is no module {module}"
+
+
+def _imported(name: str) -> ModuleType | str:
+    if not _MODULE.fullmatch(name):
+        return f"{shown(name)} is not the name of a module"
+    found, error = attempted(import_module, name)
+    return found if error is None else f"{name} cannot be imported ({described(error, name)})"
+
+
+def _fault_of_command(found: ModuleType) -> str:
+    for field in ("NAME", "SUMMARY"):
+        if not isinstance(getattr(found, field, None), str):
+            return f"{found.__name__} has no {field}, a text"
+        if len(getattr(found, field)) > LONGEST_TEXT:
+            return f"{field} of {found.__name__} is longer than {grouped(LONGEST_TEXT)} characters"
+    if not _COMMAND.fullmatch(found.NAME):
+        return (
+            f"the command's NAME {shown(found.NAME)} must be one or two words of lower-case letters, digits and hyphens"
+        )
+    for field, arguments in (("declare", 1), ("run", 2)):
+        for reason in _fault_of_function(field, getattr(found, field, None), arguments):
+            return f"{found.__name__}: {reason}"
+    parser = argparse.ArgumentParser(add_help=False)
+    for flag in ("--json", "--quiet", "--help"):
+        parser.add_argument(flag, action="store_true")
+    _, error = attempted(found.declare, parser)
+    return "" if error is None else f"declare of {found.__name__} failed ({described(error, found.__name__)})"
+
+
+def _fault_of_view(found: ModuleType) -> str:
+    from paretone.views.view import View
+
+    view = getattr(found, "VIEW", None)
+    if not isinstance(view, View):
+        return f"{found.__name__} must have a VIEW, a View, not {kind_of(view)}"
+    texts = view.name, view.title, view.question, view.source
+    if not all(isinstance(one, str) and one for one in texts) or not re.fullmatch(r"[a-z][a-z0-9-]*", view.name):
+        return f"the view of {found.__name__} needs title, question, source, and a name of lower-case letters"
+    if max(map(len, texts)) > LONGEST_TEXT:
+        return f"a text of the view of {found.__name__} is longer than {grouped(LONGEST_TEXT)} characters"
+    if not isinstance(view.families, tuple) or not set(view.families) <= set(FAMILIES):
+        return f"families of the view {view.name!r} must be a tuple of {', '.join(FAMILIES)}"
+    knobs, error = attempted(view.knobs, 12)
+    if error is not None:
+        return f"knobs of the view {view.name!r} failed ({described(error, found.__name__)})"
+    if not isinstance(knobs, tuple | list) or not all(isinstance(one, Knob) for one in knobs):
+        return f"knobs of the view {view.name!r} gave {kind_of(knobs)} in place of a tuple of knobs"
+    return next(filter(None, map(_fault_of_knob, knobs)), "")
+
+
+def _fault_of_hooks(found: ModuleType) -> str:
+    for field, arguments in (("settings", 3), ("preparer", 0), ("files", 1), ("finished", 2)):
+        if hasattr(found, field):
+            for reason in _fault_of_function(field, getattr(found, field), arguments):
+                return f"{found.__name__}: {reason}"
+    return ""
+
+
+def _fault_of_exports(found: ModuleType) -> str:
+    for field, arguments in (("carried", 3), ("weights", 3)):
+        if hasattr(found, field):
+            for reason in _fault_of_function(field, getattr(found, field), arguments):
+                return f"{found.__name__}: {reason}"
+    return ""
+
+
+_FAULTS: dict[str, Callable[[ModuleType], str]] = {
+    "commands": _fault_of_command,
+    "views": _fault_of_view,
+    "study": _fault_of_hooks,
+    "exports": _fault_of_exports,
+}
+
+
+# --- At use -----------------------------------------------------------------------------------------------------------
+def held(one: Technique, plug_in: str, report: Callable[[str], None]) -> Technique:
+    """``one`` of the plug-in ``plug_in``, its functions checked against their types; failures go to ``report`` as
+    sentences."""
+
+    def clipped(field: str, text: str, longest: int = LONGEST_TEXT) -> str:
+        if len(text) > longest:
+            report(
+                f"{shortened(one.title, LONGEST_TITLE)}: {field} has {grouped(len(text))} characters, of which "
+                f"{grouped(longest)} are shown; shorten it in {plug_in}."
+            )
+        return shortened(text, longest)
+
+    def of_knob(knob: Knob) -> Knob:
+        texts = {"title": LONGEST_TITLE, "meaning": LONGEST_TEXT}
+        shorter: dict[str, Any] = {
+            name: clipped(f"{name} of the knob {knob.name!r}", getattr(knob, name), longest)
+            for name, longest in texts.items()
+            if len(getattr(knob, name)) > longest
+        }
+        return replace(knob, **shorter) if shorter else knob
+
+    def saying(field: str, function: Callable[[Any], object], empty: Any) -> Callable[[Any], Any]:
+        def said(given: Any) -> Any:
+            found, error = attempted(function, given)
+            if isinstance(error, PlainError):
+                reason = shortened(str(error))
+            elif error is not None:
+                reason = described(error, function.__module__ or "")
+            elif isinstance(found, str):
+                return shortened(found, LONGEST_TEXT)
+            elif found is empty:
+                return found
+            else:
+                reason = f"it gave {kind_of(found)} in place of a text"
+            sentence = f"{one.title}: {field} failed ({reason}); do without it, or mend {plug_in}."
+            report(sentence)
+            return sentence
+
+        return said
+
+    def listing(field: str, function: Callable[..., object]) -> Callable[..., Sequence[Any]]:
+        def listed(*given: Any) -> Sequence[Any]:
+            try:
+                found = function(*given)
+                if isinstance(found, Sequence) and not isinstance(found, str):
+                    return found
+                reason = f"it gave {kind_of(found)} in place of a tuple"
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                reason = described(error, function.__module__ or "")
+            report(f"{one.title}: weights.{field} failed ({reason}); do without it, or mend {plug_in}.")
+            return ()
+
+        return listed
+
+    weights = one.weights
+    if weights is not None:
+        weights = replace(
+            weights, all_of=listing("all_of", weights.all_of), fitting=listing("fitting", weights.fitting)
+        )
+    one = replace(
+        one,
+        title=clipped("title", one.title, LONGEST_TITLE),
+        summary=clipped("summary", one.summary),
+        benefit=clipped("benefit", one.benefit),
+        paper=Paper(**{name: clipped(f"{name} of the paper", text) for name, text in vars(one.paper).items()}),
+        knobs=tuple(map(of_knob, one.knobs)),
+    )
+    return replace(
+        one,
+        describe=saying("describe", one.describe, ""),
+        little=saying("little", one.little, ""),
+        lacking=saying("lacking", one.lacking, None),
+        weights=weights,
+    )

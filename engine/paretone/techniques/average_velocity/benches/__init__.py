@@ -1,0 +1,1 @@
+"""Side-by-side benchmarks of average velocity; see :mod:`paretone.bench`."""

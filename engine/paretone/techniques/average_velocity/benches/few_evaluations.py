@@ -1,0 +1,181 @@
+"""The fewest evaluations that speak as well and as variedly as 32 guided steps: backbone time, words, variety, voice.
+
+Average velocity in one to four evaluations, the model itself in few Euler steps, and the rivals that
+``resources/benches/few-evaluations.toml`` names, from the same noise. A model in one step speaks the average reading:
+its words are clear and it sounds natural, but every seed sounds alike. So what passes has to keep the spread over
+seeds, the pitch range and the likeness to the prompt as well.
+
+A default run ends within five minutes on two cores and hears as many sentences as fit into that. For figures to quote,
+give it time for all of them: ``--minutes 60``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from paretone.bench import bundled, qualities
+from paretone.bench.budget import Budget
+from paretone.bench.qualities import LIMITS, Spoken, compared, headline, judged, listened, spoken, target
+from paretone.bench.report import Report
+from paretone.bench.voices import Panel
+from paretone.bench.ways import read
+from paretone.errors import PlainError
+from paretone.measure.machine import describe
+from paretone.measure.timing import Interval, PairedTimes
+from paretone.measure.verdicts import Way
+from paretone.models.base import IntervalWeights
+from paretone.models.catalogue import entry
+from paretone.models.families.flow import FlowSpeech
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.average_velocity import NAME as TECHNIQUE
+from paretone.techniques.resolving import resolve
+
+NAME = "few-evaluations"
+BASELINE, GUIDED = "baseline", "guided steps"
+TARGET, NARROW_TARGET = 32.0, 50.0
+"""The speed-up that is aimed at, in float32 and with --precision."""
+TIMED = 0.35
+"""Share of the budget for timed rounds."""
+DEFINITION = (
+    "CPU time of the backbone in guided steps over that of the fewest evaluations that pass against as many steps "
+    f"under the guidance that the weights include: {LIMITS}. If none passes, it is that of the fewest that are "
+    "undecided, else of the fewest. Without --precision's rows; median of paired, interleaved rounds."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    bundled.add_arguments(parser, steps=32, rounds=7)
+    qualities.add_arguments(parser, sentences=30)
+    parser.add_argument(
+        "--weights", default="", help="file of the weights, or beginning of its SHA-256 (default: first)"
+    )
+    parser.add_argument("--precision", default="", help="also run average velocity in this precision")
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Time every way against the baseline in the same rounds, then let the judges listen."""
+    budget = Budget(arguments.minutes, arguments.rounds)
+    texts, speakers = qualities.heard(arguments)
+    model = bundled.loaded_flow(arguments)
+    weights = _weights(model, arguments.weights)
+    usual = _with_options(bundled.setting(arguments), {"spacing": "uniform"})
+    baseline = _with_options(usual, weights.guidance)
+    ways = {BASELINE: baseline}
+    if resolve(model.info, baseline).branches == 1:  # Weights without guidance: what they save is the usual guidance.
+        ways = {GUIDED: usual, **ways}
+    ways |= dict(_ways(model, baseline, weights, arguments.precision))
+    times = _timed(model, ways, arguments, budget)
+    panel = Panel(texts, speakers)
+    takes = spoken([Way(title, setting) for title, setting in ways.items()], model, panel, arguments.seeds, budget)
+    rows = [_row(title, ways[title], takes[title], takes[BASELINE], model, times) for title in ways]
+    rows.append({"speech": f"{times.baseline}, again (A/A)", "backbone speed-up": times.same.median})
+    best, verdict = _headline(takes, times, weights)
+    said = [DEFINITION, target(best, verdict, TARGET, "in float32")]
+    if narrow := arguments.precision:
+        said.append(target(*_headline(takes, times, weights, narrow), NARROW_TARGET, f"in {narrow}"))
+    definition = " ".join([*said, listened(takes, panel)])
+    machine = describe().to_json()
+    return Report(NAME, best.median, (best.low, best.high), definition, tuple(rows), machine, verdict)
+
+
+def few(setting: Setting, evaluations: int, weights: IntervalWeights) -> Setting:
+    """``setting`` with that number of evaluations by ``weights``."""
+    return setting.with_technique(UsedTechnique(TECHNIQUE, Values(evaluations=evaluations), weights.fingerprint))
+
+
+def _weights(model: FlowSpeech, typed: str) -> IntervalWeights:
+    """Those that are named, or the first. Raises :class:`PlainError` if there are none."""
+    there = model.info.interval_weights
+    for one in there:
+        if not typed or one.fingerprint.startswith(typed.lower()) or typed in one.path:
+            return one
+    names = ", ".join(one.path for one in there) or "none"
+    raise PlainError(
+        f"{model.info.title} has these average-velocity weights: {names}; train others with paretone train "
+        "average-velocity."
+    )
+
+
+def _ways(
+    model: FlowSpeech, baseline: Setting, weights: IntervalWeights, precision: str
+) -> Iterator[tuple[str, Setting]]:
+    """All ways but the baseline that the model can speak, by title."""
+    numbers = range(1, weights.evaluations + 1)
+    offered = [(_title(number), few(baseline, number, weights)) for number in numbers]
+    if precision:
+        narrow = read(NAME).part("narrow").entry(("precision",)).with_values({"precision": precision})
+        offered += [(f"{title}, {precision}", setting.with_technique(narrow)) for title, setting in offered]
+    for title, setting in (*offered, *_rivals(baseline)):
+        try:
+            resolve(model.info, setting)
+        except PlainError as error:
+            bundled.say(f"{title} is left out: {error}")
+        else:
+            yield title, setting
+
+
+def _rivals(baseline: Setting) -> Iterator[tuple[str, Setting]]:
+    """What the bench's file names. Raises :class:`SettingError` for mistakes in it."""
+    file = read(NAME)
+    for one in file.tables("plain"):
+        title, options = one.title(()), one.table("options")
+        one.require_known()
+        yield title, _with_options(baseline, options)
+    for one in file.tables("rivals"):
+        used = one.entry((), rest=True)
+        title, options = one.title(()), one.table("options")
+        one.require_known()
+        yield title, _with_options(baseline, options).with_technique(used.with_values({}))
+    file.part("narrow")
+    file.require_known()
+
+
+def _with_options(baseline: Setting, options: Mapping[str, object]) -> Setting:
+    changed = baseline.options.replace(**options)
+    return replace(baseline, options=entry(baseline.model).options_with(**changed))
+
+
+def _title(evaluations: int) -> str:
+    return f"average velocity, {evaluations} evaluation{'' if evaluations == 1 else 's'}"
+
+
+def _timed(
+    model: FlowSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace, budget: Budget
+) -> PairedTimes:
+    voice = bundled.speaker(arguments)
+    variants = {title: model.sampling(arguments.text, voice, setting) for title, setting in ways.items()}
+    return bundled.timed(variants, model.info.device_type or "cpu", arguments, budget=budget, share=TIMED)
+
+
+def _row(
+    title: str, setting: Setting, takes: Spoken, baseline: Spoken, model: FlowSpeech, times: PairedTimes
+) -> dict[str, object]:
+    plan = resolve(model.info, setting)
+    row: dict[str, object] = {
+        "speech": title,
+        "evaluations": plan.options["steps"],
+        "branches": plan.branches,
+        "takes": len(takes.heard),
+        **takes.figures,
+    }
+    if takes is not baseline:
+        row |= compared(takes, baseline)
+    if title != times.baseline:
+        row["backbone speed-up"] = times.speed_up[title].median
+    return row
+
+
+def _headline(
+    takes: Mapping[str, Spoken], times: PairedTimes, weights: IntervalWeights, precision: str = ""
+) -> tuple[Interval, str]:
+    """Speed-up of the fewest evaluations that pass, as :func:`paretone.bench.qualities.headline` has it, and how it is
+    judged."""
+    titles = [_title(number) for number in range(1, weights.evaluations + 1)]
+    if precision:
+        titles = [f"{one}, {precision}" for one in titles]
+    found = [(times.speed_up[one], judged(takes[one], takes[BASELINE])) for one in titles if one in takes]
+    return headline(found)

@@ -1,0 +1,148 @@
+"""The flow of CosyVoice 2, from speech tokens to mel frames, as a subject of the training."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paretone.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN
+from paretone.models.cosyvoice2.flow_estimator import Estimator, conditions
+from paretone.models.cosyvoice2.intervals import add_interval, official
+from paretone.models.cosyvoice2.token_to_mel import TokenToMel
+from paretone.sampling.guidance import is_guided
+from paretone.setting.knobs import Values
+from paretone.techniques.average_velocity.subjects import Subject
+from paretone.techniques.average_velocity.targets import Field
+from paretone.training.batch_queue import BatchQueue, held_out_pairs
+from paretone.training.flow_times import drawn_times
+from paretone.training.moving import moved
+from paretone.training.optimisers import LayerMatrices
+
+JOINED = 0.9
+"""Share of the items that are two clips of one voice, where there are such."""
+LONGEST_BEGINNING = 0.3
+"""The largest share of a single clip that serves as its prompt, as in the official training."""
+LAYER_MATRICES = LayerMatrices("_blocks.", apart_from="mlp")
+"""Weights of an estimator that Muon trains."""
+
+
+@dataclass(frozen=True)
+class CosyClip:
+    """A clip as the flow sees it."""
+
+    voice: str
+    tokens: np.ndarray = field(repr=False)
+    """(n,) speech tokens."""
+    mel: np.ndarray = field(repr=False)
+    """(2 · n, bands) float16."""
+    speaker: np.ndarray = field(repr=False)
+    """(width,) the speaker's embedding."""
+    prompt: int = 0
+    """Tokens at its beginning that are a prompt."""
+
+    @property
+    def frames(self) -> int:
+        """Mel frames."""
+        return len(self.mel)
+
+
+@dataclass(frozen=True)
+class CosyProblem:
+    """A batch with its noise; see :class:`paretone.techniques.average_velocity.subjects.Problem`."""
+
+    noised: Tensor
+    target: Tensor
+    times: Tensor
+    span: Tensor
+    """All frames: those of the prompt come from noise as well."""
+    conditions: Tensor
+    """(B, 3 · bands, frames)."""
+
+
+class CosySubject(Subject[Estimator, CosyProblem]):
+    """The estimator of a flow; what encodes the tokens stays as it is."""
+
+    layers = LAYER_MATRICES
+
+    def __init__(
+        self, flow: TokenToMel, clips: Sequence[CosyClip], held_out: Sequence[CosyClip], frames: int, seed: int
+    ) -> None:
+        self._flow, self._clips, self._held_out = flow, clips, held_out
+        # Clips of no known voice cannot be joined, and those that the model said itself have their prompts already.
+        self._joins = all(one.voice and not one.prompt for one in clips)
+        queue = BatchQueue(clips, frames, JOINED if self._joins else 0.0, seed)
+        super().__init__(flow.estimator, queue, seed)
+        self.speech = f"{len(clips)} clips"
+
+    def add_interval(self, model: Estimator) -> None:
+        add_interval(model)
+
+    def drawn(self, items: list[list[int]], device: torch.device) -> CosyProblem:
+        clips = [[self._clips[one] for one in item] for item in items]
+        return self._problem(clips, drawn_times(len(clips), 0.5, self.generator), self.generator, device)
+
+    def held_out(self, count: int, device: torch.device) -> Sequence[CosyProblem]:
+        generator = torch.Generator().manual_seed(7)
+        batches = held_out_pairs(self._held_out, count, 8, self._joins)
+        return [self._problem(items, torch.zeros(len(items)), generator, device) for items in batches]
+
+    @torch.no_grad()
+    def _problem(
+        self, items: Sequence[Sequence[CosyClip]], times: Tensor, generator: torch.Generator, device: torch.device
+    ) -> CosyProblem:
+        """A problem of items that are one clip, or two of one voice joined."""
+        flow = self._flow.to(device)
+        lengths = [sum(clip.frames for clip in item) for item in items]
+        speech = torch.zeros(len(items), max(lengths), flow.config.bands)
+        given = torch.zeros(len(items), 3 * flow.config.bands, max(lengths), device=device)
+        shares = LONGEST_BEGINNING * torch.rand(len(items), generator=generator)
+        for row, (item, length) in enumerate(zip(items, lengths, strict=True)):
+            speech[row, :length] = torch.from_numpy(np.concatenate([clip.mel for clip in item]).astype(np.float32))
+            tokens = list(itertools.chain.from_iterable(clip.tokens.tolist() for clip in item))
+            beginning = item[0].prompt or int(shares[row] * len(tokens))
+            known = FRAMES_PER_TOKEN * (len(item[0].tokens) if len(item) > 1 else beginning)
+            prompt = torch.zeros(1, flow.config.bands, length, device=device)
+            prompt[..., :known] = speech[row, :known].T.to(device)
+            speaker = flow.speaker(torch.from_numpy(item[0].speaker).float()[None].to(device))
+            given[row, :, :length] = conditions(flow.encoded(tokens), speaker, prompt)[0]
+        noise = torch.randn(speech.shape, generator=generator)
+        weights = times[:, None, None]
+        problem = CosyProblem(
+            noised=(1 - weights) * noise + weights * speech,
+            target=speech - noise,
+            times=times,
+            span=torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None],
+            conditions=given,
+        )
+        return moved(problem, device)
+
+    def field(self, model: Estimator, problem: CosyProblem) -> Field:
+        return self._field(model, problem, problem.conditions)
+
+    @staticmethod
+    def _field(model: Estimator, problem: CosyProblem, given: Tensor) -> Field:
+        def velocity(state: Tensor, times: Tensor) -> Tensor:
+            return model.at_once(state.mT, given, model.time_rows(times), problem.span).mT
+
+        return velocity
+
+    def guided(self, model: Estimator, problem: CosyProblem, guidance: Values) -> Field:
+        conditional = self.field(model, problem)
+        strength = float(guidance["guidance"])
+        if not is_guided(strength):
+            return conditional
+        unconditional = self._field(model, problem, torch.zeros_like(problem.conditions))
+
+        def velocity(state: Tensor, times: Tensor) -> Tensor:
+            learnt, other = conditional(state, times).float(), unconditional(state, times).float()
+            return (1 + strength) * learnt - strength * other
+
+        return velocity
+
+    def official(self, weights: Mapping[str, Tensor], steps: int) -> dict[str, Tensor]:
+        return official(weights)

@@ -1,0 +1,58 @@
+"""Average-velocity weights as they were trained: a file in the official layout with one more embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from torch import Tensor
+
+from paretone.errors import ProfileError
+from paretone.export.delivery import Content
+from paretone.export.exported_weights import companions, plain_content
+from paretone.models.f5.checkpoint import F5Checkpoint
+from paretone.models.files.checkpoints import fingerprint, read_float_weights
+from paretone.models.files.interval_weights import find_interval_weights, folders, plain_names
+from paretone.setting.profile import Profile
+from paretone.wording import listed
+
+
+@dataclass(frozen=True)
+class AverageVelocityWeights:
+    """Weights of one model."""
+
+    path: Path
+    source: Path
+    """Folder of the model that they were trained from."""
+
+    @classmethod
+    def of(
+        cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
+    ) -> AverageVelocityWeights:
+        """Those that ``profile`` runs with on ``checkpoint``. ``check`` may raise to cancel. Raises
+        :class:`ProfileError` when they are not there."""
+        places = folders(profile.setting.model, checkpoint.path)
+        for one in find_interval_weights(places, fingerprint(checkpoint.path, check), check):
+            if one.fingerprint == profile.weights:
+                return cls(Path(one.path), checkpoint.path.parent)
+        raise ProfileError(
+            f"The average-velocity weights {profile.weights[:12]!r} of the profile are in none of "
+            f"{listed(places)}; put their file there."
+        )
+
+    @cached_property
+    def tensors(self) -> Mapping[str, Tensor]:
+        """By the names of the official class and of the embedding."""
+        return plain_names(read_float_weights(self.path))
+
+    @property
+    def name(self) -> str:
+        """Name of the exported file."""
+        return f"model_average_velocity_{self.path.name}"
+
+    def contents(self) -> dict[str, Content]:
+        """The files by name: the weights, and their companions. Raises :class:`CheckpointError` if these cannot be
+        read."""
+        return {self.name: plain_content(self.path), **companions(self.source)}

@@ -1,0 +1,349 @@
+"""Fine-tuning a flow model so that one evaluation carries the state over an interval of time.
+
+*Displacement* (IntMeanFlow, arXiv 2510.07979): the target is how far the frozen model goes over the interval in a few
+Euler steps of its own, guidance included, so that the trained model runs one branch. The intervals are those between
+the evaluations of a synthesis with one to four, on the model's own grid. They start on the straight path from noise to
+speech, or, which is ours, where the averaged model itself has come from the noise: what it will see in a synthesis.
+
+*MeanFlow* (arXiv 2505.13447) learns from speech alone, with a Jacobian-vector product and in full precision. Guidance
+comes in as in the paper, by the velocity that it is taken along, but from the frozen model.
+
+The trained model is the frozen one with one more embedding that is zero at first.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretone.errors import SettingError, TrainingError
+from paretone.models.base import IntervalWeights
+from paretone.models.files.interval_weights import metadata, save_interval_weights
+from paretone.sampling.flow import sampling_grid
+from paretone.setting.knobs import Values
+from paretone.stopping import may_stop
+from paretone.techniques.average_velocity.requests import (
+    DISPLACEMENT,
+    FEWEST_STEPS,
+    HIGHEST_TEMPERATURE,
+    MEAN_FLOW,
+    METHODS,
+    MOST_EVALUATIONS,
+    SINGLE_SHARE,
+    TEACHER_STEPS,
+)
+from paretone.techniques.average_velocity.subjects import Problem, Subject, state_at
+from paretone.techniques.average_velocity.targets import Field, displacement, mean_flow
+from paretone.techniques.average_velocity.targets_in_use import TargetsInUse
+from paretone.training.flow_matching import span_error
+from paretone.training.joined_learner import JoinedLearner
+from paretone.training.learning_recipe import LearningRecipe
+from paretone.training.optimisers import Rates
+from paretone.training.processes import Processes
+from paretone.training.schedule import Rated
+
+OTHER_SHARES = (0.3, 0.125, 0.125)
+"""Shares of the steps that learn a synthesis of two, three and four evaluations, relative to each other."""
+REFERENCE_STEPS = 16
+"""Steps of the frozen model by whose end validation measures."""
+OWN_SHARE = 0.5
+"""Share of the states that are the averaged model's own; at time 0 there is only noise."""
+MEAN_FLOW_SHARE = 0.25
+"""Share of intervals that have a length, as the paper found best."""
+MEAN_FLOW_CONSTANT = 1e-3
+"""Keeps the weights of small errors finite in MeanFlow's adaptive loss."""
+
+
+@dataclass(frozen=True)
+class AverageVelocityOptions(Rated):
+    """Options of a run."""
+
+    guidance: Values
+    """All options of the model's guidance."""
+    method: str = DISPLACEMENT
+    sway: float = -1.0
+    """Of the model's grid."""
+    teacher_steps: int = TEACHER_STEPS
+    """Steps of the frozen model over the whole time; over parts of it, as many fewer, but two at least."""
+    single_share: float = SINGLE_SHARE
+    """Share of the steps that learn a synthesis of one evaluation."""
+    temperature: float = 1.0
+    """Scale of the initial noise that the weights are to be used with; they are trained with all of it."""
+    uses: int = 1
+    """Steps that learn from each target of the frozen model's."""
+    learning_rate: float = 4e-4
+    matrix_rate: float | None = 0.006
+    """Learning rate of Muon for the matrices of the layers; ``None`` for AdamW on everything."""
+    warm_up: int = 30
+    """Steps in which the learning rate rises."""
+    hold: float = 0.0
+    """Share of the budget after which it falls."""
+    average_decay: float = 0.999
+    validation_items: int = 4
+    half_precision: bool = False
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise SettingError(f"There is no method {self.method!r}; known: {', '.join(METHODS)}.")
+        for rate in (self.learning_rate, self.matrix_rate):
+            if rate is not None and not rate > 0:
+                raise SettingError(f"The learning rate must be above 0, not {rate:g}.")
+        if self.teacher_steps < FEWEST_STEPS:
+            raise SettingError(f"The model must take {FEWEST_STEPS} steps or more, not {self.teacher_steps}.")
+        if not 0 <= self.single_share <= 1:
+            raise SettingError(f"The share of single evaluations must be from 0 to 1, not {self.single_share:g}.")
+        if not 0 < self.temperature <= HIGHEST_TEMPERATURE:
+            raise SettingError(
+                f"The temperature must be above 0 and at most {HIGHEST_TEMPERATURE:g}, not {self.temperature:g}."
+            )
+        if self.uses < 1 or (self.uses > 1 and self.method == MEAN_FLOW):
+            raise SettingError(
+                f"Targets must be used once or more often, not {self.uses} times; those of {MEAN_FLOW} serve one step."
+            )
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Share of the steps that learn a synthesis of one, two, three and four evaluations."""
+        return (self.single_share, *((1 - self.single_share) * one / sum(OTHER_SHARES) for one in OTHER_SHARES))
+
+
+@dataclass(frozen=True)
+class _Displacement:
+    """Where intervals start, and how far the frozen model goes from there."""
+
+    problem: Problem
+    state: Tensor
+    """(B, frames, bands)."""
+    intervals: Tensor
+    """(B, 2)."""
+    target: Tensor
+    """(B, frames, bands) per unit of time."""
+
+
+class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
+    """Fine-tunes a model; see :class:`paretone.training.recipe.Recipe`."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        base: str,
+        processes: Processes,
+        options: AverageVelocityOptions,
+        initial: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """``subject`` holds the model to start from, ``base`` is the fingerprint of its checkpoint; ``initial`` are
+        averaged weights of an earlier run by the backbone's own names."""
+        self.name = f"average-velocity {options.method} {_worded(options.guidance)}"
+        self.subject, self.processes, self._base = subject, processes, base
+        torch.manual_seed(options.seed)
+        self._teacher = subject.model.to(processes.device).eval().requires_grad_(False)
+        student = copy.deepcopy(self._teacher).train()
+        subject.add_interval(student)
+        if initial is not None:
+            student.load_state_dict(initial)
+        learner = JoinedLearner(
+            student.requires_grad_(True),
+            self._predicted,
+            subject.layers,
+            Rates(options.matrix_rate, options.learning_rate),
+            options.average_decay,
+            processes,
+        )
+        super().__init__(learner, processes.device, options)
+        self._call = learner.call
+        self._targets: TargetsInUse[_Displacement] = TargetsInUse(options.uses, subject.generator)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "speech": self.subject.speech,
+            "parameters": sum(one.numel() for one in self.model.parameters()),
+            "initial_weights": self._base,
+            "processes": self.processes.count,
+            "options": asdict(self.options) | {"guidance": dict(self.options.guidance)},
+        }
+
+    def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
+        if self.options.method == MEAN_FLOW:
+            loss = self._mean_flow_loss(self.subject.next(self.device))
+            return loss, {"loss": loss.detach()}
+        wanted = self._targets.next(self._displacement)
+        predicted = self._call(wanted.problem, wanted.state, wanted.intervals)
+        loss = span_error(predicted, wanted.target, wanted.problem.span)
+        return loss, {"loss": loss.detach()}
+
+    def _displacement(self) -> _Displacement:
+        """Intervals of the next problem, of one number of evaluations."""
+        problem = self.subject.next(self.device)
+        generator, items = self.subject.generator, len(problem.times)
+        evaluations = 1 + int(torch.multinomial(torch.tensor(self.options.shares), 1, generator=generator))
+        numbers = torch.randint(evaluations, (items,), generator=generator)
+        own = torch.rand(items, generator=generator) < OWN_SHARE
+        times = self._times(evaluations, numbers)
+        state = self._states(problem, evaluations, numbers, own)
+        target = self._target(problem, state, times)
+        return _Displacement(problem, state, torch.stack([times[0], times[-1]], dim=-1), target)
+
+    def _times(self, evaluations: int, numbers: Tensor) -> Tensor:
+        """Times of the frozen model's steps over the intervals ``numbers`` (items,) of a synthesis, (steps + 1,
+        items)."""
+        steps = max(FEWEST_STEPS, round(self.options.teacher_steps / evaluations))
+        grid = torch.from_numpy(sampling_grid(evaluations * steps, "uniform", self.options.sway))
+        return grid[steps * numbers + torch.arange(steps + 1)[:, None]].to(self.device)
+
+    @torch.no_grad()
+    def _states(self, problem: Problem, evaluations: int, numbers: Tensor, own: Tensor) -> Tensor:
+        """Where the intervals ``numbers`` (items,) start: on the path to the speech, or, of items that are ``own``
+        (items,), after as many evaluations of the averaged model."""
+        grid = torch.from_numpy(sampling_grid(evaluations, "uniform", self.options.sway))
+        found = state_at(problem, grid[numbers].to(self.device))
+        last = int((numbers * own).max())
+        if not last:
+            return found
+        field = self._in_run_precision(self.subject.field(self.average.module, problem))
+        state = state_at(problem, torch.zeros_like(problem.times))
+        for number, (start, end) in enumerate(itertools.pairwise(grid), start=1):
+            interval = torch.stack([start, end]).to(self.device).expand(len(numbers), 2)
+            state = state + float(end - start) * field(state, interval)
+            arrived = (own & (numbers == number)).to(self.device)
+            found = torch.where(arrived[:, None, None], state, found)
+        return found
+
+    @torch.no_grad()
+    def _target(self, problem: Problem, state: Tensor, times: Tensor) -> Tensor:
+        velocity = self.subject.guided(self._teacher, problem, self.options.guidance)
+        return displacement(self._in_run_precision(velocity), state, times)
+
+    def _mean_flow_loss(self, problem: Problem) -> Tensor:
+        """MeanFlow's loss with its adaptive weights."""
+        items = len(problem.times)
+        ends = torch.rand(2, items, generator=self.subject.generator).sort(dim=0).values
+        has_length = torch.rand(items, generator=self.subject.generator) < MEAN_FLOW_SHARE
+        starts = torch.where(has_length, ends[0], ends[1]).to(self.device)
+        intervals = torch.stack([starts, ends[1].to(self.device)], dim=-1)
+        state = state_at(problem, starts)
+        with torch.no_grad():
+            plain = self.subject.field(self._teacher, problem)(state, starts)
+            guided = self.subject.guided(self._teacher, problem, self.options.guidance)(state, starts)
+        velocity = (problem.target + guided - plain) * problem.span[..., None]
+        # Only the math kernel has a derivative forwards; several processes exchange gradients around ``_call`` alone.
+        predicted, target = self._call(problem, state, intervals, velocity)
+        errors = ((predicted - target).square().mean(-1) * problem.span).sum(1) / problem.span.sum(1)
+        return (errors / (errors.detach() + MEAN_FLOW_CONSTANT)).mean()
+
+    def _predicted(self, model: nn.Module, problem: Problem, state: Tensor, intervals: Tensor, *along: Tensor) -> Any:
+        """Average velocities of ``model``; with a velocity ``along``, MeanFlow's prediction and target."""
+        if not along:
+            return self.subject.field(model, problem)(state, intervals)
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        with torch.autocast(self.device.type, enabled=False), sdpa_kernel(SDPBackend.MATH):
+            return mean_flow(self.subject.field(model, problem), along[0], state, intervals)
+
+    def _in_run_precision(self, velocity: Field) -> Field:
+        """``velocity`` in the precision of the run, given and taken in float32."""
+
+        def computed(state: Tensor, times: Tensor) -> Tensor:
+            with self.processes.accelerator.autocast():
+                return velocity(state, times).float()
+
+        return computed
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """How far the averaged model ends from where the frozen one does after many guided steps, from the same noise.
+
+        ``distance 1`` to ``distance 4``: mean squared distance by the number of evaluations. ``left``: that distance as
+        a share of that of as many evaluations without training, which are Euler steps of the frozen model's one
+        branch; mean over the numbers, 1 at the start, 0 at the goal.
+        """
+        found = {}
+        shares = []
+        for evaluations in range(1, MOST_EVALUATIONS + 1):
+            plain, distance = self._plain_distances[evaluations - 1], self._distance(self.average.module, evaluations)
+            found[f"distance {evaluations}"] = distance
+            shares.append(distance / plain)
+        return found | {"left": sum(shares) / len(shares)}
+
+    def _distance(self, model: nn.Module, evaluations: int, trained: bool = True) -> float:
+        """Mean squared distance of the ends of ``model``, which takes intervals if it is ``trained``."""
+        total = count = 0.0
+        for problem, end in self._ends:
+            field = self.subject.field(model, problem)
+            away = (self._end(field, problem, evaluations, trained) - end)[problem.span]
+            total, count = total + float(away.square().sum()), count + away.numel()
+        return total / count
+
+    def _end(self, field: Field, problem: Problem, evaluations: int, of_intervals: bool) -> Tensor:
+        """Where ``field`` carries the noise of ``problem`` in that number of evaluations."""
+        grid = torch.from_numpy(sampling_grid(evaluations, "uniform", self.options.sway)).to(self.device)
+        times = grid[:, None].expand(-1, len(problem.times))
+        state, velocity = state_at(problem, times[0]), self._in_run_precision(field)
+        for start, end in itertools.pairwise(times):
+            may_stop()
+            asked = torch.stack([start, end], dim=-1) if of_intervals else start
+            state = state + (end - start)[:, None, None] * velocity(state, asked)
+        return state
+
+    @cached_property
+    @torch.no_grad()
+    def _ends(self) -> list[tuple[Problem, Tensor]]:
+        """Problems to validate on, and where the frozen model ends."""
+        found = []
+        for problem in self.subject.held_out(self.options.validation_items, self.device):
+            field = self.subject.guided(self._teacher, problem, self.options.guidance)
+            found.append((problem, self._end(field, problem, REFERENCE_STEPS, False)))
+        return found
+
+    @cached_property
+    @torch.no_grad()
+    def _plain_distances(self) -> list[float]:
+        """Distances without training, by the number of evaluations."""
+        return [self._distance(self._teacher, number, trained=False) for number in range(1, MOST_EVALUATIONS + 1)]
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "draws": self.processes.gather(self.subject.state()), "base": self._base}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises :class:`TrainingError` when the checkpoint was started from other weights or by another number of
+        processes."""
+        if state["base"] != self._base:
+            raise TrainingError("The run to resume was started from another checkpoint; choose that model.")
+        if len(state["draws"]) != self.processes.count:
+            raise TrainingError(
+                f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "
+                "start as many."
+            )
+        super().restore(state)
+        self.subject.restore(state["draws"][self.processes.number])
+
+    def export(self, folder: Path) -> None:
+        """Write the weights into ``folder``."""
+        self.save(folder / self.file_name)
+
+    def save(self, path: Path) -> None:
+        """Write the averaged weights under their official keys, with what they are as metadata. Raises
+        :class:`OSError`."""
+        options = self.options
+        weights = IntervalWeights(
+            "", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method, options.temperature
+        )
+        named = self.subject.official(self.average.module.state_dict(), self.steps)
+        save_interval_weights(path, named, metadata(weights, self._base, self.steps))
+
+    @property
+    def file_name(self) -> str:
+        """Such as ``guidance-1.safetensors``."""
+        return "-".join(f"{name}-{value:g}" for name, value in sorted(self.options.guidance.items())) + ".safetensors"
+
+
+def _worded(guidance: Values) -> str:
+    return " ".join(f"{name}={value:g}" for name, value in sorted(guidance.items()))

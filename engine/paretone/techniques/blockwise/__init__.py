@@ -1,0 +1,200 @@
+"""Blockwise streaming of masked models: the canvas is filled in block by block from its beginning, and heard so.
+
+The canvas passes the network at every step, with everything after the block still masked; only frames of the block may
+be committed, on a schedule of their own. The first block takes few steps, so that speech begins soon. Later ones take
+as many as the audio that is already there leaves time for, so that playback never has to wait; one that turns out too
+slow is cut short while it runs (:mod:`paretone.models.families.pacing`). A machine on which not even the fewest steps
+fit lets playback pause, and the take says so.
+
+What a seed fixes: how long the canvas is, where its blocks begin, all random numbers, and what the first block says;
+the rest of the speech, too, as long as steps do not follow measured times. For that, either all blocks take their
+steps, or as many as would fit if a step lasted a time that is given (``step_time``).
+
+Which codes are committed when is another process than upstream's, which fills in the first codebook of the whole clip
+before any deeper one; so what is said differs, and has to be judged. Looking ahead no further than some frames saves
+time in addition and is an approximation: the network sees a shorter clip than it speaks.
+
+Text and reference are most of the rows of a step. They are computed at the first step of a block and at every n-th from
+there, and the block attends in between to what they were: an unpublished experiment
+(:mod:`paretone.techniques.frozen_prefix` does so on whole canvases). CUDA graphs and compiled code are of whole passes:
+with them, text and reference are computed at every step.
+
+The defaults are what was measured with the bundled model (``resources/docs/omnivoice.md``), whose words come through as
+well as on the whole canvas. omnivoice-fast has 32 frames in 8 steps first, and shows all.
+
+Sources: pavanyellow/omnivoice-fast (blocks of 32 frames, 8 steps for the first, decoding of the whole prefix); what is
+decoded here is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.figures.glyphs import Mark
+from paretone.setting.knobs import Number, Switch, Values
+from paretone.setting.plan import Blocks, MaskedPlan, Part
+from paretone.techniques.base import Context, Paper, Technique, ordinal
+
+NAME = "blockwise"
+
+
+def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
+    """The canvas is divided; text and reference are kept between steps where nothing else decides about them."""
+    every = int(knobs["text_every"])
+    plan = replace(plan, blocks=blocks(knobs)).noted(*remarks(knobs))
+    if every == 1:
+        return plan
+    launching, skipping = context.title_in("launching"), context.title_in("skipping")
+    if launching:
+        return plan.noted(f"Text and reference were computed at every step: {launching} takes whole passes.")
+    if skipping:
+        return plan.noted(f"How often text and reference were computed follows from: {skipping}.")
+    run = Part.of("paretone.models.kernels.kept_prefix:KeptPrefixRun", every=every)
+    return replace(plan, run=run).noted(text_kept(every))
+
+
+def blocks(knobs: Values) -> Blocks:
+    """Description of the knobs."""
+    return Blocks(
+        int(knobs["block"]),
+        int(knobs["first_block"]),
+        int(knobs["first_steps"]),
+        int(knobs["later_steps"]),
+        bool(knobs["adaptive"]),
+        float(knobs["step_time"]) / 1000,
+        int(knobs["look_ahead"]) or None,
+    )
+
+
+def describe(knobs: Values) -> str:
+    """Blocks and steps, in words."""
+    plan = blocks(knobs)
+    later = f"up to {plan.later_steps}" if plan.adaptive or plan.step_seconds else str(plan.later_steps)
+    ahead = "" if plan.look_ahead is None else f", looking {plan.look_ahead} frames ahead"
+    every = int(knobs["text_every"])
+    text = f", text and reference at every {ordinal(every)}" if every > 1 else ""
+    return (
+        f"{plan.first_size} frames in {plan.first_steps} steps first, then blocks of {plan.size} in {later} "
+        f"steps{ahead}{text}"
+    )
+
+
+def remarks(knobs: Values) -> tuple[str, ...]:
+    """Differences from a take on the whole canvas."""
+    plan = blocks(knobs)
+    found = ["Spoken block by block: codes were filled in in another order than on the whole canvas."]
+    if plan.look_ahead is not None:
+        found.append(
+            f"The network saw {plan.look_ahead} frames after each block instead of all, which is an approximation."
+        )
+    if plan.adaptive:
+        found.append("Steps of later blocks follow measured times, so another take of the same seed may differ.")
+    return tuple(found)
+
+
+def text_kept(every: int) -> str:
+    """Note for a take whose text and reference were computed at every n-th step of a block."""
+    return (
+        f"Text and reference were computed at the first and every {ordinal(every)} step of a block only, which is an "
+        "unpublished approximation."
+    )
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Blockwise streaming",
+    summary="Fills in speech block by block and plays it meanwhile: earlier first audio, more computation.",
+    benefit="First sound early: fills in block by block",
+    improves="first_audio_seconds",
+    paper=Paper("OmniVoice blockwise streaming", "github.com/pavanyellow/omnivoice-fast"),
+    families=("masked",),
+    slot="blocks",
+    place=100,
+    mark=Mark("violet", "triangle"),
+    knobs=(
+        Number(
+            "block",
+            "Block",
+            "Largest number of frames filled in together after the first block (40 ms each).",
+            default=32,
+            unit="frames",
+            minimum=8,
+            maximum=250,
+            whole=True,
+        ),
+        Number(
+            "first_block",
+            "First block",
+            "Frames of the first block: fewer give earlier audio. The decoder needs some frames of the next block "
+            "to finish the last of them; the finished ones must last until that block is there.",
+            default=24,
+            unit="frames",
+            minimum=4,
+            maximum=250,
+            whole=True,
+        ),
+        Number(
+            "first_steps",
+            "Steps of the first block",
+            "Fewer give earlier audio and may sound worse.",
+            default=4,
+            minimum=1,
+            maximum=64,
+            whole=True,
+        ),
+        Number(
+            "later_steps",
+            "Steps of later blocks",
+            "Number of steps; the maximum if steps follow the time left.",
+            default=16,
+            minimum=1,
+            maximum=64,
+            whole=True,
+        ),
+        Switch(
+            "adaptive",
+            "Follow the time left",
+            "Limit later blocks to the steps that fit before playback catches up; another take of the same seed may "
+            "then differ.",
+            default=True,
+        ),
+        Number(
+            "step_time",
+            "Assumed step",
+            "If steps do not follow measured times: later blocks take as many as fit if a step takes this long, equal "
+            "for every take; 0 gives every block all its steps.",
+            default=0.0,
+            unit="ms",
+            minimum=0.0,
+            maximum=1000.0,
+            step=5.0,
+            lowest="all steps",
+        ),
+        Number(
+            "look_ahead",
+            "Look ahead",
+            "Number of masked frames after a block that the network sees; 0: all. Other values are faster and "
+            "approximate.",
+            default=16,
+            unit="frames",
+            minimum=0,
+            maximum=500,
+            whole=True,
+            lowest="all",
+        ),
+        Number(
+            "text_every",
+            "Text and reference (experiment)",
+            "Computed at the first step of a block and at every n-th step after it, which is faster and "
+            "approximate; 1: at every step.",
+            default=4,
+            symbol="n",
+            minimum=1,
+            maximum=64,
+            whole=True,
+        ),
+    ),
+    benches=(("omnivoice-first-audio", "paretone.techniques.blockwise.benches.first_audio"),),
+    resolve=resolve,
+    describe=describe,
+)

@@ -1,0 +1,1 @@
+"""The benchmark of blockwise streaming; see :mod:`paretone.bench`."""

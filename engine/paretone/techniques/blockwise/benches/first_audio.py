@@ -1,0 +1,151 @@
+"""Gain of a masked model's blocks: full latency over time to first audio, and the loss of quality.
+
+All ways speak the same two sentences as one utterance, in the same rounds. The full latency is that of the same engine,
+exact savings included, on the whole canvas; what is heard first in blocks is final and as loud as the rest. Reported
+with it: waits of a playback that begins with the first piece, and word errors and timbre of single sentences
+(:mod:`paretone.bench.masked_quality`).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from paretone.bench import bundled, masked
+from paretone.bench.masked_quality import JudgedSpeech, judged
+from paretone.bench.report import Report
+from paretone.bench.ways import Addition, read
+from paretone.measure.machine import describe
+from paretone.measure.timing import interval, running_order
+from paretone.measure.verdicts import ORIGINAL
+from paretone.models.base import Synthesis, Voice, run_to_completion
+from paretone.models.catalogue import harvard_sentences
+from paretone.models.families.masked import MaskedSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.blockwise import TECHNIQUE
+
+NAME = "omnivoice-first-audio"
+WHOLE, BLOCKS = "whole canvas", "blockwise"
+TEXT_COMPUTED = "blockwise, text and reference at every step"
+TOGETHER = 2
+"""Harvard sentences that make an utterance: four to five seconds, which the bundled model speaks on one canvas."""
+WORD_ERRORS = 0.03
+"""Allowed increase of the word error rate."""
+DEFINITION = (
+    "Seconds until all of an utterance of two sentences is there on the whole canvas, over the seconds until the first "
+    "audio is there in blocks; wall time, median of paired, interleaved rounds."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    masked.add_arguments(parser, rounds=20)
+    bundled.add_listening_arguments(parser, sentences=10)
+    for knob in TECHNIQUE.knobs:
+        if knob.name != "adaptive":
+            parser.add_argument(
+                f"--{knob.name.replace('_', '-')}", type=int, help=f"{knob.title}; else the technique's own"
+            )
+
+
+@dataclass
+class _Heard:
+    """Measurements of one way of speaking."""
+
+    first: list[float] = field(default_factory=list)
+    last: list[float] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+    factors: list[float] = field(default_factory=list)
+    evaluations: int = 0
+
+    def add(self, spoken: Synthesis) -> None:
+        measured = spoken.measurements
+        self.first.append(measured.first_audio_seconds)
+        self.last.append(measured.seconds)
+        self.gaps.append(measured.largest_gap_seconds)
+        self.pauses.append(measured.pause_seconds or 0.0)
+        self.factors.append(measured.real_time_factor)
+        self.evaluations += measured.evaluations
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Speak all ways in the same rounds, then let the judge listen."""
+    model = masked.loaded(arguments)
+    ways, voice = _ways(arguments), bundled.speaker(arguments)
+    heard = _timed(model, ways, voice, arguments.rounds)
+    unjudged = {one.title for one in _others() if not one.judged}
+    listened = {name: way for name, way in ways.items() if name not in unjudged}
+    said = judged(model, listened, bundled.heard_sentences(arguments), bundled.heard_voices(arguments))
+    top = interval([full / first for full, first in zip(heard[WHOLE].last, heard[BLOCKS].first, strict=True)])
+    rows = [_row(name, found) for name, found in heard.items()]
+    if said:
+        said |= dict.fromkeys(unjudged, said[WHOLE])
+        rows = [_judged_row(row, said[str(row["way"])], said[WHOLE]) for row in rows]
+        rows.insert(0, {"way": ORIGINAL, **said[ORIGINAL].columns})
+    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+
+
+def _others() -> list[Addition]:
+    """Further ways that blocks are compared with."""
+    file = read(NAME)
+    found = [one.addition(()) for one in file.tables("ways")]
+    file.require_known()
+    return found
+
+
+def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
+    plain = bundled.setting(arguments)
+    names = (knob.name for knob in TECHNIQUE.knobs if knob.name != "adaptive")
+    knobs = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    return {
+        WHOLE: plain,
+        **{one.title: one.added_to(plain, {}) for one in _others()},
+        BLOCKS: plain.with_technique(UsedTechnique(TECHNIQUE.name, Values(knobs))),
+        TEXT_COMPUTED: plain.with_technique(UsedTechnique(TECHNIQUE.name, Values(knobs, text_every=1))),
+    }
+
+
+def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int) -> dict[str, _Heard]:
+    heard = {name: _Heard() for name in ways}
+    sentences = harvard_sentences()
+    for setting in ways.values():
+        model.make_ready(setting, SilentObserver(), voice)
+    for number in range(-1, rounds):  # The first is for warming up.
+        chosen = [sentences[(TOGETHER * number + place) % len(sentences)] for place in range(TOGETHER)]
+        for name in running_order(tuple(ways), number):
+            setting = replace(ways[name], seed=ways[name].seed + number + 1)
+            spoken = run_to_completion(model.synthesise(" ".join(chosen), voice, setting, (), SilentObserver()))
+            if number >= 0:
+                heard[name].add(spoken)
+        if number >= 0:
+            bundled.say(f"round {number + 1} of {rounds}")
+    return heard
+
+
+def _row(name: str, found: _Heard) -> dict[str, object]:
+    row: dict[str, object] = {"way": name}
+    for what, values in (("first audio", found.first), ("whole", found.last)):
+        row |= {f"{what} p50 (s)": _share(values, 50), f"{what} p90 (s)": _share(values, 90)}
+    return row | {
+        "playback waits p50 (s)": _share(found.pauses, 50),
+        "longest (s)": max(found.pauses),
+        "takes that wait": f"{sum(one > 0 for one in found.pauses)} of {len(found.pauses)}",
+        "longest gap (s)": max(found.gaps),
+        "real-time factor": _share(found.factors, 50),
+        "forwards per second": found.evaluations / sum(found.last),
+    }
+
+
+def _judged_row(row: Mapping[str, object], said: JudgedSpeech, whole: JudgedSpeech) -> dict[str, object]:
+    within = said.word_error_rate - whole.word_error_rate <= WORD_ERRORS
+    return {**row, **said.columns, "within 3 points": "yes" if within else "no"}
+
+
+def _share(values: list[float], percent: float) -> float:
+    return float(np.percentile(values, percent))

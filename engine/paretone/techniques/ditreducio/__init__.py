@@ -1,0 +1,273 @@
+"""DiTReducio: skip what a diffusion transformer repeats from step to step and from branch to branch.
+
+``table`` is the artefact, ``record`` what a calibration measured, ``calibration`` the three passes that make one, on
+what ``calibration_target`` describes; ``transfer`` measures how well a table serves other sentences. How a table acts
+inside a backbone: :mod:`paretone.sampling.skipping`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.errors import ProfileError, SettingError
+from paretone.figures.glyphs import Mark
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import Choice, Effect, Number, Values, defaults
+from paretone.setting.plan import FlowPlan, NotPrepared, Part
+from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
+from paretone.techniques.ditreducio import artefact
+from paretone.techniques.ditreducio.forecast import TEMPORAL
+from paretone.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS, StrategyTable
+
+NAME = "ditreducio"
+METRICS = ("mae", "relative")
+UNITS = {"mae": "units of the model's output", "relative": "relative, clipped at 10"}
+"""Unit of the threshold under each error metric. The output of F5-TTS is log mel per unit time; MegaTTS 3 is compared
+before its last projection, where units have no name."""
+COMBINATIONS = ("worst", "mean")
+"""Which error of several sentences decides a skip, if they are calibrated together."""
+THRESHOLD = Number(
+    "threshold",
+    "Threshold",
+    "Largest error of the model's output that a skip may cause; layer l of L may use l/L of it.",
+    default=0.10,
+    symbol="δ",
+    effect=Effect.AFTER_CALIBRATION,
+    minimum=0.0,
+    maximum=2.0,
+    step=0.01,
+)
+PUBLISHED, END = "published", "end"
+OBJECTIVE = Choice(
+    "objective",
+    "Skips chosen by",
+    "The error of their own step's output, up to the threshold (the paper), or their effect on the last state, under a "
+    "budget of operations; threshold, metric, compared output and cells tried first then do not matter.",
+    default=PUBLISHED,
+    effect=Effect.AFTER_CALIBRATION,
+    values=(PUBLISHED, END),
+    titles=("Error of the step (paper)", "End of the trajectory (ours)"),
+    later=True,
+)
+OPERATIONS = Number(
+    "operations",
+    "Operations left",
+    "Budget of a calibration for the end of the trajectory, as a share of the baseline's operations.",
+    default=50.0,
+    unit="%",
+    effect=Effect.AFTER_CALIBRATION,
+    minimum=10.0,
+    maximum=100.0,
+    step=5.0,
+    later=True,
+)
+
+
+_MADE_BY = "calibrate --table table.json"
+
+
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """A strategy table says what every layer computes at every step."""
+    require_sampling(context, plan)
+    plan = plan.noted(*remarks(plan.options))
+    table = context.artefact
+    if not isinstance(table, StrategyTable):
+        raise NotPrepared(
+            f"{TECHNIQUE.title} has no strategy table yet; calibrate first, or import one.",
+            plan,
+            to_type(_MADE_BY, context.info),
+        )
+    mismatch = table.compatibility.mismatch(context.compatibility(plan))
+    if mismatch:
+        raise ProfileError(f"The strategy table cannot be used here: {mismatch}. Calibrate again.")
+    if table.layers != context.info.layers:
+        raise ProfileError(
+            f"The strategy table has {table.layers} layers, but {context.info.title} has {context.info.layers}."
+        )
+    evaluator = Part.of("paretone.techniques.ditreducio.evaluating:evaluators", table=table)
+    plan = replace(plan, evaluator=evaluator, evaluated_share=table.ops_ratio)
+    unused = table.count(SkipAction.BS) if context.info.guidance.branches(plan.options) == 1 else 0
+    if not unused:
+        return plan
+    return plan.noted(
+        f"{unused} cells of the strategy table skip branches; with one branch there is none to skip, so they compute "
+        "and only temporal skipping saves."
+    )
+
+
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every module was computed."""
+    return "its strategy table computes every module at every step; raise δ, or take more steps"
+
+
+def require_sampling(context: Context, plan: FlowPlan) -> None:
+    """Raise :class:`SettingError` for ways of sampling that no strategy table is made for."""
+    require_euler(plan.options)
+    if plan.stepper is not None:
+        raise Conflict(
+            f"DiTReducio's strategy table has one column per Euler step; do without {context.title_in('solver')}.",
+            "solver",
+        )
+    if plan.times is not None:
+        raise Conflict(
+            "DiTReducio's strategy tables belong to grids that sampler options make; do without "
+            f"{context.title_in('grid')}.",
+            "grid",
+        )
+    if plan.combining is not None:
+        raise Conflict(
+            "DiTReducio's strategy tables are calibrated with the model's own combination of branches; do without "
+            f"{context.title_in('guidance:combining') or 'the technique that changes it'}.",
+            "guidance:combining",
+        )
+    if plan.guidance.steps is not None:
+        raise Conflict(
+            "DiTReducio's strategy tables are calibrated with guidance at all steps, and their branch skips need all "
+            "branches at every step; do without one of the two.",
+            "guidance",
+        )
+
+
+def require_euler(options: Values) -> None:
+    """Raise :class:`SettingError` for another solver than Euler's."""
+    if options.get("solver", "euler") != "euler":
+        raise SettingError("DiTReducio's strategy table has one column per Euler step; choose the Euler solver.")
+
+
+FEW_STEPS = 8
+"""At this number of steps or fewer, neighbouring steps differ much."""
+
+
+def remarks(options: Values) -> tuple[str, ...]:
+    """Remark on a risky number of steps."""
+    if options["steps"] > FEW_STEPS:
+        return ()
+    return (
+        f"At {options['steps']} steps, neighbouring steps differ much: little can be skipped, and skips are "
+        "more audible. Listen before you trust it.",
+    )
+
+
+def calibrates_alike(knobs: Values, other: Values) -> bool:
+    """Whether calibrations with these knobs are the same but for the threshold, which moves within one. Knobs that an
+    older record lacks are at their defaults."""
+    return _deciding(knobs) == _deciding(other)
+
+
+def _deciding(knobs: Values) -> dict[str, object]:
+    """The knobs that decide what a calibration measures."""
+    given = defaults(TECHNIQUE.knobs).replace(**knobs)
+    passed = ("operations",) if given["objective"] == PUBLISHED else ("metric", "compare", "marked")
+    return {name: value for name, value in given.items() if name not in (THRESHOLD.name, *passed)}
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="DiTReducio",
+    summary="Skips attention and feed-forward modules whose output repeats between steps or between branches.",
+    benefit="Skips what repeats from step to step",
+    paper=Paper(
+        "DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration",
+        "arXiv 2509.09748",
+    ),
+    families=("flow",),
+    slot="skipping",
+    place=10,
+    mark=Mark("blue", "circle"),
+    exports="paretone.techniques.ditreducio.exports",
+    study="paretone.techniques.ditreducio.studies.hooks",
+    benches=(
+        ("calibration", "paretone.techniques.ditreducio.benches.calibration"),
+        ("skipping", "paretone.techniques.ditreducio.benches.skipping"),
+        ("intelligibility", "paretone.techniques.ditreducio.benches.intelligibility"),
+        ("rivals", "paretone.techniques.ditreducio.benches.rivals"),
+    ),
+    views=(
+        "paretone.techniques.ditreducio.views.temporal_redundancy",
+        "paretone.techniques.ditreducio.views.branch_redundancy",
+        "paretone.techniques.ditreducio.views.attention_similarity",
+        "paretone.techniques.ditreducio.views.module_latencies",
+        "paretone.techniques.ditreducio.views.ablation",
+        "paretone.techniques.ditreducio.views.tables",
+        "paretone.techniques.ditreducio.views.objectives",
+    ),
+    artefact_file=ArtefactFile(
+        "table",
+        "strategy table",
+        "DiTReducio's strategy table, Paretone's or the official form",
+        "paretone.techniques.ditreducio.commands.table_file:with_table",
+        ("branch_skip",),
+        _MADE_BY,
+    ),
+    commands=tuple(
+        f"paretone.techniques.ditreducio.commands.{name}"
+        for name in ("calibrate", "transfer", "export_table", "import_table")
+    ),
+    jobs=(
+        Job(
+            "calibrate",
+            "Calibrating",
+            "paretone.techniques.ditreducio.requests:CalibrationRequest",
+            "paretone.techniques.ditreducio.jobs:calibrate",
+        ),
+        Job(
+            "transfer",
+            "Measuring the transfer",
+            "paretone.techniques.ditreducio.requests:TransferRequest",
+            "paretone.techniques.ditreducio.jobs:transfer",
+        ),
+    ),
+    resolve=resolve,
+    idle=idle,
+    artefact=ArtefactType(
+        "table", StrategyTable, StrategyTable.from_json, StrategyTable.to_json, artefact.check, artefact.fixed_knobs
+    ),
+    knobs=(
+        THRESHOLD,
+        Choice(
+            "metric",
+            "Error metric",
+            "Mean absolute error (the paper) or the official code's clipped relative error.",
+            default="mae",
+            effect=Effect.AFTER_CALIBRATION,
+            values=METRICS,
+            titles=("Mean absolute error (paper)", "Relative (official code)"),
+        ),
+        Choice(
+            "compare",
+            "Compared output",
+            "Output whose error counts: the raw output of all branches (official) or the guided velocity.",
+            default="branches",
+            effect=Effect.AFTER_CALIBRATION,
+            values=("branches", "guided"),
+            titles=("All branches (official)", "Guided velocity"),
+        ),
+        Number(
+            "marked",
+            "Cells tried first",
+            "Share of the layer-step cells that are tried first: those with the most diagonal attention (check phase).",
+            default=10.0,
+            symbol="q",
+            unit="%",
+            effect=Effect.AFTER_CALIBRATION,
+            minimum=0.0,
+            maximum=100.0,
+            step=1.0,
+        ),
+        Choice(
+            "branch_skip",
+            "Branch skipping saves",
+            "Modules that branch skipping computes only for the conditional branch.",
+            default="both",
+            effect=Effect.AFTER_CALIBRATION,
+            values=BRANCH_SKIP_VARIANTS,
+            titles=(
+                "Attention and feed-forward (paper)",
+                "Attention only (official F5 code)",
+            ),
+        ),
+        TEMPORAL,
+        OBJECTIVE,
+        OPERATIONS,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Side-by-side benchmarks of DiTReducio; see :mod:`paretone.bench`."""

@@ -1,0 +1,344 @@
+"""DiTReducio and its rivals at equal shares of computed operations: fidelity, word error rate, measured speed-up.
+
+Compared on the bundled model, from the same noise: DiTReducio with reuse (the paper) and with forecasts (ours), as
+published and calibrated for the end of the trajectory (ours), and the rivals that ``resources/benches/rivals.toml``
+names. The knob of each is searched on one other sentence until the share is met; the table has the share met on the
+test sentences, and how much of the saved operations is saved on the clock.
+
+A default run compares at half of the operations alone and hears as many sentences as fit into five minutes on two
+cores. For figures to quote: ``--targets 0.7 0.5 0.35 --minutes 60``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from paretone.bench import budget, bundled
+from paretone.bench.budget import Budget, Turns
+from paretone.bench.hearing import heard_in_turns
+from paretone.bench.report import Report
+from paretone.bench.ways import read
+from paretone.commands.arguments import finite
+from paretone.errors import PlainError
+from paretone.measure.bootstrap import bootstrap, mean_ratio
+from paretone.measure.machine import describe
+from paretone.measure.timing import PairedTimes
+from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, judged_means
+from paretone.models.base import Utterance, run_to_completion
+from paretone.models.catalogue import entry
+from paretone.models.families.flow import FlowSpeech
+from paretone.models.silent_observer import SilentObserver
+from paretone.models.vocoders import load_vocoder
+from paretone.sampling.operations import OperationCounts
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import resolve
+from paretone.techniques.ditreducio import END, TECHNIQUE
+from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.record import CalibrationRecord
+
+NAME = "rivals"
+COUNTED = 0.5
+"""The share at which the headline compares."""
+TIMED = 0.3
+"""Share of what is left of the budget for timed rounds."""
+TOLERANCE = 0.06
+"""By how much a share may miss its target and still be compared; schedules move in whole steps."""
+DRAWS = 4000
+FIRST_THRESHOLD = 0.05
+TABLES = {"reuse": "DiTReducio", "forecast": "DiTReducio, forecast"}
+FOR_END = "DiTReducio for the end (ours)"
+OWN = (*TABLES.values(), FOR_END)
+"""All that is DiTReducio: no rivals of one another."""
+DEFINITION = (
+    "Log-mel distance to the baseline of DiTReducio as published over that of its best rival, both computing about "
+    "half of the baseline's operations; mean distances over the same sentences in all voices, from the same noise. "
+    "Above 1 the rival is closer to the baseline. The interval is a bootstrap over sentences."
+)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One technique at one share of computed operations."""
+
+    technique: str
+    target: float
+    knob: str
+    way: Way
+    share: float = float("nan")
+    """Computed operations of the sentence that is timed, over the baseline's."""
+
+    def realised(self, times: PairedTimes) -> float | None:
+        """The share of the saved operations that is saved on the clock, median over the rounds; ``None`` if nothing is
+        saved."""
+        if not self.share < 1:
+            return None
+        saved = 1 - 1 / np.array(times.ratios(self.way.title))
+        return float(np.median(saved)) / (1 - self.share)
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A technique whose share follows from one knob."""
+
+    technique: str
+    knob: str
+    title: str
+    others: Values
+    """Values of its other knobs, where they are not the defaults."""
+
+    def setting(self, baseline: Setting, value: float) -> Setting:
+        """``baseline`` with the rival at this value of the knob."""
+        return baseline.with_technique(UsedTechnique(self.technique, self.others.replace(**{self.knob: value})))
+
+
+@dataclass(frozen=True)
+class Searched(Rival):
+    """A rival whose knob is a threshold, which is searched between two values."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Counted(Rival):
+    """A rival whose knob is a number of steps, from which the share is known beforehand."""
+
+    short: str
+    """Title of its takes."""
+    symbol: str
+
+
+def rivals() -> tuple[list[Searched], list[Counted]]:
+    """The rivals that the bench's file names. Raises :class:`paretone.errors.SettingError` for mistakes in it."""
+    file = read(NAME)
+    searched, counted = [], []
+    for one in file.tables("searched"):
+        entry = one.entry((), rest=True)
+        of = entry.technique
+        knob, title = one.knob(of).name, one.title(())
+        searched.append(Searched(of.name, knob, title, entry.knobs, one.given("low"), one.given("high")))
+        one.require_known()
+    for one in file.tables("counted"):
+        entry = one.entry((), rest=True)
+        of = entry.technique
+        titles = one.title(()), one.title((), "short"), one.title((), "symbol")
+        counted.append(Counted(of.name, one.knob(of).name, titles[0], entry.knobs, *titles[1:]))
+        one.require_known()
+    file.require_known()
+    return searched, counted
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    bundled.add_arguments(parser, steps=12, rounds=5)
+    bundled.add_listening_arguments(parser, sentences=6, least=1)
+    parser.add_argument(
+        "--targets",
+        type=finite,
+        nargs="+",
+        default=[COUNTED],
+        help=f"shares of computed operations; the headline is of {COUNTED:g} (default: {COUNTED:g})",
+    )
+    budget.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Search every knob, time all entrants in the same rounds, then let the judge listen."""
+    within = Budget(arguments.minutes, arguments.rounds)
+    model = bundled.loaded_flow(arguments)
+    baseline = bundled.setting(arguments)
+    plain = Way(f"baseline, {arguments.steps} steps", baseline)
+    contenders = list(_contenders(model, baseline, arguments))
+    times = _timed(model, plain, contenders, arguments, within)
+    vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
+    sentences, voices = bundled.heard_sentences(arguments, [arguments.text]), bundled.heard_voices(arguments)
+    ways = [plain, *(one.way for one in contenders)]
+    heard = heard_in_turns(sentences, voices, vocoder, model, ways, Turns(within, least=1), bundled.say)
+    reference = heard[plain.title]
+    rows = [_row(title, said, reference, None) for title, said in heard.items() if title not in _titles(contenders)]
+    distances = {}
+    for one in contenders:
+        said = heard[one.way.title]
+        distances[one.way.title] = each_distance(reference, said)
+        speed_up = times.speed_up[one.way.title]
+        rows.append(
+            {
+                **_row(one.technique, said, reference, one),
+                "speed-up": speed_up.median,
+                "low": speed_up.low,
+                "high": speed_up.high,
+                "realised share": one.realised(times),
+            }
+        )
+    rows.append({"technique": "A/A", "speed-up": times.same.median})
+    shares = {one.way.title: _share(heard[one.way.title]) for one in contenders}
+    for name in OWN:
+        ratio = compared(contenders, shares, distances, name)
+        if ratio is not None:
+            rows.append({"technique": f"{name}, over its best rival", "target": COUNTED, "log-mel distance": ratio[1]})
+    published = compared(contenders, shares, distances)
+    if published is None:
+        raise PlainError(f"No two techniques met a share of {COUNTED:g}; give other --steps or --targets.")
+    low, middle, high = published
+    count = len(reference[0].syntheses)
+    definition = f"{DEFINITION} {budget.heard(count, len(sentences), f'in each of {len(voices)} voices')}"
+    return Report(NAME, middle, (low, high), definition, tuple(rows), describe().to_json())
+
+
+def compared(
+    contenders: Sequence[Contender],
+    shares: Mapping[str, float],
+    distances: Mapping[str, np.ndarray],
+    own: str = TABLES["reuse"],
+) -> tuple[float, float, float] | None:
+    """The mean distance of one of :data:`OWN` over that of the best rival at :data:`COUNTED`, between the ends of its
+    interval; ``None`` if it or all rivals missed that share."""
+    found = {
+        one.technique: distances[one.way.title]
+        for one in contenders
+        if one.target == COUNTED and abs(shares[one.way.title] - COUNTED) <= TOLERANCE
+    }
+    rivals = [distance for name, distance in found.items() if name not in OWN]
+    if own not in found or not rivals:
+        return None
+    value, low, high = bootstrap(mean_ratio, found[own], min(rivals, key=np.mean), draws=DRAWS)
+    return low, value, high
+
+
+# --- Entrants ---------------------------------------------------------------------------------------------------------
+def _contenders(model: FlowSpeech, baseline: Setting, arguments: argparse.Namespace) -> Iterator[Contender]:
+    """All techniques at all targets, as far as they reach."""
+    for temporal in TABLES:
+        yield from _tables(model, baseline, temporal, arguments)
+    for target in arguments.targets:
+        yield _for_end(model, baseline, target, arguments)
+    searched, counted = rivals()
+    for rival in searched:
+        for target in arguments.targets:
+            yield _searched(model, baseline, rival, target, arguments)
+    for rival in counted:
+        for target in arguments.targets:
+            yield from _counted(model, baseline, rival, target, arguments)
+
+
+def _tables(model: FlowSpeech, baseline: Setting, temporal: str, arguments: argparse.Namespace) -> Iterator[Contender]:
+    """Every table is of a separate calibration, at the threshold at which the last one predicts the target, and then
+    moved within that calibration's record."""
+    voice, threshold = bundled.speaker(arguments), FIRST_THRESHOLD
+    operations = model.operations(arguments.text, voice, baseline)
+    record: CalibrationRecord | None = None
+    for target in sorted(arguments.targets, reverse=True):
+        if record is not None:
+            threshold = _threshold_for(target, partial(_predicted_share, record, operations))
+        bundled.say(f"{TABLES[temporal]}: calibrating at threshold {threshold:.3g} …")
+        used = UsedTechnique(TECHNIQUE.name, Values(threshold=round(threshold, 4), temporal=temporal))
+        utterance = Utterance(arguments.text, voice)
+        record = calibrate_model(model, [utterance], baseline.with_technique(used), SilentObserver())
+        moved = _threshold_for(target, partial(_predicted_share, record, operations))
+        table = record.derive(moved).table
+        setting = baseline.with_technique(replace(used, artefact=table.fingerprint))
+        title = f"{TABLES[temporal]} at {target:g}"
+        found = table.ops_ratio(operations)
+        yield Contender(TABLES[temporal], target, f"δ = {moved:.3g}", Way(title, setting, (table,)), found)
+
+
+def _for_end(model: FlowSpeech, baseline: Setting, target: float, arguments: argparse.Namespace) -> Contender:
+    """A table calibrated for the end of the trajectory, on the sentence that the others are searched on."""
+    bundled.say(f"{FOR_END}: calibrating for {target:g} of the operations …")
+    used = UsedTechnique(TECHNIQUE.name, Values(objective=END, operations=100 * target))
+    utterance = Utterance(arguments.text, bundled.speaker(arguments))
+    table = calibrate_model(model, [utterance], baseline.with_technique(used), SilentObserver()).table
+    setting = baseline.with_technique(replace(used, artefact=table.fingerprint))
+    share = table.ops_ratio(model.operations(arguments.text, bundled.speaker(arguments), baseline))
+    return Contender(FOR_END, target, f"{100 * target:g} %", Way(f"{FOR_END} at {target:g}", setting, (table,)), share)
+
+
+def _predicted_share(record: CalibrationRecord, operations: OperationCounts, threshold: float) -> float:
+    return record.derive(threshold).table.ops_ratio(operations)
+
+
+def _searched(
+    model: FlowSpeech, baseline: Setting, rival: Searched, target: float, arguments: argparse.Namespace
+) -> Contender:
+    bundled.say(f"{rival.title}: searching the threshold for {target:g} …")
+
+    shares: dict[float, float] = {}
+
+    def share(threshold: float) -> float:
+        setting = rival.setting(baseline, threshold)
+        spoken = model.synthesise(arguments.text, bundled.speaker(arguments), setting, (), SilentObserver())
+        shares[threshold] = run_to_completion(spoken).measurements.ops_ratio
+        return shares[threshold]
+
+    threshold = _threshold_for(target, share, rival.low, rival.high, trials=8)
+    way = Way(f"{rival.title} at {target:g}", rival.setting(baseline, threshold))
+    return Contender(rival.title, target, f"{threshold:.3g}", way, shares[threshold])
+
+
+def _counted(
+    model: FlowSpeech, baseline: Setting, rival: Counted, target: float, arguments: argparse.Namespace
+) -> Iterator[Contender]:
+    """The number of steps whose share comes nearest, if that is near enough."""
+    operations = model.operations(arguments.text, bundled.speaker(arguments), baseline)
+    settings = [rival.setting(baseline, steps) for steps in range(1, baseline.options["steps"])]
+    shares = [resolve(model.info, one).ops_ratio(operations) for one in settings]
+    nearest = int(np.argmin(np.abs(np.array(shares) - target)))
+    if abs(shares[nearest] - target) <= TOLERANCE:
+        way = Way(f"{rival.short} at {target:g}", settings[nearest])
+        yield Contender(rival.title, target, f"{rival.symbol} = {nearest + 1}", way, shares[nearest])
+
+
+def _threshold_for(
+    target: float, share: Callable[[float], float], low: float = 0.0, high: float = 2.0, trials: int = 20
+) -> float:
+    """The threshold whose share, which falls with it, comes nearest to ``target`` on the way of a bisection."""
+    best, nearest = high, float("inf")
+    for _ in range(trials):
+        middle = (low + high) / 2
+        found = share(middle)
+        if abs(found - target) < nearest:
+            best, nearest = middle, abs(found - target)
+        low, high = (middle, high) if found > target else (low, middle)
+    return best
+
+
+# --- Measured ---------------------------------------------------------------------------------------------------------
+def _timed(
+    model: FlowSpeech, plain: Way, contenders: Sequence[Contender], arguments: argparse.Namespace, within: Budget
+) -> PairedTimes:
+    """Backbone and sampler on one sentence, all in the same rounds."""
+    voice = bundled.speaker(arguments)
+    samplings = {
+        way.title: model.sampling(arguments.text, voice, way.setting, way.artefacts)
+        for way in (plain, *(one.way for one in contenders))
+    }
+    device = model.info.device_type or "cpu"
+    return bundled.timed(samplings, device, arguments, budget=within, share=TIMED)
+
+
+def _row(
+    title: str, said: Sequence[VoiceVerdict], reference: Sequence[VoiceVerdict], contender: Contender | None
+) -> dict[str, object]:
+    row: dict[str, object] = {"technique": title}
+    if contender is not None:
+        row |= {
+            "target": contender.target,
+            "knob": contender.knob,
+            "ops ratio": _share(said),
+            "log-mel distance": float(each_distance(reference, said).mean()),
+        }
+    return {**row, "word error rate": counted_errors(said)["word error rate"], **judged_means(said)}
+
+
+def _share(said: Sequence[VoiceVerdict]) -> float:
+    return float(np.mean([take.measurements.ops_ratio for one in said for take in one.syntheses]))
+
+
+def _titles(contenders: Sequence[Contender]) -> set[str]:
+    return {one.way.title for one in contenders}

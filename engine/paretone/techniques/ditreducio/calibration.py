@@ -1,0 +1,210 @@
+"""DiTReducio's three passes, the fast way: which layer may skip what at which step. The plain way, as published, is
+:mod:`paretone.techniques.ditreducio.algorithm`; both give the same table.
+
+1. *Check*: one plain sampling run measures how diagonal every layer's attention is; the most diagonal cells are marked.
+2. *Pre-calibration*: marked cells try temporal skipping.
+3. *Calibration*: all other cells try temporal, then branch skipping.
+
+A skip is accepted when the backbone's output changes by less than l/L of the threshold. Within a step, accepted skips
+stay in force while later layers are tried; the step is then taken with all of them, so that errors are measured on
+the trajectory that will really be run. Source: DiTReducio, section 3.4 and algorithm 1, and the official code where
+the paper is silent.
+
+Several sentences may be calibrated together (ours; the paper has one). They go through the passes in lockstep, each on
+its own trajectory, and every skip is tried on all of them: their worst or their mean error decides for all. The cost
+and the memory are those of as many calibrations of one sentence.
+
+What a trial costs: see :mod:`paretone.techniques.ditreducio.trajectory`. Moreover, as long as nothing has been
+accepted, pre-calibration is on the trajectory of the check pass, whose states are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+import numpy as np
+
+from paretone.errors import SettingError
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio.observer import CalibrationObserver
+from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial, origin
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.ditreducio.trajectory import Trajectory, Work
+
+Rows = tuple[tuple[SkipAction, ...], ...]
+
+_ERRORS: dict[str, Callable[[Sequence[float]], float]] = {"worst": max, "mean": fmean}
+_SIMILARITIES: dict[str, Callable[..., np.ndarray]] = {"worst": np.min, "mean": np.mean}
+"""The worst sentence is the one with the largest error and the least diagonal attention."""
+
+
+def calibrate(
+    targets: Sequence[CalibrationTarget],
+    knobs: Values,
+    observer: CalibrationObserver,
+    combine: str = "worst",
+    side_by_side: bool | None = None,
+    candidates: Sequence[SkipAction] = (SkipAction.TS, SkipAction.BS),
+    pre_calibrates: bool = True,
+) -> CalibrationRecord:
+    """Run the three passes on ``targets``, sentences of one model under one setting.
+
+    ``knobs`` are those that the technique declares, checked; ``combine`` is one of
+    :data:`paretone.techniques.ditreducio.COMBINATIONS`. With ``side_by_side`` both candidates of a cell pass the
+    remaining layers in one batch: that wins where a small batch leaves the device idle (a GPU), and loses where twice
+    the work takes twice the time (a CPU), hence the default. The third pass tries ``candidates`` in their order, and
+    the second one is left out unless ``pre_calibrates``: studies take parts away. Raises :class:`SettingError` for
+    sentences that do not belong together.
+    """
+    if combine not in _ERRORS:
+        raise SettingError(f"The errors of several sentences combine as {' or '.join(_ERRORS)}, not {combine!r}.")
+    compatibility = check_together(targets)
+    if side_by_side is None:
+        side_by_side = targets[0].noise.device.type != "cpu"
+    passes = _Passes(targets, knobs, observer, combine, side_by_side, candidates)
+    similarities, cut = passes.check()
+    if not pre_calibrates:
+        cut = math.inf
+    marked = similarities >= cut
+    pre_table, pre_trials = passes.pre_calibrate(marked)
+    table, trials = passes.calibrate(pre_table)
+    words = origin("calibrated", passes.threshold, len(targets), combine)
+    return CalibrationRecord(
+        StrategyTable(compatibility, table, str(knobs["branch_skip"]), words, str(knobs["temporal"])),
+        knobs,
+        cut,
+        (*pre_trials, *trials),
+        similarities,
+        combine=combine,
+    )
+
+
+def check_together(targets: Sequence[CalibrationTarget]) -> Compatibility:
+    """What a table of these sentences belongs to. Raises :class:`SettingError` if there are none, or they do not belong
+    together."""
+    if not targets:
+        raise SettingError("There is no sentence to calibrate on; give at least one.")
+    compatibility = targets[0].compatibility
+    for number, other in enumerate(targets[1:], start=2):
+        mismatch = compatibility.mismatch(other.compatibility)
+        if mismatch:
+            raise SettingError(f"Sentences 1 and {number} cannot be calibrated together: {mismatch}.")
+    return compatibility
+
+
+class _Passes:
+    """The passes over the sentences, and what they share."""
+
+    def __init__(
+        self,
+        targets: Sequence[CalibrationTarget],
+        knobs: Values,
+        observer: CalibrationObserver,
+        combine: str,
+        side_by_side: bool,
+        candidates: Sequence[SkipAction],
+    ) -> None:
+        self.layers, self.steps = targets[0].backbone.layers, targets[0].steps
+        self.threshold = float(knobs["threshold"])
+        self.marked_share = float(knobs["marked"])
+        branches = targets[0].branches
+        self.candidates = tuple(one for one in candidates if one is not SkipAction.BS or branches > 1)
+        self.combine = combine
+        self.observer = observer
+        # In layer evaluations; a generous estimate, for what is accepted is not known beforehand.
+        total = 3 * self.steps * self.layers + (self.steps - 1) * self.layers * (self.layers + 1)
+        self.work = Work(observer, total * len(targets))
+        self.trajectories = [Trajectory(target, knobs, self.work, side_by_side) for target in targets]
+
+    def check(self) -> tuple[np.ndarray, float]:
+        """Pass 1: similarities (layers, steps) and the value from which a cell is marked."""
+        self.observer.status("Check: how diagonal is the attention?")
+        similarities = np.full((self.layers, self.steps), np.nan)
+        for step in range(self.steps):
+            each = [trajectory.explore(step) for trajectory in self.trajectories]
+            similarities[:, step] = _SIMILARITIES[self.combine](each, axis=0)
+            self.observer.similarities(similarities.copy())
+        return similarities, float(np.percentile(similarities, 100 - self.marked_share))
+
+    def pre_calibrate(self, marked: np.ndarray) -> tuple[Rows, list[Trial]]:
+        """Pass 2: marked cells try temporal skipping. Ends with the last marked step: nothing after it is asked for."""
+        table = [[SkipAction.NONE] * self.steps for _ in range(self.layers)]
+        trials: list[Trial] = []
+        asked = [bool(marked[:, step].any()) for step in range(self.steps)]
+        last = max((step for step in range(1, self.steps) if asked[step]), default=0)
+        if last:
+            self.observer.status("Pre-calibration: may the most diagonal layers repeat themselves?")
+            self._restart()
+        nothing = [SkipAction.NONE] * self.layers
+        diverged = False
+        for step in range(1, last + 1):
+            if not diverged and not asked[step]:
+                for trajectory in self.trajectories:
+                    trajectory.pass_by(step, any(asked[step + 1 : step + 1 + trajectory.reaches_back]))
+                continue
+            candidates = [(SkipAction.TS,) if marked[layer, step] else () for layer in range(self.layers)]
+            decided = self._try_step(step, nothing, candidates, PRE_CALIBRATION, trials)
+            diverged = diverged or SkipAction.TS in decided
+            for layer, action in enumerate(decided):
+                table[layer][step] = action
+        self.work.reached(2 * self.steps * self.layers * len(self.trajectories))
+        return tuple(map(tuple, table)), trials
+
+    def calibrate(self, pre_table: Rows) -> tuple[Rows, list[Trial]]:
+        """Pass 3: all cells that the second pass did not decide try every candidate."""
+        self.observer.status("Calibration: what may the other layers skip?")
+        table = [[SkipAction.NONE] * self.steps for _ in range(self.layers)]
+        trials: list[Trial] = []
+        self._restart()
+        for step in range(1, self.steps):
+            given = [row[step] for row in pre_table]
+            candidates = [self.candidates if action is SkipAction.NONE else () for action in given]
+            for layer, action in enumerate(self._try_step(step, given, candidates, CALIBRATION, trials)):
+                table[layer][step] = action
+        return tuple(map(tuple, table)), trials
+
+    def _restart(self) -> None:
+        for trajectory in self.trajectories:
+            trajectory.restart()
+
+    def _try_step(
+        self,
+        step: int,
+        given: Sequence[SkipAction],
+        candidates: Sequence[Sequence[SkipAction]],
+        phase: str,
+        trials: list[Trial],
+    ) -> list[SkipAction]:
+        """Decide every layer at one step and take it.
+
+        ``given`` is in force from the start; a layer with ``candidates`` keeps the first that passes.
+        """
+        for trajectory in self.trajectories:
+            trajectory.begin(step, given)
+        decided = list(given)
+        for layer in range(self.layers):
+            each = [trajectory.outcomes(layer, candidates[layer]) for trajectory in self.trajectories]
+            for outcomes in zip(*each, strict=True):
+                pairs = list(zip(self.trajectories, outcomes, strict=True))
+                errors = tuple(trajectory.error(outcome) for trajectory, outcome in pairs)
+                error = _ERRORS[self.combine](errors)
+                passes = error < (layer + 1) / self.layers * self.threshold
+                action = outcomes[0].action
+                trial = Trial(phase, step, layer, action, error, passes, errors if len(errors) > 1 else ())
+                trials.append(trial)
+                self.observer.trial(trial)
+                if passes:
+                    decided[layer] = action
+                    for trajectory, outcome in pairs:
+                        trajectory.accept(layer, outcome)
+                    break
+            for trajectory in self.trajectories:
+                trajectory.settle(layer, decided[layer])
+            self.work.done(len(candidates[layer]) * (self.layers - layer) * len(self.trajectories))
+        for trajectory in self.trajectories:
+            trajectory.finish()
+        return decided

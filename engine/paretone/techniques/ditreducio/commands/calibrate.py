@@ -1,0 +1,326 @@
+"""``paretone calibrate``: DiTReducio's strategy tables at one threshold or several, with evidence."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from paretone.bench.report import table as table_lines
+from paretone.commands import arguments
+from paretone.commands.output import apart, writable, write_json
+from paretone.commands.result import Result
+from paretone.commands.session import JOB, Session
+from paretone.commands.technique_args import with_weights
+from paretone.commands.terminal import Terminal
+from paretone.errors import PlainError, SettingError
+from paretone.measure.fidelity import log_mel_distance
+from paretone.models import catalogue
+from paretone.models.base import FlowModel, Utterance, flow_model
+from paretone.sampling.actions import SkipAction
+from paretone.session.commands import Prepare, Synthesise
+from paretone.session.events import Event, PreparationReport
+from paretone.setting.evidence import Evidence
+from paretone.setting.knobs import Values, checked
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.take import Take
+from paretone.techniques import ditreducio, resolve
+from paretone.techniques.ditreducio.record import CalibrationRecord, Trial
+from paretone.techniques.ditreducio.requests import CalibrationRequest
+from paretone.techniques.ditreducio.table import StrategyTable
+
+NAME = "calibrate"
+SUMMARY = "Calibrate DiTReducio on one or several sentences and write the result, with measurements."
+NAME_OF = ditreducio.TECHNIQUE.name
+KINDS = {"profile": "profile", "table": "strategy table", "official": "official strategy table"}
+"""Outputs, by the names of their options."""
+EPILOGUE = (
+    "Several sentences and voices take turns: the first sentence in the first voice, the second in the second, and so "
+    "on; the shorter list starts over. Evidence is measured on the first of them."
+)
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    arguments.add_model(parser)
+    arguments.add_sampler(parser)
+    arguments.add_techniques(parser.add_argument_group("techniques besides DiTReducio"))
+    group = parser.add_argument_group("DiTReducio")
+    arguments.add_knobs(group, ditreducio.TECHNIQUE.knobs)
+    group.add_argument(
+        "--thresholds",
+        type=float,
+        nargs="+",
+        metavar="δ",
+        help="several thresholds; each file then has its threshold in its name: table-0.1.json",
+    )
+    group.add_argument(
+        "--combine",
+        choices=ditreducio.COMBINATIONS,
+        default=ditreducio.COMBINATIONS[0],
+        help="combination of several sentences' errors (default: %(default)s)",
+    )
+    arguments.add_utterances(parser, "a sample sentence", "the model's first")
+    parser.epilog = EPILOGUE
+    written = parser.add_argument_group("output, at least one")
+    written.add_argument("--profile", metavar="FILE", help="profile: setting, table and evidence")
+    written.add_argument("--table", metavar="FILE", help="strategy table with its setting")
+    written.add_argument("--official", metavar="FILE", help="strategy table in the official code's format")
+    parser.add_argument("--no-evidence", action="store_true", help="do not measure speed and fidelity afterwards")
+
+
+@dataclass
+class _Calibration:
+    """One threshold or budget: where its files go, and what came out."""
+
+    knobs: Values
+    places: dict[str, Path]
+    record: CalibrationRecord | None = None
+    seconds: float = 0.0
+    same_as: float | None = None
+    """The threshold whose calibration decides every trial alike, so that none was needed here."""
+    evidence: Evidence | None = None
+
+    @property
+    def threshold(self) -> float:
+        return float(self.knobs["threshold"])
+
+    @property
+    def words(self) -> str:
+        """What it is calibrated for."""
+        if self.knobs["objective"] == ditreducio.END:
+            return f"for the end at {self.knobs['operations']:g} % of the operations"
+        return f"at threshold {self.threshold:g}"
+
+    @property
+    def calibrated(self) -> CalibrationRecord:
+        """The record, once there is one. Raises :class:`ValueError` before."""
+        if self.record is None:
+            raise ValueError("This threshold is not calibrated yet.")
+        return self.record
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Calibrate, measure what it gives, write what was asked for."""
+    calibrations = _planned(options)
+    model_id = options.model or arguments.DEFAULT_MODEL
+    utterances = _utterances(options, model_id)
+    plain = arguments.setting(options, model_id)
+    model = flow_model(arguments.load(options, session, model_id, options.variant), "Calibrating")
+    plain = with_weights(plain, model.info)
+    for number, one in enumerate(calibrations):
+        _calibrate(one, calibrations[:number], session, utterances, options.combine, plain)
+    if not options.no_evidence:
+        _measure(calibrations, session, utterances[0], plain)
+    operations = model.operations(utterances[0].text, utterances[0].voice, plain)
+    found = []
+    for one in calibrations:
+        setting = _reduced(plain, one)
+        _write(one, setting, model)
+        ops_ratio = resolve(model.info, setting, (one.calibrated.table,)).ops_ratio(operations)
+        found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
+    machine = session.machine
+    data: dict[str, Any] = {"calibrations": found}
+    if options.thresholds is None:
+        data = {**found[0], "machine": machine}
+    if options.thresholds is not None:
+        data["machine"] = machine
+    return Result(data, _shown(calibrations, found))
+
+
+def _utterances(options: argparse.Namespace, model: str) -> list[Utterance]:
+    """Every sentence and every voice at least once, in turn."""
+    texts = arguments.several_texts(options) or catalogue.sentences()[:1]
+    voices = arguments.several_voices(options, model) or (catalogue.voice("", model, options.folder),)
+    turns = range(max(len(texts), len(voices)))
+    return [Utterance(texts[turn % len(texts)], voices[turn % len(voices)]) for turn in turns]
+
+
+def _planned(options: argparse.Namespace) -> list[_Calibration]:
+    """The calibrations to make, checked before anything is loaded."""
+    names = {kind: getattr(options, kind) for kind in KINDS if getattr(options, kind) is not None}
+    if not names:
+        raise SettingError("No output: give --profile, --table or --official.")
+    apart({f"--{kind}": name for kind, name in names.items()}, {"--text-file": options.text_file})
+    given = arguments.given(options, ditreducio.TECHNIQUE.knobs)
+    if options.thresholds is None:
+        return [_Calibration(_knobs(given), {kind: writable(name) for kind, name in names.items()})]
+    if "threshold" in given:
+        raise SettingError("Give either --threshold or --thresholds.")
+    if given.get("objective") == ditreducio.END:
+        raise SettingError(
+            "--thresholds belongs to the published objective; a calibration for the end of the trajectory has one "
+            "budget, --operations."
+        )
+    if len(set(options.thresholds)) < len(options.thresholds):
+        raise SettingError("--thresholds has a threshold twice; give each of them once.")
+    return [
+        _Calibration(
+            _knobs({**given, "threshold": threshold}),
+            {kind: writable(_named(Path(name), threshold)) for kind, name in names.items()},
+        )
+        for threshold in options.thresholds
+    ]
+
+
+def _knobs(given: Mapping[str, object]) -> Values:
+    return checked(ditreducio.TECHNIQUE.knobs, given, ditreducio.TECHNIQUE.title)
+
+
+def _named(path: Path, threshold: float) -> Path:
+    return path.with_name(f"{path.stem}-{threshold!r}{path.suffix}")
+
+
+def _calibrate(
+    one: _Calibration,
+    others: list[_Calibration],
+    session: Session,
+    utterances: list[Utterance],
+    combine: str,
+    plain: Setting,
+) -> None:
+    """Calibrate, unless one of the ``others`` leaves nothing to be tried."""
+    started = time.perf_counter()
+    for other in others:
+        derived = other.calibrated.derive(one.threshold)
+        if derived.exact:
+            one.record = replace(other.calibrated, table=derived.table, knobs=one.knobs)
+            one.same_as = other.threshold
+            break
+    else:
+        session.terminal.status(f"Calibrating {one.words}")
+        used = plain.with_technique(UsedTechnique(NAME_OF, one.knobs))
+        request = CalibrationRequest(tuple(utterances), used, combine)
+        one.record = session.carry_out(Prepare(JOB, NAME_OF, request), _Trials(session.terminal)).result.record
+    one.seconds = time.perf_counter() - started
+
+
+class _Trials:
+    """Shows a calibration in the terminal, and how many of its trials were accepted."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._done = self._accepted = 0
+
+    def __call__(self, event: Event) -> None:
+        """Raises :class:`PlainError` if an error is no number."""
+        if not isinstance(event, PreparationReport):
+            self._terminal.hear(event)
+        elif isinstance(event.report, Trial):
+            trial = event.report
+            if not math.isfinite(trial.error):
+                raise PlainError(
+                    f"The model produced invalid numbers (NaN) at step {trial.step + 1}, layer {trial.layer + 1}; "
+                    "use more steps or less guidance, or download the checkpoint again."
+                )
+            self._done += 1
+            self._accepted += trial.accepted
+            self._terminal.remark = f"{self._accepted} of {self._done} skips accepted"
+
+
+def _reduced(plain: Setting, one: _Calibration) -> Setting:
+    return plain.with_technique(UsedTechnique(NAME_OF, one.knobs, one.calibrated.table.fingerprint))
+
+
+def _measure(
+    calibrations: list[_Calibration],
+    session: Session,
+    utterance: Utterance,
+    plain: Setting,
+) -> None:
+    """Each table against the baseline: one synthesis each, from the same noise."""
+
+    def take(setting: Setting, *tables: StrategyTable) -> Take:
+        return session.carry_out(Synthesise(JOB, utterance.text, utterance.voice, setting, tables)).take
+
+    session.terminal.status("Measuring the baseline")
+    take(plain.baseline)  # The first synthesis of this length also pays for its preparation.
+    baseline = take(plain.baseline)
+    for one in calibrations:
+        session.terminal.status(f"Measuring the accelerated synthesis, calibrated {one.words}")
+        accelerated = take(_reduced(plain, one), one.calibrated.table)
+        distance = log_mel_distance(baseline.trace.drawn_mel, accelerated.trace.drawn_mel)
+        accelerated = replace(accelerated, fidelity_to=baseline.id, log_mel_distance=distance)
+        one.evidence = Evidence.of(accelerated, baseline)
+
+
+def _write(one: _Calibration, setting: Setting, model: FlowModel) -> None:
+    table = one.calibrated.table
+    if "profile" in one.places:
+        Profile.of(setting, model.info, (table,), one.evidence).save(one.places["profile"])
+    if "table" in one.places:
+        write_json(one.places["table"], table.to_json())
+    if "official" in one.places:
+        write_json(one.places["official"], table.to_official())
+
+
+def _figures(one: _Calibration) -> dict[str, object]:
+    table = one.calibrated.table
+    low, high = one.calibrated.exact_interval
+    return {
+        **{kind: str(path) for kind, path in one.places.items()},
+        "objective": one.knobs["objective"],
+        "operations": one.knobs["operations"] if one.calibrated.is_for_end else None,
+        "threshold": None if one.calibrated.is_for_end else one.threshold,
+        "metric": one.knobs["metric"],
+        "sentences": [asdict(sentence) for sentence in one.calibrated.sentences],
+        "combine": one.calibrated.combine if len(one.calibrated.sentences) > 1 else None,
+        # JSON has no infinity.
+        "exact_interval": [low, high if math.isfinite(high) else None],
+        "same_as": one.same_as,
+        "seconds": one.seconds,
+        "cells": {action.name: table.count(action) for action in SkipAction},
+        "skipped_share": table.skipped_share,
+        "trials": len(one.calibrated.trials),
+        "accepted": sum(trial.accepted for trial in one.calibrated.trials),
+        "layers": table.layers,
+        "steps": table.steps,
+        "evidence": None if one.evidence is None else dict(one.evidence.metrics),
+    }
+
+
+def _shown(calibrations: list[_Calibration], found: list[dict]) -> str:
+    rows = [_row(one, figures) for one, figures in zip(calibrations, found, strict=True)]
+    ratio = "Ops ratio: operations left of the baseline's."
+    exact = "The table is the same for every threshold δ of its exact range."
+    lines = [*table_lines(rows), "", ratio if calibrations[0].calibrated.is_for_end else f"{exact} {ratio}"]
+    if calibrations[0].evidence is not None:
+        lines.append("RTF and speed-up come from one run each; paretone compare measures them with an interval.")
+    lines += [
+        f"Threshold {one.threshold:g} needed no trials: it gives the same table as {one.same_as:g}."
+        for one in calibrations
+        if one.same_as is not None
+    ]
+    lines += [f"Wrote the {KINDS[kind]} to {path}." for one in calibrations for kind, path in one.places.items()]
+    return "\n".join(lines)
+
+
+def _row(one: _Calibration, figures: dict) -> dict[str, object]:
+    low, high = figures["exact_interval"]
+    unit = ditreducio.UNITS[str(one.knobs["metric"])]
+    head: dict[str, object] = {
+        f"δ ({unit})": one.threshold,
+        "exact range of δ": f"{low:.4g} < δ" if high is None else f"{low:.4g} < δ ≤ {high:.4g}",
+        "trials": figures["trials"],
+        "accepted": figures["accepted"],
+    }
+    if one.calibrated.is_for_end:
+        head = {"budget (%)": one.knobs["operations"], "changes": figures["trials"]}
+    row = {
+        **head,
+        **{f"{name} (cells)": count for name, count in figures["cells"].items()},
+        "ops ratio": figures["ops_ratio"],
+        "calibration (s)": figures["seconds"],
+    }
+    if one.evidence is not None:
+        row |= {
+            "RTF (s/s)": one.evidence.metrics["real_time_factor"],
+            "speed-up (times)": one.evidence.metrics["speed_up"],
+            "log-mel distance (nat. log)": one.evidence.metrics["log_mel_distance"],
+        }
+    return row

@@ -1,0 +1,136 @@
+"""``paretone transfer``: how well a strategy table serves sentences and voices that it was not calibrated on."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from itertools import product
+
+from paretone.bench.report import table as table_lines
+from paretone.commands import arguments
+from paretone.commands.result import Result
+from paretone.commands.session import JOB, Session
+from paretone.errors import ProfileError
+from paretone.models import catalogue
+from paretone.models.base import SpeechModel, Utterance, Voice, flow_model
+from paretone.models.own_voices import shown_name
+from paretone.session.commands import Prepare
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting
+from paretone.techniques import ditreducio
+from paretone.techniques.ditreducio.commands.table_file import read, with_table
+from paretone.techniques.ditreducio.requests import TransferRequest
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
+from paretone.wording import percent
+
+NAME = "transfer"
+SUMMARY = "Measure how well a strategy table serves sentences and voices that it was not calibrated on."
+EPILOGUE = (
+    "Every text is spoken in every voice, twice from the same noise: in full and with the table. Every skip of the "
+    "table is measured as in a calibration."
+)
+SENTENCES = 4
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.epilog = EPILOGUE
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--table", metavar="FILE", help="strategy table, Paretone's or the official form")
+    source.add_argument("--profile", metavar="FILE", help="profile with a table; also gives model and options")
+    own = parser.add_argument_group("what the table was calibrated on, to compare with")
+    own.add_argument(
+        "--own-text",
+        action="append",
+        help="a sentence; repeat for more (default: that of the profile's evidence)",
+    )
+    own.add_argument(
+        "--own-voice", action="append", help="its voice; repeat for the other sentences (default: the evidence's)"
+    )
+    arguments.add_model(parser)
+    arguments.add_sampler(parser)
+    arguments.add_knobs(
+        parser.add_argument_group("DiTReducio, if the profile does not give it"),
+        [knob for knob in ditreducio.TECHNIQUE.knobs if knob.name != "marked"],
+    )
+    arguments.add_utterances(parser, f"{SENTENCES} of the Harvard sentences", "the shipped ones")
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Measure the table on every text in every voice."""
+    texts = arguments.several_texts(options) or catalogue.harvard_sentences()[:SENTENCES]
+    profile = Profile.load(options.profile) if options.profile else None
+    plain = _plain(options) if profile is None else profile.setting
+    voices = arguments.several_voices(options, plain.model) or catalogue.voices(plain.model, options.folder)
+    unseen = [Utterance(text, voice) for voice, text in product(voices, texts)]
+    calibrated = _own(options, plain.model, profile)
+    if profile is None:
+        model = arguments.load(options, session, plain.model, options.variant)
+        knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
+        setting, (table,) = with_table(plain, model, options.table, knobs)
+    else:
+        model = arguments.load(options, session, plain.model, options.variant or profile.named_variant)
+        setting, table = _of(profile, options.profile, model)
+    request = TransferRequest(table, tuple(calibrated), tuple(unseen), setting)
+    report = session.carry_out(Prepare(JOB, ditreducio.TECHNIQUE.name, request)).result.report
+    model = flow_model(model, "Measuring a strategy table")
+    ops_ratio = table.ops_ratio(model.operations(unseen[0].text, unseen[0].voice, setting))
+    data = {**report.to_json(), "ops_ratio": ops_ratio, "setting": setting.to_json(), "machine": session.machine}
+    return Result(data, "\n".join(_shown(report, table, ops_ratio)))
+
+
+def _own(options: argparse.Namespace, model: str, profile: Profile | None) -> list[Utterance]:
+    """Utterances that the table was calibrated on, as far as known; voices take turns."""
+    if not options.own_text:
+        evidence = profile.evidence if profile else None
+        if profile is None or not evidence or not evidence.text:
+            return []
+        return [Utterance(evidence.text, profile.voice(options.folder))]
+    place = model, options.folder
+    voices: list[Voice] = [catalogue.voice(name, *place) for name in options.own_voice or ()]
+    voices = voices or [profile.voice(options.folder) if profile else catalogue.voice("", *place)]
+    return [Utterance(text, voices[turn % len(voices)]) for turn, text in enumerate(options.own_text)]
+
+
+def _plain(options: argparse.Namespace) -> Setting:
+    """The setting of the arguments, completed by that of the table if its file has one."""
+    data = read(options.table)
+    if not isinstance(data, dict) or "actions" not in data:
+        return arguments.setting(options, options.model or arguments.DEFAULT_MODEL)
+    compatibility = StrategyTable.from_json(data, options.table).compatibility
+    model = options.model or compatibility.model
+    setting, given = arguments.setting(options, model), arguments.given(options, catalogue.entry(model).options)
+    return replace(setting, options=setting.options.replace(**{**compatibility.sampling, **given}))
+
+
+def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, StrategyTable]:
+    """A profile's setting and table, checked against the model."""
+    if profile.artefact("table") is None:
+        raise ProfileError(f"{path} has no strategy table; choose a profile that uses DiTReducio.")
+    profile.check(model.info, flow_model(model, "A strategy table").compatibility(profile.setting))
+    return profile.setting, profile.artefact("table")
+
+
+def _shown(report: TransferReport, table: StrategyTable, ops_ratio: float) -> list[str]:
+    rows = [_row("own", one) for one in report.calibrated] + [_row("unseen", one) for one in report.unseen]
+    return [
+        *table_lines(rows),
+        "",
+        f"The table ({table.origin}) skips {percent(table.skipped_share)} of the cells, ops ratio {ops_ratio:.3f}; "
+        f"errors are compared with threshold {report.threshold:g} ({ditreducio.UNITS[report.metric]}).",
+        report.verdict,
+    ]
+
+
+def _row(kind: str, one: SentenceTransfer) -> dict[str, object]:
+    return {
+        "sentence": kind,
+        "voice": shown_name(one.sentence.voice),
+        "frames": one.sentence.frames,
+        "velocity error (mean)": one.velocity_error,
+        "velocity error (last step)": one.velocity_errors[-1],
+        "log-mel distance (nat. log)": one.distance,
+        "skips beyond bound (%)": 100 * one.exceeding,
+        "text": one.sentence.text if len(one.sentence.text) <= 48 else f"{one.sentence.text[:47]}…",
+    }

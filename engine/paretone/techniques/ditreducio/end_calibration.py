@@ -1,0 +1,220 @@
+"""DiTReducio calibrated for the end of the trajectory: ours, with the paper's actions, table and evaluation.
+
+The paper accepts a skip by how far it moves the output of its own step. What is heard is the last state, and a movement
+of an output reaches it by the length of its step, by what the later steps make of it, and together with all others, in
+its direction or against it. Here skips are chosen by what they do to the last state, under a budget of operations:
+
+1. One perturbed run measures how far a movement comes from each step to the end.
+2. Every change of a cell that saves operations is measured on the trajectory under the table so far: the movement of
+   the next state, and of those after it that reuse what the cell leaves
+   (:mod:`paretone.techniques.ditreducio.end_path`).
+3. Changes are chosen in turn, each with the least growth of the squared distance of the end per operation saved, until
+   the round's share of the budget is saved. Movements add up as vectors, so that a change is also chosen because it
+   takes back what another did.
+4. The trajectory is run again, which gives the true end, and the next round starts from there.
+5. Last rounds exchange: cells are computed again where that helps most, and others skip. An exchange that does not come
+   nearer is dropped, and ends the search.
+
+Sentences that are calibrated together are weighed alike: their mean squared distance counts.
+``resources/docs/ditreducio-improved.md`` has what was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.operations import OperationCounts
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio.end_path import Change, EndPath, changes_of
+from paretone.techniques.ditreducio.observer import CalibrationObserver
+from paretone.techniques.ditreducio.record import END, CalibrationRecord, Trial, end_origin
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.ditreducio.trajectory import Work
+
+ROUNDS = 6
+"""Rounds in which the budget is saved, in equal parts."""
+EXCHANGES = 4
+"""Rounds of exchange at most."""
+EXCHANGED = 0.06
+"""Share of all operations that a round of exchange computes again."""
+_ROUNDING = 1e-9
+
+
+def calibrate_end(
+    targets: Sequence[CalibrationTarget],
+    counts: OperationCounts,
+    knobs: Values,
+    observer: CalibrationObserver,
+    rounds: int = ROUNDS,
+    exchanges: int = EXCHANGES,
+) -> CalibrationRecord:
+    """The table on ``targets``, sentences of one model under one setting, whose evaluation costs ``counts``. The knob
+    ``operations`` is the budget in per cent. Raises :class:`paretone.errors.Cancelled`."""
+    first = targets[0]
+    layers, steps = first.backbone.layers, first.steps
+    candidates = (SkipAction.TS, SkipAction.BS) if first.branches > 1 else (SkipAction.TS,)
+    work = Work(observer, len(targets) * end_units(layers, steps, len(candidates), rounds + exchanges))
+    search = _Search(counts, knobs, layers, steps, [EndPath(target, knobs, work) for target in targets], candidates)
+    budget = float(knobs["operations"]) / 100
+    observer.status("How far does a movement come until the end?")
+    for path in search.paths:
+        path.find_gains()
+    trials: list[Trial] = []
+
+    def tell(chosen: Sequence[tuple[Change, float]]) -> None:
+        for change, error in chosen:
+            trials.append(Trial(END, change.step, change.layer, change.action, error, True))
+            observer.trial(trials[-1])
+
+    for number in range(rounds):
+        observer.status(f"Choosing skips, round {number + 1} of {rounds}")
+        tell(search.save(1 - (1 - budget) * (number + 1) / rounds))
+    tell(search.reach(budget))
+    best, distance = search.rows, search.distance()
+    for number in range(exchanges):
+        observer.status(f"Exchanging skips, round {number + 1} of {exchanges}: distance {distance:.4f}")
+        chosen = search.exchange(budget)
+        found = search.distance()
+        if found >= distance or search.share > budget + _ROUNDING:
+            break
+        best, distance = search.rows, found
+        tell(chosen)
+    work.finish()
+    words = end_origin(float(knobs["operations"]), len(targets))
+    actions = tuple(map(tuple, best))
+    table = StrategyTable(first.compatibility, actions, str(knobs["branch_skip"]), words, str(knobs["temporal"]))
+    unknown = np.full((layers, steps), np.nan)
+    return CalibrationRecord(table, knobs, math.inf, tuple(trials), unknown, combine="mean")
+
+
+def end_units(layers: int, steps: int, candidates: int = 2, rounds: int = ROUNDS + EXCHANGES) -> int:
+    """Layer evaluations for one sentence, about: fewer if exchanges end early, more where cells in a row skip."""
+    return 3 * steps * layers + rounds * (steps * layers + (steps - 1) * candidates * layers * (layers + 1) // 2)
+
+
+@dataclass
+class _Measured:
+    """Movements of the end by changes: ``vectors`` (changes, values) and what each change saves, as a share of all
+    operations."""
+
+    changes: list[Change]
+    vectors: Tensor
+    savings: Tensor
+
+
+class _Search:
+    """The table so far, and where it ends."""
+
+    def __init__(
+        self,
+        counts: OperationCounts,
+        knobs: Values,
+        layers: int,
+        steps: int,
+        paths: Sequence[EndPath],
+        candidates: Sequence[SkipAction],
+    ) -> None:
+        self.paths, self._candidates = paths, candidates
+        self.rows: list[list[SkipAction]] = [[SkipAction.NONE] * steps for _ in range(layers)]
+        one = counts.attention + counts.feed_forward
+        both = knobs["branch_skip"] == "both"
+        spent = one if both else counts.attention + counts.branches * counts.feed_forward
+        costs = {SkipAction.NONE: counts.branches * one, SkipAction.BS: spent, SkipAction.TS: 0.0}
+        self._costs = {action: cost / (steps * counts.evaluation) for action, cost in costs.items()}
+        self._distance: float | None = 0.0
+
+    @property
+    def share(self) -> float:
+        """Operations under the table over those without."""
+        return 1 - sum(self._costs[SkipAction.NONE] - self._costs[action] for row in self.rows for action in row)
+
+    def distance(self) -> float:
+        """Root of the mean squared distance of the end from that without skips."""
+        if self._distance is None:
+            ends = [path.walk(self.rows, {})[0] for path in self.paths]
+            self._distance = self._difference(ends).norm().item()
+        return self._distance
+
+    def save(self, share: float) -> list[tuple[Change, float]]:
+        """Skip more, until the operations are down to ``share``: the changes, each with the distance foreseen."""
+        end, measured = self._measure(restoring=False)
+        return self._choose(end, measured, self.share - share)[0]
+
+    def exchange(self, share: float) -> list[tuple[Change, float]]:
+        """Compute cells again where that helps most, and skip others until the operations are down to ``share``."""
+        end, measured = self._measure(restoring=True)
+        restored, end = self._choose(end, measured, -EXCHANGED)
+        touched = {(change.layer, change.step) for change, _ in restored}
+        chosen, _ = self._choose(end, measured, self.share - share, touched)
+        return [*restored, *chosen, *self.reach(share)]
+
+    def reach(self, share: float) -> list[tuple[Change, float]]:
+        """Skip more where a round could not, for it leaves the neighbours of a change alone."""
+        found: list[tuple[Change, float]] = []
+        while self.share > share + _ROUNDING and (chosen := self.save(share)):
+            found += chosen
+        return found
+
+    def _measure(self, restoring: bool) -> tuple[Tensor, _Measured]:
+        """The end's difference under the table, (values,), and what every change does to it."""
+        changes = list(changes_of(self.rows, self._candidates, restoring))
+        by_step: dict[int, list[Change]] = {}
+        for change in changes:
+            by_step.setdefault(change.step, []).append(change)
+        ends, moved = zip(*(path.walk(self.rows, by_step) for path in self.paths), strict=True)
+        end = self._difference(ends)
+        vectors = end.new_zeros(len(changes), len(end))
+        for row, change in enumerate(changes):
+            vectors[row] = self._joined([one[change] for one in moved])
+        savings = [self._costs[self.rows[one.layer][one.step]] - self._costs[one.action] for one in changes]
+        return end, _Measured(changes, vectors, torch.tensor(savings, dtype=torch.float32))
+
+    def _difference(self, ends: Sequence[Tensor]) -> Tensor:
+        return self._joined([end - path.goal for end, path in zip(ends, self.paths, strict=True)])
+
+    def _joined(self, differences: Sequence[Tensor]) -> Tensor:
+        """Differences of all sentences as one vector, whose norm is the root of their mean square."""
+        return torch.cat([one / math.sqrt(len(one) * len(differences)) for one in differences])
+
+    def _choose(
+        self, end: Tensor, measured: _Measured, wanted: float, touched: set[tuple[int, int]] | None = None
+    ) -> tuple[list[tuple[Change, float]], Tensor]:
+        """Choose changes until they save ``wanted`` (or, if that is negative, cost it), without touching a cell or its
+        neighbours in time twice: those were measured as they were. Returns them with the distance foreseen after each,
+        and the end foreseen."""
+        sign = 1.0 if wanted > 0 else -1.0
+        blocked = torch.zeros(len(measured.changes), dtype=torch.bool)
+        for layer, step in touched or ():
+            self._block(measured, blocked, layer, step)
+        blocked |= measured.savings * sign <= 0
+        squares, chosen, left = measured.vectors.square().sum(1), [], wanted * sign
+        while left > _ROUNDING and not blocked.all():
+            growth = 2 * (measured.vectors @ end) + squares
+            # Saving: least growth for each operation. Computing again: most relief for each.
+            rating = growth / measured.savings.abs()
+            rating[blocked] = math.inf
+            at = int(rating.argmin())
+            if math.isinf(rating[at]) or (sign < 0 and growth[at] >= 0):
+                break
+            change = measured.changes[at]
+            self.rows = [list(row) for row in self.rows]
+            self.rows[change.layer][change.step] = change.action
+            end = end + measured.vectors[at]
+            left -= float(measured.savings[at]) * sign
+            self._block(measured, blocked, change.layer, change.step)
+            chosen.append((change, end.norm().item()))
+        self._distance = None
+        return chosen, end
+
+    def _block(self, measured: _Measured, blocked: Tensor, layer: int, step: int) -> None:
+        for at, one in enumerate(measured.changes):
+            if one.layer == layer and abs(one.step - step) <= 1:
+                blocked[at] = True

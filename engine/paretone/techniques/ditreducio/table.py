@@ -1,0 +1,231 @@
+"""The strategy table of DiTReducio: what every layer does at every step.
+
+Torch-free: a front end draws, edits and prices tables without loading the engine's heavy parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from paretone.errors import ProfileError
+from paretone.fields import exact
+from paretone.reading import shown
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.operations import OperationCounts
+from paretone.sampling.schedules import time_grid
+from paretone.setting.compatibility import Compatibility
+from paretone.techniques.ditreducio.forecast import TEMPORAL_VARIANTS
+
+BRANCH_SKIP_VARIANTS = ("both", "attention")
+"""Modules that branch skipping saves: ``both`` (the paper) or ``attention`` only (the official F5 code)."""
+
+
+_FIELDS = {"belonging": object, "branch_skip": str, "temporal": str, "origin": str, "actions": object}
+"""Fields of a table in a file."""
+_BY_HAND = "edited by hand"
+_IMPORTED = "imported from "
+_FOLDER = re.compile(rf"^{_IMPORTED}.*[/\\]")
+"""The folder of a file that a table was imported from: it says something of a machine, and nothing of the table."""
+
+
+@dataclass(frozen=True)
+class StrategyTable:
+    """One action per layer and step, ``actions[layer][step]``; step 0 always computes."""
+
+    compatibility: Compatibility
+    actions: tuple[tuple[SkipAction, ...], ...]
+    branch_skip: str = "both"
+    origin: str = ""
+    """Origin of the table, in words: calibrated at which threshold, edited by hand, imported from a file."""
+    temporal: str = TEMPORAL_VARIANTS[0]
+    """Output of temporal skips; see :data:`paretone.techniques.ditreducio.forecast`."""
+    edited: StrategyTable | None = field(default=None, repr=False, compare=False)
+    """The table that was edited by hand, in this session."""
+
+    def __post_init__(self) -> None:
+        steps = self.compatibility.steps
+        if self.branch_skip not in BRANCH_SKIP_VARIANTS:
+            raise ProfileError(
+                f"The strategy table's branch_skip must be one of {', '.join(BRANCH_SKIP_VARIANTS)}, "
+                f"not {shown(self.branch_skip)}."
+            )
+        if self.temporal not in TEMPORAL_VARIANTS:
+            raise ProfileError(
+                f"The strategy table's temporal must be one of {', '.join(TEMPORAL_VARIANTS)}, not "
+                f"{shown(self.temporal)}."
+            )
+        if not self.actions:
+            raise ProfileError("The strategy table has no layers.")
+        for layer, row in enumerate(self.actions):
+            if len(row) != steps:
+                raise ProfileError(
+                    f"The strategy table has {len(row)} steps in layer {layer + 1}, but its grid has {steps}."
+                )
+            if row[0] is not SkipAction.NONE:
+                raise ProfileError(
+                    f"The strategy table skips layer {layer + 1} at step 1, where nothing is cached yet."
+                )
+
+    @classmethod
+    def computing(
+        cls, compatibility: Compatibility, layers: int, branch_skip: str = "both", temporal: str = TEMPORAL_VARIANTS[0]
+    ) -> StrategyTable:
+        """The table that skips nothing."""
+        return cls(
+            compatibility,
+            ((SkipAction.NONE,) * compatibility.steps,) * layers,
+            branch_skip,
+            "nothing skipped",
+            temporal,
+        )
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return len(self.actions)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return self.compatibility.steps
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """The grid, ``steps + 1`` values."""
+        shape = {
+            name: self.compatibility.sampling[name]
+            for name in ("spacing", "sway")
+            if name in self.compatibility.sampling
+        }
+        return tuple(time_grid(self.steps, **shape).tolist())
+
+    def at(self, step: int) -> tuple[SkipAction, ...]:
+        """The actions of all layers at ``step``."""
+        return tuple(row[step] for row in self.actions)
+
+    def changed(self, layer: int, step: int, action: SkipAction) -> StrategyTable:
+        """A copy with one cell changed by hand; the table that was edited, once all cells are as they were."""
+        row = (
+            *self.actions[layer][:step],
+            SkipAction(action),
+            *self.actions[layer][step + 1 :],
+        )
+        rows = (*self.actions[:layer], row, *self.actions[layer + 1 :])
+        edited = self.edited or self
+        origin = self.origin if self.by_hand else f"{self.origin}, {_BY_HAND}".lstrip(", ")
+        made = replace(self, actions=rows, origin=origin, edited=edited)
+        return edited if edited.fingerprint == made.fingerprint else made
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether cells were changed by hand."""
+        return self.origin.endswith(_BY_HAND)
+
+    def count(self, action: SkipAction) -> int:
+        """Number of cells with ``action``."""
+        return sum(row.count(action) for row in self.actions)
+
+    @property
+    def skipped_share(self) -> float:
+        """Share of cells that do not compute everything, 0 to 1."""
+        return 1 - self.count(SkipAction.NONE) / (self.layers * self.steps)
+
+    def ops_ratio(self, operations: OperationCounts) -> float:
+        """Backbone operations under this table over those without it; what is counted: see ``OperationCounts``."""
+        branches = operations.branches
+        both = operations.attention + operations.feed_forward
+        one_branch = both if self.branch_skip == "both" else operations.attention + branches * operations.feed_forward
+        total = self.steps * branches * operations.fixed
+        total += self.count(SkipAction.NONE) * branches * both + self.count(SkipAction.BS) * one_branch
+        return total / (self.steps * operations.evaluation)
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that are equal for tables that act equally on the same model."""
+        data = self.to_json()
+        del data["origin"]
+        # JSON writers differ in how they write whole numbers; equal values shall be equal here.
+        data["belonging"]["sampling"] = {
+            name: value if isinstance(value, str | bool) else float(value)
+            for name, value in self.compatibility.sampling.items()
+        }
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back. What the paper knows nothing of is written only
+        if it is in use, so that all other tables keep their fingerprints."""
+        return {
+            "belonging": self.compatibility.to_json(),
+            "branch_skip": self.branch_skip,
+            **({"temporal": self.temporal} if self.temporal != TEMPORAL_VARIANTS[0] else {}),
+            "origin": self.origin,
+            "actions": [[action.name for action in row] for row in self.actions],
+        }
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "strategy table") -> StrategyTable:
+        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
+        found = exact(data, where, _FIELDS, ProfileError, optional=("temporal", "origin"))
+        return cls(
+            Compatibility.from_json(found["belonging"], f"{where}.belonging"),
+            read_actions(found["actions"], f"{where}.actions"),
+            found["branch_skip"],
+            _FOLDER.sub(_IMPORTED, found.get("origin", "")),
+            found.get("temporal", TEMPORAL_VARIANTS[0]),
+        )
+
+    def to_official(self) -> dict:
+        """The official code's own form: ``methods[layer][step]`` and where module outputs must be cached. Raises
+        :class:`ProfileError` for a table that forecasts, which the official code cannot."""
+        if self.temporal != TEMPORAL_VARIANTS[0]:
+            raise ProfileError(
+                "The strategy table was calibrated with forecasts, which the official code does not know; calibrate "
+                "with reuse for it."
+            )
+        return {
+            "methods": [[action.name for action in row] for row in self.actions],
+            "need_cached_output": [_needed_outputs(row) for row in self.actions],
+        }
+
+    @classmethod
+    def from_official(cls, data: object, compatibility: Compatibility, branch_skip: str, where: str) -> StrategyTable:
+        """Read an official ``{steps}_{threshold}.json``. The file says nothing about what it belongs to, so the
+        caller must.
+
+        Raises :class:`ProfileError` when it is not such a file or its number of steps is another.
+        """
+        if not isinstance(data, dict) or "methods" not in data:
+            raise ProfileError(f"{where} is not an official strategy table: it has no field 'methods'.")
+        return cls(
+            compatibility,
+            read_actions(data["methods"], f"{where}: methods"),
+            branch_skip,
+            _FOLDER.sub(_IMPORTED, f"{_IMPORTED}{where}"),
+        )
+
+
+def read_actions(data: object, where: str) -> tuple[tuple[SkipAction, ...], ...]:
+    """Action names, layer-major, as in JSON files."""
+    if not isinstance(data, list) or not all(isinstance(row, list) for row in data):
+        raise ProfileError(f"{where} must be a list (layers) of lists (steps).")
+    for layer, row in enumerate(data):
+        for step, name in enumerate(row):
+            if not isinstance(name, str) or name not in SkipAction.__members__:
+                raise ProfileError(f"{where}[{layer}][{step}] must be NONE, TS or BS, not {shown(name)}.")
+    return tuple(tuple(SkipAction[name] for name in row) for row in data)
+
+
+def _needed_outputs(row: Sequence[SkipAction]) -> list[bool]:
+    """Steps whose output a later skip uses: each last step before a skip that is not itself a temporal skip."""
+    needed = [False] * len(row)
+    last = 0
+    for step, action in enumerate(row):
+        if action is not SkipAction.NONE:
+            needed[last] = True
+        if action is not SkipAction.TS:
+            last = step
+    return needed

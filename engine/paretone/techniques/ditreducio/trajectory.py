@@ -1,0 +1,345 @@
+"""One sentence on its way through the steps while skips are tried on it.
+
+The result is that of running the whole backbone for every trial, and again to take the step. What a trial costs is only
+what it can change, though:
+
+* layers below the tried one are not computed again;
+* branches do not see each other, so a skipped branch leaves the first one as it was: only the others are computed;
+* an accepted trial has already computed the layers above it, which later trials and the step itself start from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paretone.errors import PlainError
+from paretone.models.base import ProgressObserver
+from paretone.sampling.actions import SkipAction
+from paretone.sampling.attention_similarity import diagonal_similarity
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.forecasting import extrapolation_factor
+from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, ModuleMemory, ModulePlan, residual
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio.metrics import ERRORS
+
+COMPUTING = LayerPlan(ModulePlan(keep_output=True), ModulePlan(keep_output=True))
+REUSING = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(SkipAction.TS))
+SPARING_ATTENTION = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(keep_output=True))
+"""The attention's output is known, the feed-forward is computed."""
+
+
+class Work:
+    """Counts layer evaluations for an observer and gives it chances to stop."""
+
+    def __init__(self, observer: ProgressObserver, total: int) -> None:
+        self._observer = observer
+        self._total = total
+        self._done = 0
+
+    def check(self) -> None:
+        """A chance to stop."""
+        self._observer.check()
+
+    def done(self, layer_evaluations: int) -> None:
+        """Report finished or saved work."""
+        self.reached(self._done + layer_evaluations)
+
+    def finish(self) -> None:
+        """Everything is done, whatever was reckoned."""
+        self.reached(self._total)
+
+    def reached(self, layer_evaluations: int) -> None:
+        """Raise the number of finished units to at least this."""
+        self._observer.check()
+        self._done = min(max(self._done, layer_evaluations), self._total)
+        self._observer.progress(self._done, self._total)
+
+
+@dataclass
+class Path:
+    """A way through the layers at one step: what goes into each, what each remembers, and what comes out."""
+
+    inputs: list[Tensor]
+    memories: list[LayerMemory]
+    output: Tensor
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A candidate at one layer: what the layer then remembers, and the path above it."""
+
+    action: SkipAction
+    memory: LayerMemory
+    above: Path
+
+
+class Trajectory:
+    """A sentence's state from step to step, and its path through the layers at the present one.
+
+    ``begin`` computes a step; ``outcomes``, ``error``, ``accept`` and ``settle`` go up its layers; ``finish`` takes it.
+    With ``side_by_side`` all candidates of a cell pass the remaining layers in one batch.
+    """
+
+    def __init__(self, target: CalibrationTarget, knobs: Values, work: Work, side_by_side: bool = False) -> None:
+        self.calibration_target = target
+        self._backbone = target.backbone
+        self._layers = target.backbone.layers
+        self._items = len(target.noise)
+        self._error = ERRORS[str(knobs["metric"])]
+        self._guided = knobs["compare"] == "guided"
+        self._branch_skip = str(knobs["branch_skip"])
+        self._forecasts = knobs["temporal"] == "forecast"
+        self._work = work
+        self._side_by_side = side_by_side
+        self._states = [target.noise]
+        """Along the trajectory that skips nothing: the state before each step, and after the last."""
+        self._first_memories: list[LayerMemory] = []
+        """Stored values of the layers after step 0, at which nothing is ever skipped."""
+        self.state = target.noise
+        self._memories: list[LayerMemory] = [LayerMemory() for _ in range(self._layers)]
+        self._kept_at: list[tuple[int | None, int | None]] = [(None, None)] * self._layers
+        """The steps at which each layer's memory was kept, and the one kept before it."""
+        self._recalled = self._memories
+        """The memories as skips at the present step take them to be."""
+        self._nothing = (SkipAction.NONE,) * self._layers
+
+    # --- Without skips ------------------------------------------------------------------------------------------------
+    def explore(self, step: int) -> np.ndarray:
+        """Take ``step`` along the trajectory that skips nothing, and keep it for :meth:`restart` and :meth:`pass_by`:
+        the diagonal similarity of every layer."""
+        similarities = np.full(self._layers, np.nan)
+
+        def probe(layer: int, name: str, value: Tensor) -> None:
+            if name == "attention_input":
+                inputs = self._backbone.attention_map_inputs(layer, value[: self._items])
+                similarities[layer] = diagonal_similarity(*inputs)
+
+        entered = hidden = self._backbone.enter(self._states[-1], self.calibration_target.run)
+        for layer in range(self._layers):
+            memory = LayerMemory()
+            plan = COMPUTE if step else COMPUTING
+            hidden = self._backbone.layer(layer, hidden, step, self.calibration_target.run, plan, memory, probe)
+            if step == 0:
+                self._first_memories.append(self._settled(memory, LayerMemory()))
+            self._work.done(1)
+        output = self._backbone.leave(hidden, entered, step, self.calibration_target.run)
+        self._states.append(self._stepped(self._states[-1], step, output))
+        return similarities
+
+    def restart(self) -> None:
+        """Go back to the state after step 0."""
+        self.state, self._memories = self._states[1], list(self._first_memories)
+        self._kept_at = [(0, None)] * self._layers
+
+    @property
+    def reaches_back(self) -> int:
+        """Number of computed steps that a skip uses."""
+        return 2 if self._forecasts else 1
+
+    def pass_by(self, step: int, remember: bool) -> None:
+        """Take ``step`` as :meth:`explore` did, which must be where this sentence still is. With ``remember``, the
+        layers keep what they compute, so that the next step may skip; the steps before it that a skip takes into
+        account must have been remembered as well."""
+        if remember:
+            self.begin(step, self._nothing)
+            for layer in range(self._layers):
+                self.settle(layer, SkipAction.NONE)
+        self.state = self._states[step + 1]
+
+    # --- With skips ---------------------------------------------------------------------------------------------------
+    def begin(self, step: int, given: Sequence[SkipAction]) -> None:
+        """Compute ``step`` with the ``given`` actions in force."""
+        self._step, self._given = step, given
+        self._recalled = [self._recall(layer) for layer in range(self._layers)]
+        self._entered = self._backbone.enter(self.state, self.calibration_target.run)
+        self._path = self._walk(0, self._entered, self._entered)
+        self._baseline = self._compared(self._path.output)
+        self._work.done(self._layers)
+
+    @property
+    def velocity(self) -> Tensor:
+        """The velocity that the sampler follows under all that is accepted at the present step."""
+        return self.calibration_target.guide(self._path.output)
+
+    def outcomes(self, layer: int, candidates: Sequence[SkipAction]) -> Iterator[Outcome]:
+        """The result of each candidate of one layer, with all that is accepted at the layers below. The layers must be
+        gone through from the lowest up."""
+        hidden = self._path.inputs[layer]
+        if self._side_by_side and len(candidates) > 1:
+            starts = [self._start(layer, hidden, action) for action in candidates]
+            rows = torch.cat([torch.arange(len(self._entered))[-len(first) :] for first, _ in starts])
+            rows = rows.to(self._entered.device)
+            sizes = [len(first) for first, _ in starts]
+            together = self._walk(layer + 1, torch.cat([first for first, _ in starts]), self._entered[rows], rows)
+            for action, (_, memory), above in zip(candidates, starts, _split(together, sizes), strict=True):
+                yield self._completed(Outcome(action, memory, above))
+            return
+        for action in candidates:
+            first, memory = self._start(layer, hidden, action)
+            rows = slice(-len(first), None)
+            yield self._completed(Outcome(action, memory, self._walk(layer + 1, first, self._entered[rows], rows)))
+
+    def error(self, outcome: Outcome) -> float:
+        """Error of an outcome against the step as it began. Raises :class:`PlainError` when that is not a number."""
+        error = self._error(self._baseline, self._compared(outcome.above.output))
+        if not math.isfinite(error):
+            raise PlainError(
+                f"The model's output is not a number at step {self._step + 1}: the checkpoint is damaged or the "
+                "precision too low; try another checkpoint or full precision."
+            )
+        return error
+
+    def accept(self, layer: int, outcome: Outcome) -> None:
+        """Put an outcome in force; where it lacks the first branch, that stays as it is."""
+        path = self._path
+        inputs, memories = path.inputs[: layer + 1], [*path.memories[:layer], outcome.memory]
+        for later, (hidden, memory) in enumerate(
+            zip(outcome.above.inputs, outcome.above.memories, strict=True), layer + 1
+        ):
+            inputs.append(torch.cat([path.inputs[later][: len(path.output) - len(hidden)], hidden]))
+            memories.append(_merged(path.memories[later], memory))
+        self._path = Path(inputs, memories, outcome.above.output)
+
+    def settle(self, layer: int, action: SkipAction) -> None:
+        """``layer`` does ``action`` at this step: from now on it remembers what that leaves."""
+        if action is SkipAction.TS:
+            return
+        memory = self._path.memories[layer]
+        if action is SkipAction.NONE or self._forecasts:
+            residuals = None if action is SkipAction.NONE else memory
+            memory = self._settled(memory, self._memories[layer], residuals)
+        self._memories[layer] = memory
+        self._kept_at[layer] = self._step, self._kept_at[layer][0]
+
+    def finish(self) -> None:
+        """Take the step with all that was accepted."""
+        self.state = self._stepped(self.state, self._step, self._path.output)
+
+    # --- Parts --------------------------------------------------------------------------------------------------------
+    def _start(self, layer: int, hidden: Tensor, action: SkipAction) -> tuple[Tensor, LayerMemory]:
+        """The tried layer itself: its output, for branch skipping without the first branch, and what it remembers."""
+        before = self._recalled[layer]
+        if action is SkipAction.TS:
+            return self._backbone.layer(layer, hidden, self._step, self.calibration_target.run, REUSING, before), before
+        # The first branch does what it does anyway; the others follow it at the distance that was remembered.
+        plain, items = self._path.memories[layer], self._items
+        attention, feed_forward = (
+            ModuleMemory(_following(now.kept[:items], then.kept_residual), then.residual)
+            for now, then in (
+                (plain.attention, before.attention),
+                (plain.feed_forward, before.feed_forward),
+            )
+        )
+        others = LayerMemory(ModuleMemory(attention.kept[items:]), ModuleMemory())
+        plan = SPARING_ATTENTION
+        if self._branch_skip == "both":
+            others.feed_forward.output = feed_forward.kept[items:]
+            plan = REUSING
+        after = self._backbone.layer(layer, hidden[items:], self._step, self.calibration_target.run, plan, others)
+        if self._branch_skip == "attention":
+            output = torch.cat([plain.feed_forward.kept[:items], others.feed_forward.kept])
+            feed_forward = ModuleMemory(output, residual(output, self.calibration_target.branches))
+        return after, LayerMemory(attention, feed_forward)
+
+    def _walk(self, first: int, hidden: Tensor, entered: Tensor, rows: slice | Tensor = slice(None)) -> Path:
+        """From the input of layer ``first`` to the backbone's output. ``rows`` are these among all branches' rows."""
+        self._work.check()
+        inputs, kept = [], []
+        for layer in range(first, self._layers):
+            inputs.append(hidden)
+            if self._given[layer] is SkipAction.TS:
+                memory = self._recalled[layer]
+                kept.append(memory)
+                plan, memory = REUSING, _chosen(memory, rows)
+            else:
+                plan, memory = COMPUTING, LayerMemory()
+                kept.append(memory)
+            hidden = self._backbone.layer(layer, hidden, self._step, self.calibration_target.run, plan, memory)
+        return Path(inputs, kept, self._backbone.leave(hidden, entered, self._step, self.calibration_target.run))
+
+    def _completed(self, outcome: Outcome) -> Outcome:
+        """The outcome with the first branch's output, which branch skipping does not change."""
+        output = self._path.output
+        missing = len(output) - len(outcome.above.output)
+        above = replace(outcome.above, output=torch.cat([output[:missing], outcome.above.output]))
+        return replace(outcome, above=above) if missing else outcome
+
+    def _recall(self, layer: int) -> LayerMemory:
+        """A layer's memory as a skip at the present step takes it to be."""
+        memory, further = (
+            self._memories[layer],
+            extrapolation_factor(self.calibration_target.times, self._step, *self._kept_at[layer]),
+        )
+        if not self._forecasts or not further:
+            return memory
+        return LayerMemory(
+            *(ModuleMemory(one.recalled(further), one.residual) for one in (memory.attention, memory.feed_forward))
+        )
+
+    def _settled(self, memory: LayerMemory, before: LayerMemory, skipped: LayerMemory | None = None) -> LayerMemory:
+        """Stored values of a layer that computed everything: with the residuals for branch skipping (those of
+        ``skipped`` if it skipped branches), and the changes since ``before`` for forecasts."""
+        modules = []
+        for name in ("attention", "feed_forward"):
+            output, earlier = getattr(memory, name).output, getattr(before, name).output
+            if skipped is not None:
+                distance = getattr(skipped, name).residual
+            else:
+                distance = (
+                    residual(output, self.calibration_target.branches) if self.calibration_target.branches > 1 else None
+                )
+            change = output - earlier if self._forecasts and earlier is not None else None
+            modules.append(ModuleMemory(output, distance, change))
+        return LayerMemory(*modules)
+
+    def _stepped(self, state: Tensor, step: int, velocities: Tensor) -> Tensor:
+        return self.calibration_target.follow(state, self.calibration_target.guide(velocities), step)
+
+    def _compared(self, output: Tensor) -> Tensor:
+        return self.calibration_target.guide(output) if self._guided else output
+
+
+def _following(first: Tensor, distances: Tensor) -> Tensor:
+    """All branches from the first one's output and the others' residuals."""
+    return torch.cat([first[None], first + distances]).flatten(0, 1)
+
+
+def _chosen(memory: LayerMemory, rows: slice | Tensor) -> LayerMemory:
+    return LayerMemory(ModuleMemory(memory.attention.kept[rows]), ModuleMemory(memory.feed_forward.kept[rows]))
+
+
+def _merged(whole: LayerMemory, part: LayerMemory) -> LayerMemory:
+    """``part`` may lack the leading rows of ``whole``."""
+    modules = []
+    for all_rows, last_rows in ((whole.attention, part.attention), (whole.feed_forward, part.feed_forward)):
+        missing = len(all_rows.kept) - len(last_rows.kept)
+        output = torch.cat([all_rows.kept[:missing], last_rows.kept]) if missing else last_rows.kept
+        modules.append(ModuleMemory(output, last_rows.residual))
+    return LayerMemory(*modules)
+
+
+def _split(path: Path, sizes: Sequence[int]) -> list[Path]:
+    """The paths of candidates that walked side by side. What reuses its memory keeps it whole."""
+    inputs = [hidden.split(sizes) for hidden in path.inputs]
+    outputs = path.output.split(sizes)
+    paths = []
+    for number in range(len(sizes)):
+        memories = []
+        for memory, hidden in zip(path.memories, path.inputs, strict=True):
+            own = len(memory.attention.kept) == len(hidden)
+            memories.append(
+                LayerMemory(
+                    ModuleMemory(memory.attention.kept.split(sizes)[number]),
+                    ModuleMemory(memory.feed_forward.kept.split(sizes)[number]),
+                )
+                if own
+                else memory
+            )
+        paths.append(Path([parts[number] for parts in inputs], memories, outputs[number]))
+    return paths

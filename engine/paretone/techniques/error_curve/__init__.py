@@ -1,0 +1,105 @@
+"""Static error-curve cache: modules are reused while their measured change from step to step adds up to little.
+
+After SmoothCache (Liu et al., arXiv 2411.10510): one ordinary run per sentence measures how much the outputs of each
+kind of module change, and a schedule follows from a threshold; attention and feed-forward have separate schedules,
+all layers of a kind do the same. What differs: SmoothCache measures the error of a reuse over every distance, here the
+changes from step to step add up. The sentences are the catalogue's first, spoken by the voice that is to speak; the
+curve is measured once for each voice and trajectory, before the first take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from paretone.errors import SettingError
+from paretone.figures.glyphs import Mark
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import Number, Values
+from paretone.setting.plan import FlowPlan, Part
+from paretone.techniques.base import Context, Paper, Technique
+from paretone.wording import percent
+
+NAME = "error_curve"
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """Change of the outputs of each kind of module at every step: relative L1 change since the step before, mean over
+    layers and sentences; infinite at the first step."""
+
+    attention: tuple[float, ...]
+    feed_forward: tuple[float, ...]
+
+    @classmethod
+    def mean(cls, curves: Sequence[ErrorCurve]) -> ErrorCurve:
+        """That of several sentences."""
+        columns = (zip(*(getattr(one, kind) for one in curves), strict=True) for kind in ("attention", "feed_forward"))
+        return cls(*(tuple(map(fmean, column)) for column in columns))
+
+    def schedule(self, threshold: float) -> tuple[tuple[SkipAction, ...], tuple[SkipAction, ...]]:
+        """Actions of attention and feed-forward at every step: reuse while the changes since they were last computed
+        add up to less than ``threshold``."""
+        return _scheduled(self.attention, threshold), _scheduled(self.feed_forward, threshold)
+
+
+def _scheduled(changes: Sequence[float], threshold: float) -> tuple[SkipAction, ...]:
+    actions, sum_of_changes = [], 0.0
+    for change in changes:
+        sum_of_changes += change
+        skips = sum_of_changes < threshold
+        actions.append(SkipAction.TS if skips else SkipAction.NONE)
+        sum_of_changes = sum_of_changes if skips else 0.0
+    return tuple(actions)
+
+
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """Reuse what the measured curve allows."""
+    if plan.options.get("solver", "euler") != "euler":
+        raise SettingError("An error curve has one value per Euler step; choose the Euler solver.")
+    cache = Part.of("paretone.techniques.error_curve.measuring:evaluators", threshold=float(knobs["threshold"]))
+    return replace(plan, evaluator=cache)
+
+
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every module was computed."""
+    return (
+        f"at none of {plan.evaluations} steps had the outputs of a module type changed by less than "
+        f"{percent(knobs['threshold'])} since they were computed; raise the threshold, or take more steps"
+    )
+
+
+def describe(knobs: Values) -> str:
+    """Description of the threshold."""
+    return f"a module type is reused while its outputs change by less than {percent(knobs['threshold'])}"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Static error-curve cache (SmoothCache-like)",
+    summary="Reuses all attention or all feed-forward modules at steps where a plain run showed little change.",
+    benefit="Reuses modules at steps where little changes",
+    paper=Paper(
+        "SmoothCache: A Universal Inference Acceleration Technique for Diffusion Transformers", "arXiv 2411.10510"
+    ),
+    families=("flow",),
+    slot="skipping",
+    place=70,
+    mark=Mark("orange", "hexagon"),
+    knobs=(
+        Number(
+            "threshold",
+            "Threshold",
+            "Relative change of a module type's outputs, summed over steps, at which it is computed again.",
+            default=0.3,
+            symbol="α",
+            minimum=0.0,
+            maximum=20.0,
+            step=0.05,
+        ),
+    ),
+    resolve=resolve,
+    describe=describe,
+    idle=idle,
+)

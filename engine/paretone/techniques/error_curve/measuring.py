@@ -1,0 +1,77 @@
+"""An error curve, measured with a loaded model before the first take, and the evaluations that follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from paretone.models import catalogue
+from paretone.models.families.evaluations import Stage
+from paretone.sampling.evaluating import Evaluated, Evaluator, Planned, Run, relative_change
+from paretone.sampling.operations import OperationCounts
+from paretone.sampling.skipping import SkipPlan
+from paretone.techniques.error_curve import ErrorCurve
+
+SENTENCES = 2
+"""Number of sentences that a curve is measured on."""
+
+
+def evaluators(stage: Stage, threshold: float) -> Callable[[], Evaluator]:
+    """See :attr:`paretone.setting.plan.FlowPlan.evaluator`. The curve is measured once for each voice, seed and
+    plan."""
+    backbone = stage.layered
+    key = replace(stage.plan, evaluator=None, notes=()), stage.voice.id, stage.setting.seed
+    curves: dict[object, ErrorCurve] = stage.memory.setdefault(__name__, {})
+    if key not in curves:
+        stage.status("Measuring how modules change from step to step …")
+        curves[key] = measured(stage)
+    plan = SkipPlan.by_module(*curves[key].schedule(threshold), backbone.layers)
+    return lambda: Planned(backbone, plan, backbone.layers)
+
+
+@torch.inference_mode()
+def measured(stage: Stage) -> ErrorCurve:
+    """The curve under the stage's plan and voice, mean over the catalogue's first sentences."""
+    curves = []
+    for text in catalogue.sentences()[:SENTENCES]:
+        meter = ChangeMeter(stage.layered)
+        stage.sample(text, meter)
+        curves.append(ErrorCurve(**{kind: tuple(values) for kind, values in meter.changes.items()}))
+    return ErrorCurve.mean(curves)
+
+
+class ChangeMeter:
+    """Everything is computed, and how much each kind of module changes from one evaluation to the next is measured.
+
+    :attr:`changes` holds, for every evaluation, the relative L1 change since the one before, mean over the layers;
+    infinite at the first, and where the number of branches changed.
+    """
+
+    def __init__(self, backbone: Evaluated) -> None:
+        self._backbone = backbone
+        self._last: dict[tuple[str, int], Tensor] = {}
+        self.changes: dict[str, list[float]] = {"attention": [], "feed_forward": []}
+
+    def velocities(self, state: Tensor, evaluation: int, run: Run) -> Tensor:
+        found: dict[str, list[float]] = {kind: [] for kind in self.changes}
+
+        def probe(layer: int, name: str, value: Tensor) -> None:
+            if name in found:
+                before = self._last.get((name, layer))
+                if before is None or before.shape != value.shape:
+                    found[name].append(float("inf"))
+                else:
+                    found[name].append(relative_change(before, value))
+                self._last[name, layer] = value
+
+        velocity: Callable[..., Tensor] = self._backbone.velocity
+        velocities = velocity(state, evaluation, run, probe=probe)
+        for kind, values in found.items():
+            self.changes[kind].append(sum(values) / len(values))
+        return velocities
+
+    def operations(self, evaluation: int, counts: OperationCounts) -> float:
+        return counts.evaluation

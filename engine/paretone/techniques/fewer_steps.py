@@ -1,0 +1,54 @@
+"""Fewer demasking steps: the setting's own options stay what they are, so that its baseline keeps its steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.figures.glyphs import Mark
+from paretone.sampling.masked_options import MASKED_STEPS, SHIFT
+from paretone.setting.knobs import Values
+from paretone.setting.plan import MaskedPlan
+from paretone.techniques.base import Context, Paper, Technique, no_fewer
+
+NAME = "fewer_steps"
+FEWEST_ADVISED = 16
+"""Least number of steps that OmniVoice's authors advise; at 8 the word error rate is reported to double."""
+
+
+def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
+    """The knobs take the place of the options of the same names."""
+    plan = replace(plan, options=plan.options.replace(**knobs))
+    return plan.noted(*remarks(knobs), *no_fewer(plan))
+
+
+def describe(knobs: Values) -> str:
+    """The steps in force."""
+    steps = knobs["steps"]
+    return f"{steps} step{'' if steps == 1 else 's'}, schedule {knobs['shift']:g}"
+
+
+def remarks(knobs: Values) -> tuple[str, ...]:
+    """Remark on few steps."""
+    if knobs["steps"] >= FEWEST_ADVISED:
+        return ()
+    return (
+        f"OmniVoice's authors advise {FEWEST_ADVISED} steps or more; with 8 its word error rate was found at 6.5 % "
+        "instead of 3.4 % (omnivoice-fastpath).",
+    )
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Fewer steps",
+    summary="Fills in more codes per step.",
+    benefit="More codes per step, so fewer steps",
+    paper=Paper("MaskGIT: Masked Generative Image Transformer", "arXiv 2202.04200"),
+    families=("masked",),
+    slot="grid",
+    place=120,
+    mark=Mark("green", "down"),
+    exports="paretone.export.options_only",
+    knobs=(replace(MASKED_STEPS, default=FEWEST_ADVISED), SHIFT),
+    resolve=resolve,
+    describe=describe,
+)

@@ -1,0 +1,67 @@
+"""First-block cache: the remaining layers are replaced by what they last added, while the first one hardly changes.
+
+Decided while it runs, sentence by sentence, with nothing to prepare. Sources and what differs from them:
+:mod:`paretone.techniques.first_block.cache`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.figures.glyphs import Mark
+from paretone.setting.knobs import Number, Values
+from paretone.setting.plan import FlowPlan, Part
+from paretone.techniques.base import Context, Paper, Technique
+from paretone.wording import percent
+
+NAME = "first_block"
+
+
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """Its cache makes the evaluations."""
+    cache = Part.of("paretone.techniques.first_block.cache:evaluators", threshold=float(knobs["threshold"]))
+    return replace(plan, evaluator=cache)
+
+
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every step was computed."""
+    return (
+        f"at none of {plan.evaluations} evaluations had the first layer's output changed by less than "
+        f"{percent(knobs['threshold'])} since the last computed one; raise the threshold, or take more steps"
+    )
+
+
+def describe(knobs: Values) -> str:
+    """Description of the threshold."""
+    return f"the other layers are left out until the first one's output has changed by {percent(knobs['threshold'])}"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="First-block cache (TeaCache/FBCache-like)",
+    summary="Leaves out all layers but the first at steps where the first one's output has hardly changed.",
+    benefit="One layer only, at steps where little changes",
+    paper=Paper(
+        "Timestep Embedding Tells: It's Time to Cache for Video Diffusion Model",
+        "arXiv 2411.19108, and FBCache of ParaAttention",
+    ),
+    families=("flow",),
+    slot="skipping",
+    place=80,
+    mark=Mark("purple", "diamond"),
+    knobs=(
+        Number(
+            "threshold",
+            "Threshold",
+            "Relative change of what the first layer adds, summed over steps, from which the rest is computed again.",
+            default=0.3,
+            symbol="τ",
+            minimum=0.0,
+            maximum=20.0,
+            step=0.05,
+        ),
+    ),
+    resolve=resolve,
+    describe=describe,
+    idle=idle,
+)

@@ -1,0 +1,65 @@
+"""Text and reference computed at every n-th step only: what DiTReducio calls temporal skipping, carried over to masked
+models, whose rows before the canvas change little from step to step.
+
+In between, only the canvas passes the network; it attends to the keys and values that the layers made of text and
+reference the last time. Nobody has published this for masked speech models: an experiment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.figures.glyphs import Mark
+from paretone.setting.knobs import Number, Values
+from paretone.setting.plan import MaskedPlan, Part
+from paretone.techniques.base import Context, Paper, Technique, ordinal
+
+NAME = "frozen_prefix"
+
+
+NOTE = "Text and reference were not computed at every step, which is an unpublished approximation."
+
+
+def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
+    """Keep the rows before the canvas between steps."""
+    run = Part.of("paretone.models.kernels.kept_prefix:KeptPrefixRun", every=int(knobs["every"]))
+    return replace(plan, run=run).noted(NOTE)
+
+
+def idle(knobs: Values, plan: MaskedPlan) -> str:
+    """Why every step was computed whole."""
+    return "no step lay between two that are computed whole; take more steps"
+
+
+def describe(knobs: Values) -> str:
+    """Computed steps, in words."""
+    return f"text and reference at the first and every {ordinal(knobs['every'])} step of a canvas or block"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Frozen text and reference (experiment)",
+    summary="Computes text and reference only at some steps; unpublished for masked speech models.",
+    benefit="Text and reference computed at some steps only",
+    experimental=True,
+    paper=Paper("After temporal skipping in diffusion transformers", "arXiv 2509.09748"),
+    families=("masked",),
+    slot="skipping",
+    place=140,
+    mark=Mark("blue", "hexagon"),
+    knobs=(
+        Number(
+            "every",
+            "Computed steps",
+            "Text and reference are computed at the first step and at every n-th step after it.",
+            default=4,
+            symbol="n",
+            minimum=2,
+            maximum=64,
+            whole=True,
+        ),
+    ),
+    resolve=resolve,
+    describe=describe,
+    idle=idle,
+)

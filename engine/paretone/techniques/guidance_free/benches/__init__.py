@@ -1,0 +1,1 @@
+"""Side-by-side benchmarks of CFG-free weights; see :mod:`paretone.bench`."""

@@ -1,0 +1,96 @@
+"""CFG-free weights as a file that the official package and Paretone both load, with metadata that says what they are.
+
+Layout: the official keys, ``ema_model.transformer.…``, with ``initted`` and ``step``. Metadata: ``cfg_free`` ("true"),
+``weight`` (the w of training), ``equivalent_guidance`` (w/(1−w)), ``method``, ``base`` (SHA-256 of the checkpoint they
+were trained from), ``steps``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from paretone.errors import CheckpointError, ProfileError
+from paretone.export.delivery import Content
+from paretone.export.exported_weights import companions
+from paretone.export.safetensors_file import safetensors_file
+from paretone.models.f5.checkpoint import F5Checkpoint, backbone_weights, expected_shapes
+from paretone.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint
+from paretone.models.files.weight_sets import folders
+from paretone.setting.profile import Profile
+from paretone.wording import listed
+
+REQUIRED = ("weight", "equivalent_guidance", "method", "base", "steps")
+
+
+@dataclass(frozen=True)
+class GuidanceFreeWeights:
+    """CFG-free weights of one model."""
+
+    path: Path
+    metadata: Mapping[str, str]
+    tensors: Mapping[str, Tensor] = field(repr=False)
+    """By official names without ``transformer.``."""
+    source: Path
+    """Folder of the model that they were trained from."""
+
+    @classmethod
+    def of(
+        cls, profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
+    ) -> GuidanceFreeWeights | None:
+        """Those that ``profile`` runs with on ``checkpoint``; ``None`` if it runs the checkpoint with guidance.
+
+        ``check`` may raise to cancel. Raises :class:`ProfileError` when they are not there.
+        """
+        own = cfg_free_metadata(checkpoint.path)
+        if own is not None:
+            return cls(checkpoint.path, own, checkpoint.weights, checkpoint.path.parent)
+        if not profile.weights:
+            return None
+        places = folders(profile.setting.model, checkpoint.path)
+        for path in (path for place in places for path in sorted(place.glob("*.safetensors"))):
+            if fingerprint(path, check) == profile.weights:
+                return cls.read(path, checkpoint)
+        raise ProfileError(
+            f"The CFG-free weights {profile.weights[:12]!r} of the profile are in none of "
+            f"{listed(places)}; put their file there."
+        )
+
+    @classmethod
+    def read(cls, path: Path, checkpoint: F5Checkpoint) -> GuidanceFreeWeights:
+        """The file at ``path``, which must fit the architecture of ``checkpoint``. Raises :class:`CheckpointError`."""
+        metadata = cfg_free_metadata(path)
+        if metadata is None:
+            raise CheckpointError(f"{path} is not CFG-free by its metadata; choose a file that was trained so.")
+        tensors = backbone_weights(read_checkpoint(path), str(path))
+        shapes = {name: tuple(value.shape) for name, value in tensors.items()}
+        check_shapes(expected_shapes(checkpoint.config), shapes, str(path))
+        return cls(path, metadata, tensors, checkpoint.path.parent)
+
+    @property
+    def name(self) -> str:
+        """Name of the exported file."""
+        return f"model_cfg_free_w{float(self.metadata['weight']):.2f}.safetensors"
+
+    def contents(self) -> dict[str, Content]:
+        """The files by name: the weights, and their companions. Raises :class:`CheckpointError` if these cannot be
+        read."""
+        weights = {f"ema_model.transformer.{name}": value for name, value in self.tensors.items()}
+        weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
+        return {self.name: safetensors_file(weights, self.metadata), **companions(self.source)}
+
+
+def cfg_free_metadata(path: Path) -> dict[str, str] | None:
+    """The metadata of a CFG-free weight file, ``None`` for any other. Raises :class:`CheckpointError` when a CFG-free
+    one leaves out what must be known of it."""
+    metadata = metadata_of(path)
+    if metadata.get("cfg_free") != "true":
+        return None
+    missing = [name for name in REQUIRED if name not in metadata]
+    if missing:
+        raise CheckpointError(f"The metadata of {path} lacks {missing[0]!r}; train these CFG-free weights again.")
+    return metadata

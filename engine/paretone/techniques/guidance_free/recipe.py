@@ -1,0 +1,308 @@
+"""Fine-tuning a flow-matching model so that one branch speaks as well as two under classifier-free guidance.
+
+*Model guidance* (Tang et al., arXiv 2502.12154; for F5-TTS Liu et al., arXiv 2504.20334): the target x₁ − x₀ becomes
+u + w·sg(v_c − v_u). The paper prints this with a minus, under which guidance gets weaker and not stronger; the sign
+here is that of the first authors' code, whose fixed point is v_c = v_u + Δ/(1 − w): the field that guidance of
+strength g = w/(1 − w) follows. For w ≥ 1 there is none.
+
+*Distillation* is not the papers' method: the target is v_c + g·(v_c − v_u) of the frozen model that is started from.
+
+What is dropped is drawn once a batch, as in the official code, at the paper's rates: text and speech together 0.2, and
+independently speech alone 0.3. A batch without both keeps the plain target, or there would be no v_u to differ from.
+There is no dropout, so both forward passes see the same. Distillation drops nothing: the frozen model knows both
+branches, and of the trained one only that with text and speech will run.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paretone.errors import SettingError, TrainingError
+from paretone.models.f5.checkpoint import F5Checkpoint
+from paretone.models.f5.dit import DiT
+from paretone.models.f5.saving import save_official
+from paretone.models.files.checkpoints import fingerprint
+from paretone.stopping import may_stop
+from paretone.training.batch_queue import BatchQueue
+from paretone.training.f5_checkpoints import diffusion_transformer
+from paretone.training.features import Examples
+from paretone.training.flow_matching import (
+    LAYER_MATRICES,
+    FlowMatchingDraw,
+    FlowMatchingOptions,
+    SpeechBatch,
+    draw_problem,
+    predicted_velocity,
+    span_error,
+    synthesis_problem,
+    without_conditions,
+)
+from paretone.training.joined_learner import JoinedLearner
+from paretone.training.learning_recipe import LearningRecipe
+from paretone.training.optimisers import Rates
+from paretone.training.processes import Processes
+from paretone.training.schedule import Rated
+from paretone.training.speech_batches import collate, may_join, validation_batches
+
+MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
+VALIDATION_TIMES = (0.05, 0.2, 0.4, 0.6, 0.8)
+
+
+def equivalent_guidance(weight: float) -> float:
+    """The strength g of guidance, as the official code counts it, that a model trained at ``weight`` w replaces."""
+    return weight / (1 - weight)
+
+
+@dataclass(frozen=True)
+class GuidanceFreeOptions(Rated):
+    """Options of a run."""
+
+    weight: float
+    method: str = MODEL_GUIDANCE
+    frames: int = 1_800
+    """Mel frames of one step of one process, padding included."""
+    learning_rate: float = 1e-5
+    matrix_rate: float | None = None
+    """Learning rate of Muon for the matrices of the blocks; ``None`` for AdamW on everything, as in the papers."""
+    warm_up: int = 50
+    """Steps in which the learning rate rises."""
+    hold: float = 0.5
+    """Share of the budget after which it falls."""
+    weight_warm_up: float = 0.1
+    """Share of the budget in which the weight rises from 0: the model is started from was trained without."""
+    latest: float = 1.0
+    """Times after which the target is the plain one."""
+    average_difference: bool = False
+    """Whether v_c − v_u is the averaged model's, as in the first authors' code, at the cost of a third forward pass."""
+    average_decay: float = 0.999
+    joined_share: float = 0.5
+    """Share of the items that are two recordings of one voice, where the model can read those."""
+    half_precision: bool = False
+    validation_items: int = 16
+    seed: int = 1
+    objective: FlowMatchingOptions = field(
+        default_factory=lambda: FlowMatchingOptions(drop_audio=0.3 * (1 - 0.2), drop_both=0.2)
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight < 1:
+            why = (
+                "from 1 on the model would chase a target that grows with it, and its gradients explode"
+                if self.weight >= 1
+                else "at 0 it would be trained as before"
+            )
+            raise SettingError(f"The weight w must lie between 0 and 1, not be {self.weight:g}: {why}.")
+        if self.method not in METHODS:
+            raise SettingError(f"There is no method {self.method!r}; known: {', '.join(METHODS)}.")
+        for rate in (self.learning_rate, self.matrix_rate):
+            if rate is not None and not rate > 0:
+                raise SettingError(f"The learning rate must be above 0, not {rate:g}.")
+        if not 0 < self.latest <= 1:
+            raise SettingError(f"The latest guided time must lie above 0 and up to 1, not be {self.latest:g}.")
+
+
+class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
+    """Fine-tunes a model; see :class:`paretone.training.recipe.Recipe`."""
+
+    def __init__(
+        self, checkpoint: F5Checkpoint, examples: Examples, processes: Processes, options: GuidanceFreeOptions
+    ) -> None:
+        self.name = f"cfg-free {options.method} w={options.weight:.6g}"
+        self.checkpoint, self.examples, self.processes = checkpoint, examples, processes
+        torch.manual_seed(options.seed)
+        self._teacher = diffusion_transformer(checkpoint).to(processes.device)
+        learner = JoinedLearner(
+            copy.deepcopy(self._teacher).train().requires_grad_(True),
+            predicted_velocity,
+            LAYER_MATRICES,
+            Rates(options.matrix_rate, options.learning_rate),
+            options.average_decay,
+            processes,
+        )
+        super().__init__(learner, processes.device, options)
+        self._field = learner.call
+        # Every process draws for itself.
+        seed = options.seed + 1_000_003 * processes.number
+        joined_share = options.joined_share if may_join(examples.training) else 0.0
+        self._queue = BatchQueue(examples.training, options.frames, joined_share, seed)
+        self._generator = torch.Generator().manual_seed(seed)
+        self._objective = options.objective
+        if options.method == DISTILLATION:
+            self._objective = replace(options.objective, drop_audio=0.0, drop_both=0.0)
+
+    def describe(self) -> dict[str, Any]:
+        examples = self.examples
+        return {
+            "speech": f"{len(examples.training)} recordings, {examples.seconds / 3600:.2f} h",
+            "parameters": sum(one.numel() for one in self.model.parameters()),
+            "initial_weights": self._base,
+            "processes": self.processes.count,
+            "equivalent_guidance": equivalent_guidance(self.options.weight),
+            "options": asdict(self.options),
+        }
+
+    def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
+        batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
+        # Drawn on the CPU, so that one seed gives the same run on every device.
+        problem = draw_problem(batch, self._objective, self._generator).to(self.device)
+        ids = batch.ids.to(self.device)
+        velocity = self._field(ids, problem).float()
+        loss = span_error(velocity, self._target(ids, problem, velocity.detach(), progress), problem.span)
+        return loss, {"loss": loss.detach()}
+
+    @torch.no_grad()
+    def _target(self, ids: Tensor, problem: FlowMatchingDraw, conditional: Tensor, progress: float) -> Tensor:
+        """Target of the velocity, (B, frames, bands), given the ``conditional`` velocity of the model."""
+        options = self.options
+        rising = min(1.0, progress / options.weight_warm_up) if options.weight_warm_up else 1.0
+        if options.method == DISTILLATION:
+            learnt = self._velocity(self._teacher, ids, problem)
+            strength = equivalent_guidance(rising * options.weight)
+            unconditional = self._velocity(self._teacher, ids, without_conditions(problem))
+            return learnt + self._gated(strength, problem) * (learnt - unconditional)
+        if problem.drops_text:
+            return problem.target
+        other = self.model
+        if options.average_difference:
+            other = self.average.module
+            conditional = self._velocity(other, ids, problem)
+        difference = conditional - self._velocity(other, ids, without_conditions(problem))
+        return problem.target + self._gated(rising * options.weight, problem) * difference
+
+    def _gated(self, weight: float, problem: FlowMatchingDraw) -> Tensor:
+        return weight * (problem.times <= self.options.latest).float()[:, None, None]
+
+    def _velocity(self, model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
+        """In float32, because differences of velocities are small."""
+        with self.processes.accelerator.autocast():
+            return predicted_velocity(model, ids, problem).float()
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """Error of the averaged model's one branch against the guided velocity of the initial model.
+
+        ``guided t=…``: mean squared error by time. ``gap``: their sum as a share of what it is without training; other
+        changes by these recordings count, too. ``learnt``: how far the velocity has moved the way that guidance moves
+        it, as a share of that way, mean over times; 0 at the start, 1 at the goal.
+        """
+        found = [self._result(one) for one in self._validation_problems]
+        by_time = [[one for one in found if one.time == time] for time in VALIDATION_TIMES]
+        figures = {
+            f"guided t={time:.2f}": float(np.mean([one.error for one in ones]))
+            for time, ones in zip(VALIDATION_TIMES, by_time, strict=True)
+        }
+        figures["gap"] = sum(one.error for one in found) / sum(one.goal for one in found)
+        shares = [sum(one.progress for one in ones) / sum(one.goal for one in ones) for ones in by_time]
+        return figures | {"learnt": float(np.mean(shares))}
+
+    def _result(self, one: _ValidationProblem) -> _Result:
+        may_stop()
+        problem = one.problem.to(self.device)
+        velocity = predicted_velocity(self.average.module, one.batch.ids.to(self.device), problem).cpu()
+        span = one.problem.span
+        moved, wanted = (velocity - one.conditional)[span], (one.target - one.conditional)[span]
+        return _Result(
+            one.time,
+            error=float((moved - wanted).square().mean()),
+            goal=float(wanted.square().mean()),
+            progress=float((moved * wanted).mean()),
+        )
+
+    @cached_property
+    @torch.no_grad()
+    def _validation_problems(self) -> list[_ValidationProblem]:
+        strength = equivalent_guidance(self.options.weight)
+        generator = torch.Generator().manual_seed(7)
+        problems = []
+        for time in VALIDATION_TIMES:
+            for batch in validation_batches(self.examples.held_out, self.options.validation_items):
+                may_stop()
+                problem = synthesis_problem(batch, time, generator)
+                ids, there = batch.ids.to(self.device), problem.to(self.device)
+                conditional = predicted_velocity(self._teacher, ids, there)
+                unconditional = predicted_velocity(self._teacher, ids, without_conditions(there))
+                target = conditional + strength * (conditional - unconditional)
+                problems.append(_ValidationProblem(batch, time, problem, conditional.cpu(), target.cpu()))
+        return problems
+
+    def state(self) -> dict[str, Any]:
+        draws = {"queue": self._queue.state(), "generator": self._generator.get_state()}
+        return {
+            **super().state(),
+            "draws": self.processes.gather(draws),
+            "base": self._base,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Raises :class:`TrainingError` when the checkpoint was started from other weights or by another number of
+        processes."""
+        if state["base"] != self._base:
+            raise TrainingError(f"The run to resume was not started from {self.checkpoint.path}; choose that model.")
+        if len(state["draws"]) != self.processes.count:
+            raise TrainingError(
+                f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "
+                "start as many."
+            )
+        super().restore(state)
+        draws = state["draws"][self.processes.number]
+        self._queue.restore(draws["queue"])
+        self._generator.set_state(draws["generator"])
+
+    def export(self, folder: Path) -> None:
+        """Write ``w-0.50.safetensors`` into ``folder``."""
+        self.save(folder / self.file_name)
+
+    def save(self, path: Path) -> None:
+        """Write the averaged weights as official ones, with what they are as metadata. Raises :class:`OSError`."""
+        save_official(path, self.average.module, self.steps, self.metadata)
+
+    @property
+    def file_name(self) -> str:
+        return f"w-{self.options.weight:.2f}.safetensors"
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """By these a CFG-free checkpoint is recognised."""
+        weight = self.options.weight
+        return {
+            "cfg_free": "true",
+            "weight": f"{weight:.6g}",
+            "equivalent_guidance": f"{equivalent_guidance(weight):.6g}",
+            "method": self.options.method,
+            "base": self._base,
+            "steps": str(self.steps),
+        }
+
+    @cached_property
+    def _base(self) -> str:
+        return fingerprint(self.checkpoint.path)
+
+
+@dataclass(frozen=True)
+class _ValidationProblem:
+    """A held-out batch at a time, and what the model that was started from makes of it without and under guidance."""
+
+    batch: SpeechBatch
+    time: float
+    problem: FlowMatchingDraw
+    conditional: Tensor
+    target: Tensor
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Results of a model on a validation problem: means over the span, of squares and (``progress``) of products."""
+
+    time: float
+    error: float
+    goal: float
+    progress: float

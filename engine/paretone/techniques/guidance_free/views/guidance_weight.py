@@ -1,0 +1,166 @@
+"""Effect of the weight w of CFG-free training: figure 1 of the CFG-free paper, for the available weights.
+
+Weights trained with w equal guidance of strength g = w / (1 − w): they are compared with the plain checkpoint
+guided at that strength, and against the plain checkpoint's conditional branch alone, which is where training started
+from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from paretone.errors import SettingError
+from paretone.models.base import ModelInfo, WeightSet
+from paretone.setting.knobs import Knob, Values
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques import guidance_free
+from paretone.views.figure import Axis, Curve, Lines
+from paretone.views.stages import Stages
+from paretone.views.view import Findings, Task, View, sentences_knob
+from paretone.wording import percent
+
+ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.67, 0.7, 0.8, 0.9)
+"""Weights of which the caption says whether there are checkpoints; the paper's training broke down above 0.7."""
+CFG_FREE, GUIDED, ALONE = "CFG-free", "guided at equal strength", "conditional branch alone"
+
+
+def knobs(layers: int) -> tuple[Knob, ...]:
+    """The number of sentences."""
+    return (sentences_knob(6),)
+
+
+def compute(task: Task) -> Findings:
+    """Speak all sentences with all weights, guided at equal strengths, and unguided."""
+    from paretone.views.quality import distance, judge_of, judged_utterances, speak_all, word_errors
+
+    model, info = task.model, task.model.info
+    sets = weight_sets(info)
+    setting = task.setting.baseline
+    sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
+    units = 1.3 * info.layers * task.flow.compatibility(setting).steps
+    work = Stages(task.observer, units * len(sentences) * (2 * len(sets) + 1))
+    judge = judge_of(sentences)
+    distances: dict[str, list[float]] = {CFG_FREE: [], ALONE: []}
+    rates: dict[str, list[tuple[float, float, float]]] = {CFG_FREE: [], GUIDED: [], ALONE: []}
+
+    def guided(strength: float, title: str) -> list:
+        changed = replace(setting, options=setting.options.replace(guidance=strength))
+        return speak_all(model, sentences, changed, work, units, title)
+
+    def judged(name: str, spoken: list) -> None:
+        if judge is not None:
+            errors = word_errors(judge, sentences, spoken)
+            rates[name].append((errors.rate, *errors.interval()))
+
+    alone = guided(0.0, "Conditional branch alone")
+    for one in sets:
+        strength = one.equivalent_guidance
+        reference = guided(strength, f"Guided at {strength:.2f}")
+        used = UsedTechnique(guidance_free.NAME, Values(weight=one.weight), one.fingerprint)
+        entered = setting.with_technique(used)
+        spoken = speak_all(model, sentences, entered, work, units, f"CFG-free, w = {one.weight:.2f}")
+        distances[CFG_FREE].append(distance(reference, spoken))
+        distances[ALONE].append(distance(reference, alone))
+        for name, recordings in ((CFG_FREE, spoken), (GUIDED, reference), (ALONE, alone)):
+            judged(name, recordings)
+    panels = _panels(sets, distances, rates if judge is not None else {})
+    return Findings(panels, _caption(info, sets, distances, rates, len(sentences), judge is not None), 2, sentences)
+
+
+def weight_sets(info: ModelInfo) -> tuple[WeightSet, ...]:
+    """One set of weights for each w, ascending. Raises :class:`SettingError` if there is none."""
+    guidance_free.require_guidance(info)
+    if not info.weight_sets:
+        raise SettingError(
+            f"{info.title} has no CFG-free weights to compare; train some, for example with w = 0.5, or load a model "
+            "that has them."
+        )
+    return tuple(sorted({one.weight: one for one in info.weight_sets}.values(), key=lambda one: one.weight))
+
+
+def missing(sets: Sequence[WeightSet]) -> tuple[float, ...]:
+    """Those of :data:`ASKED` that no set of weights was trained for."""
+    there = [one.weight for one in sets]
+    return tuple(one for one in ASKED if all(abs(one - weight) > guidance_free.SAME_WEIGHT for weight in there))
+
+
+def _panels(
+    sets: Sequence[WeightSet],
+    distances: Mapping[str, Sequence[float]],
+    rates: Mapping[str, Sequence[tuple[float, float, float]]],
+) -> tuple[Lines, ...]:
+    weights = tuple(one.weight for one in sets)
+    notes = tuple(f"g = {one.equivalent_guidance:.2f}, {one.method}" for one in sets)
+    axis = Axis("Guidance weight w of the training")
+    panels = [
+        Lines(
+            "Distance to guidance g = w / (1 − w)",
+            axis,
+            Axis("Log-mel distance", "natural log"),
+            tuple(
+                Curve(name, weights, tuple(values), notes=notes, reference=name == ALONE)
+                for name, values in distances.items()
+            ),
+        )
+    ]
+    if rates:
+        panels.append(
+            Lines(
+                "Intelligibility",
+                axis,
+                Axis("Word error rate", "%"),
+                tuple(
+                    Curve(
+                        name,
+                        weights,
+                        tuple(100 * rate for rate, _, _ in values),
+                        tuple(100 * low for _, low, _ in values),
+                        tuple(100 * high for _, _, high in values),
+                        notes,
+                        reference=name != CFG_FREE,
+                    )
+                    for name, values in rates.items()
+                ),
+            )
+        )
+    return tuple(panels)
+
+
+def _caption(
+    info: ModelInfo,
+    sets: Sequence[WeightSet],
+    distances: Mapping[str, Sequence[float]],
+    rates: Mapping[str, Sequence[tuple[float, float, float]]],
+    sentences: int,
+    judged: bool,
+) -> str:
+    parts = []
+    for index, one in enumerate(sets):
+        own, alone = distances[CFG_FREE][index], distances[ALONE][index]
+        way = "closer to" if own < alone else "farther from"
+        words = (
+            f"w = {one.weight:.2f} ({one.method}) lies {own:.3f} from guidance g = {one.equivalent_guidance:.2f}, "
+            f"{percent(abs(1 - own / alone))} {way} it than the conditional branch alone ({alone:.3f})"
+        )
+        if judged:
+            free, guided = (percent(rates[one][index][0], 1) for one in (CFG_FREE, GUIDED))
+            words += f"; word error rate {free} against {guided} guided"
+        parts.append(f"{words}.")
+    absent = ", ".join(f"{one:g}" for one in missing(sets))
+    heard = "" if judged else " Word error rates need pip install 'paretone[judge]'."
+    return (
+        f"{' '.join(parts)} One branch instead of two. {sentences} sentences; bands are 95 % bootstrap intervals."
+        f"{heard} {info.title} has no checkpoint for w = {absent}."
+    )
+
+
+VIEW = View(
+    name="guidance-weight",
+    title="Effect of w",
+    question="How close are CFG-free weights to guidance of the same strength?",
+    source="Flow matching without classifier-free guidance (arXiv 2504.20334), figure 1",
+    families=("flow",),
+    knobs=knobs,
+    compute=compute,
+)

@@ -1,0 +1,96 @@
+"""Guidance on the first steps only: all branches up to step k, the fully conditioned one alone from there on.
+
+After Selective CFG for speech (arXiv 2509.19668), which changes how the text guides in later steps, and FlashRT
+(github.com/LiangSu8899/FlashRT), which guides OmniVoice at its first step only. Here k is free, and what comes after is
+the plain conditional velocity (of masked models: the conditional scores), with nothing added to make up for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from paretone.export.accounts import GUIDED_STEPS, Carried, whole_line
+from paretone.figures.glyphs import Mark
+from paretone.setting.knobs import Number, Values
+from paretone.setting.plan import NOTHING_TO_SKIP
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques.base import AnyPlan, Conflict, Context, Paper, Technique
+
+if TYPE_CHECKING:
+    from paretone.export.targets import Target
+
+NAME = "guidance_interval"
+
+
+def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
+    """The schedule of guidance ends early."""
+    if context.info.guidance.branches(plan.options) == 1:
+        weights = context.title_in("weights")
+        raise Conflict(
+            f"{weights} weights run one branch from the start: there is no guidance to end. Do without one of the two."
+            if weights
+            else "Guidance is off; set a strength, or do without this technique.",
+            "weights",
+        )
+    plan = replace(plan, guidance=replace(plan.guidance, steps=int(knobs["steps"])))
+    return plan.noted(*remarks(plan.options, knobs))
+
+
+def describe(knobs: Values) -> str:
+    """Description of the guided steps."""
+    steps = knobs["steps"]
+    return (
+        f"all branches at the first {steps} steps, one afterwards"
+        if steps > 1
+        else "all branches at the first step only"
+    )
+
+
+def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
+    """Remark if it saves nothing."""
+    if knobs["steps"] < options["steps"]:
+        return ()
+    return (
+        f"{NOTHING_TO_SKIP}: guidance on the first {knobs['steps']} of {options['steps']} steps is guidance at all of "
+        "them.",
+    )
+
+
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """Exports (see :mod:`paretone.export.targets`) carry it to samplers that count their steps."""
+    from paretone.export.targets import lacking
+
+    if GUIDED_STEPS not in target.takes:
+        return lacking(target, entry)
+    steps = int(entry.knobs.get("steps", 8))
+    return Carried((whole_line(entry, "as the number of guided steps"),), given={"guided_steps": steps})
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Guidance on the first k steps (after Selective CFG / FlashRT)",
+    summary="Guides only the first steps; after them one branch runs instead of two (MegaTTS 3: three).",
+    benefit="Guides the first steps only, with one pass afterwards",
+    paper=Paper("Selective Classifier-free Guidance for Zero-shot Text-to-speech", "arXiv 2509.19668"),
+    families=("flow", "masked"),
+    slot="guidance",
+    place=90,
+    mark=Mark("blue", "triangle"),
+    exports=__name__,
+    knobs=(
+        Number(
+            "steps",
+            "Guided steps",
+            "Number of guided steps from the first. On grids that are dense near the noise, the first half of the "
+            "steps is a small part of the trajectory.",
+            default=8,
+            symbol="k",
+            minimum=1,
+            maximum=128,
+            whole=True,
+        ),
+    ),
+    resolve=resolve,
+    describe=describe,
+)

@@ -1,0 +1,147 @@
+"""Order of convergence: how fast each solver comes nearer to where many steps end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from paretone.sampling.multistep import METHODS
+from paretone.sampling.options import STEPS
+from paretone.setting.knobs import Effect, Knob, Number, Switch, Values, checked
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import technique
+from paretone.techniques.multistep import NAME, TITLES
+from paretone.views.figure import Axis, Curve, Lines
+from paretone.views.stages import Stages
+from paretone.views.view import Findings, Task, View
+
+FEWEST = 4
+"""Steps of the coarsest grid; each further one doubles them."""
+BEYOND = 4
+"""The end point is that of this many times the most steps, up to the most that a model takes, by the method
+of the highest order."""
+CHANGING = ("grid", "solver", "skipping")
+"""Slots of techniques that a view of solvers goes without."""
+
+
+def knobs(layers: int) -> tuple[Knob, ...]:
+    """How fine the grids become, and where their times are."""
+    return (
+        Number(
+            "doublings",
+            "Doublings",
+            f"Number of times that the steps double, from {FEWEST} on.",
+            default=3,
+            minimum=1,
+            maximum=4,
+            effect=Effect.NEXT_VIEW,
+            whole=True,
+        ),
+        Switch(
+            "even",
+            "Even grid",
+            "On evenly spaced times, instead of those that the model's sway makes.",
+            default=False,
+            effect=Effect.NEXT_VIEW,
+        ),
+    )
+
+
+def compute(task: Task) -> Findings:
+    """One sampling run for each solver and grid, from the same noise, and one with many steps."""
+    setting = plain(task.setting)
+    options = checked(task.model.info.knobs, setting.options, task.model.info.title)
+    fixed: dict[str, object] = {"spacing": "uniform"}
+    if task.knobs["even"]:
+        fixed["sway"] = 0.0
+    noisy = bool(options.get("overshoot"))
+    if noisy:
+        # It adds noise at every step: no end point would be approached.
+        fixed["overshoot"] = 0.0
+    counts = [FEWEST * 2**number for number in range(int(task.knobs["doublings"]) + 1)]
+    many = min(BEYOND * counts[-1], int(STEPS.maximum))
+    solvers: dict[str, tuple[dict[str, object], UsedTechnique | None]] = {"Euler": ({}, None)}
+    if "solver" in options:
+        solvers["Midpoint"] = {"solver": "midpoint"}, None
+    solvers |= {TITLES[one]: ({}, UsedTechnique(NAME, Values(method=one))) for one in METHODS}
+    work = Stages(task.observer, sum(counts) * (len(solvers) + ("solver" in options)) + many)
+
+    def end(steps: int, changed: dict[str, object], used: UsedTechnique | None, title: str) -> np.ndarray:
+        chosen = replace(setting, options=setting.options.replace(steps=steps, **fixed, **changed))
+        if used is not None:
+            chosen = chosen.with_technique(used)
+        evaluations = steps * (2 if changed else 1)
+        part = work.part(evaluations, f"{title}: {steps} steps")
+        taken = 0
+
+        def check() -> None:
+            nonlocal taken
+            taken += 1
+            part.progress(min(taken, steps), steps)
+
+        return task.flow.last_state(task.utterance.text, task.utterance.voice, chosen, (), check)
+
+    finest = end(many, {}, UsedTechnique(NAME, Values(method="unipc")), "End point")
+    curves = []
+    for title, (changed, used) in solvers.items():
+        evaluations = tuple(float(count * (2 if changed else 1)) for count in counts)
+        errors = tuple(float(np.abs(end(count, changed, used, title) - finest).mean()) for count in counts)
+        curves.append(Curve(title, evaluations, errors, notes=tuple(_notes(counts, errors))))
+    panel = Lines(
+        "Error by evaluations",
+        Axis("Evaluations", logarithmic=True),
+        Axis("Distance to the end point", "mean absolute difference of the last state", logarithmic=True),
+        tuple(curves),
+    )
+    return Findings((panel,), _caption(counts, curves, many, noisy), across=1)
+
+
+def plain(setting: Setting) -> Setting:
+    """``setting`` without techniques that decide about grid, solver or what is skipped, and by Euler's method."""
+    for one in setting.techniques:
+        if technique(one.technique).slot.partition(":")[0] in CHANGING:
+            setting = setting.without(one.technique)
+    options = {name: value for name, value in setting.options.items() if name != "solver"}
+    return replace(setting, options=Values(options))
+
+
+def slope(steps: Sequence[float], errors: Sequence[float]) -> float:
+    """Order of convergence: the negative slope of the least-squares line through the logarithms; NaN where an error is
+    zero."""
+    if min(errors) <= 0:
+        return math.nan
+    return -float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
+
+
+def _notes(counts: Sequence[int], errors: Sequence[float]) -> list[str]:
+    """Steps of each point, and the order between it and the one before."""
+    notes = [f"{counts[0]} steps"]
+    for number in range(1, len(counts)):
+        order = slope(counts[number - 1 : number + 1], errors[number - 1 : number + 1])
+        notes.append(f"{counts[number]} steps, order {order:.2f}")
+    return notes
+
+
+def _caption(counts: Sequence[int], curves: Sequence[Curve], many: int, noisy: bool) -> str:
+    orders = [f"{one.name} {slope(counts, one.y):.2f}" for one in curves]
+    best = min(curves, key=lambda one: one.y[0])
+    return (
+        f"Orders of convergence (slopes over {counts[0]} to {counts[-1]} steps): {'; '.join(orders)}. "
+        f"Nearest to the end point at {counts[0]} steps: {best.name}, {best.y[0]:.3g}. The end point is that of {many} "
+        "predictor–corrector steps from the same noise; one evaluation has all branches of the guidance."
+        f"{' Overshoot, which adds noise at every step, is off here.' if noisy else ''}"
+    )
+
+
+VIEW = View(
+    name="order-of-convergence",
+    title="Order of convergence",
+    question="How fast does each solver come nearer to where many steps end?",
+    source="Hairer, Nørsett, Wanner: Solving Ordinary Differential Equations I, II.4",
+    families=("flow",),
+    knobs=knobs,
+    compute=compute,
+)

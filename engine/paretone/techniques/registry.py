@@ -1,0 +1,308 @@
+"""Registry of techniques: everything in the entry-point group ``paretone.techniques``. Torch-free.
+
+Ours are registered in ``pyproject.toml`` in the same way as a researcher's in the package that brings them. A checkout
+is its own metadata: there ours are read from its ``pyproject.toml``, so that they are found even if the installed
+metadata is older. A plug-in that cannot be imported, or has a fault (:mod:`paretone.techniques.admission`), is left out
+and named in one sentence; all others work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
+from types import MappingProxyType, ModuleType
+from typing import IO, TextIO, cast
+
+from paretone.by_name import nearest
+from paretone.errors import SettingError
+from paretone.failures import plug_ins
+from paretone.models.base import LANGUAGE
+from paretone.own_process import packaged
+from paretone.paths import CHECKOUT
+from paretone.reading import shown
+from paretone.setting.knobs import Knob
+from paretone.setting.plan import described
+from paretone.techniques import admission
+from paretone.techniques.base import Technique
+
+GROUP = "paretone.techniques"
+OURS = "paretone"
+"""The distribution that brings ours."""
+_OWN_PACKAGES = ("paretone", "paretone_app")
+_log = logging.getLogger(__name__)
+_WHERE_ELSE = (
+    "The packaged program finds no plug-ins; if one brings it, install Paretone and the plug-in with pip or uv."
+    if packaged()
+    else "If a plug-in brings it, install the plug-in."
+)
+
+
+@dataclass
+class Registry:
+    """The techniques found, and what went wrong."""
+
+    techniques: tuple[Technique, ...] = ()
+    """In the order in which lists show them."""
+    problems: list[str] = field(default_factory=list)
+    """A sentence for each plug-in that was left out, and for what failed of others since."""
+    left_out: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    """The sentence of each plug-in that was left out, and the names that it or its technique goes by, as far as they
+    are known."""
+    plug_ins: dict[str, str] = field(default_factory=dict)
+    """The plug-in of each technique that is not ours, by name, such as ``the plug-in 'a' of plugin-a 2.0``."""
+
+    def leave_out(self, sentence: str, *names: str) -> None:
+        """Note that a plug-in was left out."""
+        self.problems.append(sentence)
+        self.left_out.append((sentence, names))
+
+    def report(self, sentence: str) -> None:
+        """Note what failed of a plug-in, once."""
+        if sentence not in self.problems:
+            self.problems.append(sentence)
+            _log.warning("%s", sentence)
+
+
+def techniques() -> tuple[Technique, ...]:
+    """All techniques, in the order in which lists show them."""
+    return registry().techniques
+
+
+def problems() -> tuple[str, ...]:
+    """A sentence for each plug-in that was left out, and for what failed of others since."""
+    return tuple(registry().problems)
+
+
+def plug_in(name: str) -> str:
+    """The plug-in that brings the technique called ``name``, for messages; ``""`` for ours."""
+    return registry().plug_ins.get(name, "")
+
+
+def brought(what: str) -> Iterator[tuple[Technique, ModuleType]]:
+    """The modules that techniques name in their field ``what``. One that cannot be imported is reported and left
+    out."""
+    for one in techniques():
+        named = getattr(one, what)
+        for name in filter(None, (named,) if isinstance(named, str) else named):
+            try:
+                with _streams_lent():
+                    found = import_module(name)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # Whatever it raises must not take the others down.
+                if not plug_in(one.name) and not isinstance(error, ImportError):
+                    raise
+                registry().report(
+                    f"{one.title}: {what} in {name} were left out ({described(error, name)}); mend "
+                    f"{plug_in(one.name) or 'the installation'}."
+                )
+            else:
+                yield one, found
+
+
+@cache
+def registry() -> Registry:
+    """All there is, found once; ``registry.cache_clear()`` looks again."""
+    found: dict[str, Technique] = {}
+    claimed: dict[tuple[str, str], str] = {}
+    made = Registry()
+    for point in _points(made):
+        loaded, called = _loaded(point, made), _called(point)
+        if loaded is None:
+            continue
+        claims = dict.fromkeys(_claims(loaded), loaded.name)
+        taken = next((one for one in claims if one in claimed), None)
+        if taken is not None:
+            what, name = taken
+            made.leave_out(
+                f"The plug-in {called} brings {what} named {shown(name)}, which is there already; it was left out. "
+                "Give it another name.",
+                point.name,
+                loaded.name,
+            )
+            continue
+        claimed |= claims
+        if not _is_ours(point):
+            made.plug_ins[loaded.name] = f"the plug-in {called}"
+            root = point.module.partition(".")[0]
+            if root not in _OWN_PACKAGES:
+                plug_ins[root] = made.plug_ins[loaded.name]
+            loaded = admission.held(loaded, made.plug_ins[loaded.name], made.report)
+        found[loaded.name] = loaded
+    made.techniques = tuple(sorted(found.values(), key=lambda one: (one.place, one.title)))
+    return made
+
+
+def find(name: str) -> Technique | None:
+    """The technique called ``name``, if there is one: what was kept may name one of another version or plug-in."""
+    return next((one for one in techniques() if one.name == name), None)
+
+
+def technique(name: str) -> Technique:
+    """The technique called ``name``. Raises :class:`SettingError` that says which one may be meant, and why it was left
+    out if it was."""
+    found = find(name)
+    if found is None:
+        raise SettingError(f"There is no technique named {shown(name)}{_instead_of(name)}")
+    return found
+
+
+def _instead_of(name: str) -> str:
+    """End of the sentence that refuses a technique called ``name``."""
+    known, left_out = [one.name for one in techniques()], registry().left_out
+    reasons = {one: sentence for sentence, names in left_out for one in names}
+    near = name if name in reasons else nearest(name, [*known, *reasons])
+    if near in reasons:
+        return f"{'' if near == name else f' (did you mean {near!r}?)'}. {reasons[near]}"
+    if near:
+        return f"; did you mean {near!r}?"
+    nameless = "".join(f" {sentence}" for sentence, names in left_out if not names)
+    return f"; known techniques: {', '.join(known)}. {_WHERE_ELSE}{nameless}"
+
+
+def applying_to(family: str, options: Iterable[Knob], mel_steps: int = 0) -> tuple[Technique, ...]:
+    """The techniques for a model of ``family`` that has these ``options``; ``mel_steps`` are those of the flow after a
+    language model, if there is one."""
+    names = {knob.name for knob in options}
+    missing = family == LANGUAGE and not mel_steps
+    return tuple(
+        one
+        for one in techniques()
+        if family in one.families and names.issuperset(one.options) and not (missing and one.needs_mel_flow)
+    )
+
+
+def lacking(family: str, device: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """By name, why techniques are not offered for models of ``family``: on any device, or on a ``device`` that cannot
+    do what they need (see :func:`paretone.device.lacking`)."""
+    reasons = {one.name: one.lacking(family) or device.get(one.needs) for one in techniques()}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _claims(one: Technique) -> Iterator[tuple[str, str]]:
+    """Names that no other technique may have, each with what it is the name of."""
+    yield "a technique", one.name
+    yield "a technique", one.title
+    for name, _ in one.benches:
+        yield "a bench", name
+    if one.artefact is not None:
+        yield "an artefact", one.artefact.key
+    if one.artefact_file is not None:
+        yield "an option", one.artefact_file.option
+        for name in one.artefact_file.knobs:
+            yield "an option", name
+
+
+def _points(made: Registry) -> Iterator[EntryPoint]:
+    """Ours first, so that no plug-in takes their names; unreadable metadata is added to the problems of ``made``."""
+    installed = sorted(_installed(made), key=lambda one: not _is_ours(one))
+    project = CHECKOUT / "pyproject.toml"
+    if not project.is_file():
+        yield from installed
+        return
+    declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["entry-points"][GROUP]
+    yield from (EntryPoint(name, value, GROUP) for name, value in declared.items())
+    yield from (one for one in installed if not _is_ours(one))
+
+
+def _installed(made: Registry) -> list[EntryPoint]:
+    with contextlib.suppress(Exception):
+        return list(entry_points(group=GROUP))
+    # One distribution's file of entry points is damaged: which one is it?
+    found: dict[str, EntryPoint] = {}
+    for one in distributions():
+        try:
+            for point in one.entry_points.select(group=GROUP):
+                found.setdefault(f"{_distribution(one)} {point.name}", point)
+        except Exception as error:
+            where = getattr(one, "_path", "")
+            made.leave_out(
+                f"The plug-ins of {_distribution(one) or 'a package'} were left out: its entry points in {where} "
+                f"cannot be read ({type(error).__name__}: {error}). Install it again."
+            )
+    return list(found.values())
+
+
+def _distribution(one: Distribution | None) -> str:
+    """Name and version of a package; ``""`` if its metadata cannot be read."""
+    try:
+        return f"{one.metadata['Name']} {one.version}" if one is not None else ""
+    except Exception:
+        return ""
+
+
+def _is_ours(point: EntryPoint) -> bool:
+    """Whether Paretone itself brings it: what its ``pyproject.toml`` declares has no distribution."""
+    return point.dist is None or _distribution(point.dist).partition(" ")[0] == OURS
+
+
+def _loaded(point: EntryPoint, made: Registry) -> Technique | None:
+    """The technique that ``point`` names, or ``None`` and a problem in ``made`` if something is wrong with it."""
+    left_out, found = f"The plug-in {_called(point)} was left out", None
+    try:
+        with _streams_lent():
+            found = point.load()
+            reason = admission.fault(found, point.value)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Whatever a plug-in raises must not take the others down.
+        reason = described(error, point.value)
+        made.leave_out(f"{left_out}: it cannot be imported ({reason}). Mend it, or uninstall its package.", point.name)
+        return None
+    if reason:
+        called = getattr(found, "name", "")
+        made.leave_out(f"{left_out}: {reason}.", point.name, *([called] if isinstance(called, str) and called else []))
+        return None
+    return found
+
+
+@contextlib.contextmanager
+def _streams_lent() -> Iterator[None]:
+    """Lend standard streams to a plug-in, which may close or replace them. All that it prints goes to standard error:
+    standard output is for results, and would be no JSON any more."""
+    own = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(cast(IO[bytes], _Lent(sys.stderr)), "utf-8", "backslashreplace", write_through=True)
+        for _ in own
+    )
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = own
+
+
+class _Lent(io.RawIOBase):
+    """The bytes of a stream that writes to ``own``, and leaves it open when it is closed itself."""
+
+    def __init__(self, own: TextIO | None) -> None:
+        self._own = own
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._own is not None and self._own.isatty()
+
+    def fileno(self) -> int:
+        return self._own.fileno() if self._own is not None else super().fileno()
+
+    def write(self, content: object) -> int:
+        data = bytes(content)  # type: ignore[call-overload]
+        if self._own is not None:
+            self._own.write(data.decode("utf-8", "replace"))
+            self._own.flush()
+        return len(data)
+
+
+def _called(point: EntryPoint) -> str:
+    """The plug-in, with the package that brings it."""
+    package = _distribution(point.dist)
+    return f"{shown(point.name)} of {package}" if package else shown(point.name)

@@ -1,0 +1,117 @@
+"""Guidance whose branches are skipped once they have saturated, which is decided while sampling.
+
+DiTReducio's branch skipping is planned by a calibration. Here every synthesis watches the effects of its own guidance:
+one is used on without being computed as long as it has changed little, as foreseen from how fast it changed before
+(reuse of guidance as in FasterCache, arXiv 2410.19355, but decided by its change), or, as in Adaptive Guidance (arXiv
+2312.12487), guidance ends once the velocities of its branches point the same way. See
+:mod:`paretone.sampling.branch_guidance`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.errors import SettingError
+from paretone.figures.glyphs import Mark
+from paretone.sampling.guidance import Saturation
+from paretone.setting.knobs import Choice, Number, Values
+from paretone.setting.plan import FlowPlan
+from paretone.techniques.base import Conflict, Context, Paper, Technique
+from paretone.wording import percent
+
+REUSE, END = "reuse", "end"
+
+
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """The schedule of guidance watches for saturation."""
+    info = context.info
+    if plan.guidance.branches(info.guidance.branches(plan.options)) == 1:
+        weights = context.title_in("weights")
+        raise Conflict(
+            f"{weights} weights run one branch from the start: there is none to skip. Do without one of the two."
+            if weights
+            else "Guidance is off; set a strength, or do without this technique.",
+            "weights",
+        )
+    if plan.guidance.steps is not None:
+        raise Conflict(
+            f"{context.title_in('guidance')} ends guidance at a given step already; do without one of the two.",
+            "guidance",
+        )
+    if "skipping" in context.taken:
+        raise Conflict(
+            f"{context.title_in('skipping')} keeps what all branches computed, but here their number changes while "
+            "sampling; do without one of the two.",
+            "skipping",
+        )
+    if plan.options.get("similarity") == 0:
+        raise SettingError(
+            "With a similarity of 0 the branch that knows the voice never runs, and the others cannot be skipped; set "
+            "one above 0."
+        )
+    saturation = Saturation(float(knobs["threshold"]), knobs["then"] == REUSE, int(knobs["again"]))
+    return replace(plan, guidance=replace(plan.guidance, saturation=saturation))
+
+
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every branch was computed."""
+    return (
+        f"at none of {plan.evaluations} evaluations was the effect of guidance within the threshold of "
+        f"{knobs['threshold']:g}; raise it, or take more steps"
+    )
+
+
+def describe(knobs: Values) -> str:
+    """When branches are skipped, and what then takes their place."""
+    if knobs["then"] == END:
+        return f"guidance ends once 1 − cosine is below {knobs['threshold']:g}"
+    again = f", {knobs['again'] - 1} times at most" if knobs["again"] else ""
+    return f"reused until it has changed by {percent(knobs['threshold'])}{again}"
+
+
+TECHNIQUE = Technique(
+    name="saturating_guidance",
+    title="Guidance until it saturates",
+    summary="Skips a branch as soon as its effect hardly changes, which every synthesis decides while it samples.",
+    benefit="Two branches only as long as they differ anew",
+    paper=Paper("Adaptive Guidance: Training-free Acceleration of Conditional Diffusion Models", "arXiv 2312.12487"),
+    families=("flow",),
+    slot="guidance:running",
+    place=94,
+    mark=Mark("red", "hexagon"),
+    knobs=(
+        Number(
+            "threshold",
+            "Threshold",
+            "Foreseen change of an effect of guidance since it was last computed, as a share of its size, below which "
+            "it is reused; where guidance ends: one minus the cosine of both velocities.",
+            default=0.2,
+            symbol="δ",
+            minimum=0.0,
+            maximum=2.0,
+            step=0.01,
+        ),
+        Choice(
+            "then",
+            "Afterwards",
+            "Reuse the last effect of guidance, or let guidance end (Adaptive Guidance).",
+            default=REUSE,
+            values=(REUSE, END),
+            titles=("Reuse its last effect", "No guidance"),
+        ),
+        Number(
+            "again",
+            "Compute again after",
+            "Number of evaluations after which a reused effect is computed again at the latest; 0: no limit.",
+            default=4,
+            minimum=0,
+            maximum=128,
+            whole=True,
+            unit="evaluations",
+            lowest="no limit",
+        ),
+    ),
+    resolve=resolve,
+    describe=describe,
+    idle=idle,
+)

@@ -1,0 +1,15 @@
+"""The search as a job: see :class:`paretone.techniques.base.Job`."""
+
+from __future__ import annotations
+
+from paretone.techniques.base import JobTask
+from paretone.techniques.searched_grid.requests import Searched
+from paretone.techniques.searched_grid.searching import search_grid
+
+
+def search(task: JobTask) -> Searched:
+    """Do a :class:`paretone.techniques.searched_grid.requests.SearchRequest`."""
+    request, observer = task.request, task.observer
+    found = search_grid(task.loaded, request.utterances, request.setting, observer, observer.report, request.resume)
+    observer.check()
+    return found

@@ -1,0 +1,140 @@
+"""Searching a grid with a loaded model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from paretone.errors import SettingError
+from paretone.measure.metrics import metric
+from paretone.models.base import ProgressObserver, SpeechModel, Utterance, flow_model
+from paretone.sampling.flow import sampling_grid
+from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
+from paretone.sampling.schedules import effective_spacing
+from paretone.setting.knobs import Values, checked
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.searched_grid import DISTANCE, FIDELITY, NAME, TECHNIQUE, solver_of
+from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
+from paretone.techniques.searched_grid.journal import Journal, search_name
+from paretone.techniques.searched_grid.objectives import MANY, SEEDS, adds_noise, objective_of
+from paretone.techniques.searched_grid.requests import Searched, Start
+
+SPEAKING = 1.5
+"""Evaluations that decoding and judging an utterance takes, as a multiple of those of sampling: a rough guess."""
+
+
+def search_grid(
+    model: SpeechModel,
+    utterances: Sequence[Utterance],
+    setting: Setting,
+    observer: ProgressObserver,
+    on_trial: Callable[[Trial], None] = lambda trial: None,
+    resume: bool = True,
+) -> Searched:
+    """Place the times for ``setting``, whose knobs of the technique say how, on the first passage of every utterance.
+
+    Starts from the best of EPSS where it has a table, the bent and the even grid, and never ends worse. The observer's
+    units are evaluations; it is asked after every step whether to stop. With ``resume``, a search of the same that was
+    interrupted goes on where it was. Raises :class:`SettingError` if ``setting`` rules the technique out,
+    :class:`PlainError` for judges that are not installed, and :class:`paretone.errors.Cancelled`.
+    """
+    began = time.perf_counter()
+    if not utterances:
+        raise SettingError("A grid is searched on at least one sentence; give one.")
+    flow, knobs = flow_model(model, "Searching a grid"), knobs_of(setting)
+    steps, method, name = int(knobs["evaluations"]), str(knobs["search"]), str(knobs["objective"])
+    others = setting.without(NAME)
+    compatibility = placed_for(flow.compatibility(others), steps)
+    grid = PlacedGrid(compatibility, tuple(np.linspace(0, 1, steps + 1).tolist()), solver_of(others))
+    titled = start_grids(steps)
+    known = search_name(
+        compatibility.to_json(), others.to_json(), dict(knobs), [(one.text, one.voice.id) for one in utterances], MANY
+    )
+    journal = Journal(known, resume)
+    noisy = adds_noise(others, flow)
+    takes = 0 if name == DISTANCE else SEEDS if name not in FIDELITY and metric(name).across_seeds else 1
+    work = _Work(observer, len(utterances), takes, measures=name not in FIDELITY and not noisy, many=not noisy)
+    work.total = work.first + work.each(steps) * (most_trials(method, steps, int(knobs["passes"])) + len(titled))
+    observer.status(f"Speaking with {MANY} steps" if work.first else "Loading the judge")
+    objective = objective_of(flow, utterances, others, name, observer, work.step)
+    trials: list[Trial] = []
+
+    def value(times: Times) -> Value:
+        candidate = replace(grid, times=times)
+        if times not in journal.known:
+            used = setting.with_technique(UsedTechnique(NAME, knobs, candidate.fingerprint))
+            journal.add(times, objective.value(used, candidate, work.step))
+        return journal.known[times]
+
+    def tried(trial: Trial) -> None:
+        trials.append(trial)
+        work.reach(work.first + work.each(steps) * len(trials))
+        passes = f"Pass {trial.pass_number}, time {trial.moved} of {steps - 1}" if trial.pass_number else "Known grids"
+        if len(trials) == 1 or (trials[-2].pass_number, trials[-2].moved) != (trial.pass_number, trial.moved):
+            observer.status(passes)
+        on_trial(trial)
+
+    best = search(method, value, [times for _, times in titled], int(knobs["passes"]), tried)
+    work.reach(work.total)
+    journal.close()
+    of = {one.times: one for one in trials}
+    how = "O3S" if method == OPTIMAL else "a coordinate search"
+    words = f"found by {how} on {_sentences(len(utterances))}, by {objective.unit}"
+    return Searched(
+        replace(grid, times=best.times, origin=words),
+        tuple(Start(title, of[times]) for title, times in titled),
+        best,
+        len(trials),
+        objective.unit,
+        time.perf_counter() - began,
+    )
+
+
+def knobs_of(setting: Setting) -> Values:
+    """The technique's knobs under ``setting``, at their defaults where it says nothing."""
+    used = setting.technique(NAME)
+    return checked(TECHNIQUE.knobs, used.knobs if used else {}, TECHNIQUE.title)
+
+
+def start_grids(steps: int) -> list[tuple[str, Times]]:
+    """The grids that anybody can have with ``steps`` steps, with their titles: EPSS where it has a table, the grid that
+    a sway of −1 bends, and the even one."""
+    found = []
+    if effective_spacing(steps, "epss") == "epss":
+        found.append((f"EPSS {steps}", sampling_grid(steps, "epss", -1.0)))
+    found += [("sway −1", sampling_grid(steps, "uniform", -1.0)), ("even", sampling_grid(steps, "uniform", 0.0))]
+    return [(title, rounded(times.tolist())) for title, times in found]
+
+
+class _Work:
+    """How far the search is, in evaluations."""
+
+    def __init__(self, observer: ProgressObserver, utterances: int, takes: int, measures: bool, many: bool) -> None:
+        """``takes`` are spoken of each utterance, and its end is measured or not, after ``many`` steps or none."""
+        self._observer = observer
+        self._each = utterances * (measures + takes * (1 + SPEAKING))
+        self.first = float(many * utterances * MANY)
+        """Of the run with many steps."""
+        self.total = 1.0
+        self._done = 0.0
+
+    def each(self, steps: int) -> float:
+        """Of one grid."""
+        return self._each * steps
+
+    def step(self) -> None:
+        """A step was taken."""
+        self.reach(self._done + 1)
+
+    def reach(self, done: float) -> None:
+        """So much is done."""
+        self._observer.check()
+        self._done = min(max(self._done, done), self.total)
+        self._observer.progress(round(self._done), round(self.total))
+
+
+def _sentences(count: int) -> str:
+    return f"{count} sentence{'' if count == 1 else 's'}"

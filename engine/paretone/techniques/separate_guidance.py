@@ -1,0 +1,106 @@
+"""Separate strengths of guidance for text and voice on models that have one for both, each for a part of the time.
+
+F5-TTS is trained to do without the voice, and without voice and text, so a branch that knows the text alone can be run
+as well. As in MegaTTS 3 (Jiang et al., arXiv 2502.18924), guidance then has two effects: what the text makes of noise,
+and what the voice adds. Each has its strength, and a time from which and until which it is used, after Selective CFG
+(arXiv 2509.19668). Equal strengths over the same time are plain guidance, in two branches, bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.errors import SettingError
+from paretone.figures.glyphs import Mark
+from paretone.sampling.guidance import Strength, StrengthGuidance
+from paretone.setting.knobs import Number, Values
+from paretone.setting.plan import FlowPlan
+from paretone.techniques.base import Conflict, Context, Paper, Technique
+
+
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """The schedule of guidance has the strengths."""
+    info = context.info
+    if not isinstance(info.guidance, StrengthGuidance):
+        raise SettingError(
+            f"{info.title} has a weight for the text and one for the voice among its own options; set these."
+        )
+    if info.guidance.branches(plan.options) == 1:
+        weights = context.title_in("weights")
+        raise Conflict(
+            f"{weights} weights have their guidance in them: there is none to divide. Do without one of the two."
+            if weights
+            else "Guidance is off; set a strength, or do without this technique.",
+            "weights",
+        )
+    if "skipping" in context.taken:
+        raise Conflict(
+            f"{context.title_in('skipping')} is made for the branches of plain guidance; do without one of the two.",
+            "skipping",
+        )
+    strengths = strengths_of(knobs)
+    plan = replace(plan, guidance=replace(plan.guidance, strengths=strengths))
+    return plan.noted(*remarks(knobs))
+
+
+def strengths_of(knobs: Values) -> tuple[Strength, Strength]:
+    """Of the voice over the text alone, and of the text over nothing. Raises :class:`SettingError` for an empty
+    time."""
+    for name, title in (("text", "text"), ("voice", "voice")):
+        if knobs[f"{name}_from"] >= knobs[f"{name}_until"]:
+            raise SettingError(
+                f"Guidance by the {title} begins at {knobs[f'{name}_from']:g} and ends at "
+                f"{knobs[f'{name}_until']:g}; let it end later, or set its strength to 0."
+            )
+    return (
+        Strength(float(knobs["voice"]), float(knobs["voice_from"]), float(knobs["voice_until"])),
+        Strength(float(knobs["text"]), float(knobs["text_from"]), float(knobs["text_until"])),
+    )
+
+
+def remarks(knobs: Values) -> tuple[str, ...]:
+    """Remark where it is plain guidance."""
+    voice, text = strengths_of(knobs)
+    return ("Equal strengths for text and voice are plain guidance of that strength.",) if voice == text else ()
+
+
+def describe(knobs: Values) -> str:
+    """Both strengths, with their times where these are not the whole."""
+    return ", ".join(_described(name, knobs) for name in ("text", "voice"))
+
+
+def _described(name: str, knobs: Values) -> str:
+    first, last = knobs[f"{name}_from"], knobs[f"{name}_until"]
+    when = "" if (first, last) == (0, 1) else f" from {first:g} to {last:g}"
+    return f"{name} {knobs[name]:g}{when}"
+
+
+def _strength(name: str, title: str, meaning: str) -> Number:
+    return Number(name, title, meaning, default=2.0, minimum=0.0, maximum=10.0, step=0.1)
+
+
+def _time(name: str, title: str, meaning: str, default: float) -> Number:
+    return Number(name, title, meaning, default=default, minimum=0.0, maximum=1.0, step=0.05)
+
+
+TECHNIQUE = Technique(
+    name="separate_guidance",
+    title="Separate guidance for text and voice",
+    summary="Guides by the text and by the voice with separate strengths, each for a part of the time.",
+    benefit="Strengths for clear words and for likeness, set apart",
+    paper=Paper("MegaTTS 3: Sparse Alignment Enhanced Latent Diffusion Transformer", "arXiv 2502.18924"),
+    families=("flow",),
+    slot="guidance",
+    place=92,
+    mark=Mark("yellow", "diamond"),
+    knobs=(
+        _strength("text", "Text", "Strength of what the text makes of no text: clear words."),
+        _strength("voice", "Voice", "Strength of what the voice adds to the text alone: likeness."),
+        _time("text_from", "Text from", "Time from which the text guides; 0 is noise, 1 is speech.", 0.0),
+        _time("text_until", "Text until", "Time until which the text guides.", 1.0),
+        _time("voice_from", "Voice from", "Time from which the voice guides.", 0.0),
+        _time("voice_until", "Voice until", "Time until which the voice guides.", 1.0),
+    ),
+    resolve=resolve,
+    describe=describe,
+)

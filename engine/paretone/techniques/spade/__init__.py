@@ -1,0 +1,238 @@
+"""SPADE: structured pruning and adaptive distillation. A student that has only the layers that matter.
+
+What is removed was measured (:mod:`.importance`, :mod:`paretone.models.files.layer_importance`); what is left over
+either speaks as it is, or has learnt from the whole model what the removed layers did (:mod:`.recipe`). The retrained
+student is the technique's artefact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from paretone.errors import SettingError
+from paretone.figures.glyphs import Mark
+from paretone.models.base import ModelInfo, StudentWeights, TrainedWeights
+from paretone.reading import shown
+from paretone.setting.knobs import Choice, Knob, Number, Values
+from paretone.setting.plan import LanguagePlan, NotPrepared
+from paretone.setting.setting import UsedTechnique
+from paretone.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint, to_type
+
+NAME = "spade"
+RECOVERED, PARTLY, NONE = "recovered", "partly", "none"
+
+
+@dataclass(frozen=True)
+class LayerList(Knob):
+    """Numbers of layers, counted from 0 and separated by commas; ``""`` if they follow from something else."""
+
+    def check(self, value: object) -> str:
+        try:
+            layers = parsed_layers(value) if isinstance(value, str) else None
+        except ValueError:
+            layers = None
+        if layers is None:
+            raise SettingError(
+                f"{self.title} must be layer numbers separated by commas, such as 0,1,5, not {shown(value)}."
+            )
+        return ",".join(map(str, layers))
+
+
+def parsed_layers(text: str) -> tuple[int, ...]:
+    """The layers that ``text`` lists, in order, each once. Raises :class:`ValueError`."""
+    layers = sorted({int(part) for part in text.split(",") if part.strip()})
+    if layers and layers[0] < 0:
+        raise ValueError(f"{layers[0]} is not a layer")
+    return tuple(layers)
+
+
+def fitting_depth(layers: int) -> int:
+    """Layers that a student of a model of ``layers`` keeps, unless another number is asked for: half of them."""
+    return max(1, layers // 2)
+
+
+def kept_count(knobs: Values, layers: int) -> int:
+    """Number of layers that ``knobs`` keep of a model of ``layers``."""
+    return len(parsed_layers(str(knobs["layers"]))) or int(knobs["depth"]) or fitting_depth(layers)
+
+
+def stage_title(stage: str) -> str:
+    """A value of the knob ``recovery`` in words."""
+    return dict(zip(_STAGES.values, _STAGES.titles, strict=True))[stage]
+
+
+def describe(knobs: Values) -> str:
+    """Kept layers, in words."""
+    kept = parsed_layers(str(knobs["layers"]))
+    count = len(kept) or knobs["depth"]
+    chosen = "selected by hand" if kept else f"the most important one{'s' * (count != 1)}"
+    which = f"{count} layer{'s' * (count != 1)}" if count else "half of the layers"
+    return f"{which}, {chosen}, {stage_title(str(knobs['recovery'])).lower()}"
+
+
+def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
+    """A student speaks, or the model with fewer of its layers."""
+    if not context.loaded:
+        return plan
+    info, entry = context.info, context.entry
+    by_hand = parsed_layers(str(knobs["layers"]))
+    _require_layers(info, by_hand)
+    depth = kept_count(knobs, info.layers)
+    if depth > info.layers:
+        raise SettingError(f"{info.title} has {info.layers} layers, so it cannot keep {depth}; choose fewer.")
+    if knobs["recovery"] == NONE:
+        return replace(plan, layers=by_hand or _most_important(info, depth))
+    student = _student(info, entry, knobs, by_hand, depth)
+    return replace(plan, weights=student, fingerprint=student.fingerprint)
+
+
+def _student(
+    info: ModelInfo, entry: UsedTechnique, knobs: Values, by_hand: tuple[int, ...], depth: int
+) -> StudentWeights:
+    """The student that ``entry`` uses."""
+    if entry.artefact:
+        return named_weights(info.students, entry.artefact, f"student with {_layers(depth)}", info)
+    if depth == info.layers:
+        raise SettingError(f"All {depth} layers of {info.title} are kept: there is nothing to prune; choose fewer.")
+    fitting = fitting_students(info, knobs)
+    if not fitting:
+        kept = f"--layers {','.join(map(str, by_hand))}" if by_hand else f"--depth {depth}"
+        raise NotPrepared(
+            _no_student(info, depth, by_hand, knobs["recovery"] == PARTLY),
+            command=to_type(f"train spade {kept} --minutes 60 --work runs/student", info),
+        )
+    return fitting[0]
+
+
+def fitting_students(info: ModelInfo, knobs: Values) -> tuple[StudentWeights, ...]:
+    """The loaded model's students that have what ``knobs`` ask for; what learnt longest first."""
+    if knobs["recovery"] == NONE:
+        return ()
+    partly, by_hand = knobs["recovery"] == PARTLY, parsed_layers(str(knobs["layers"]))
+    depth = kept_count(knobs, info.layers)
+    found = [
+        one
+        for one in info.students
+        if one.recovered != partly and (one.retained == by_hand if by_hand else one.depth == depth)
+    ]
+    return tuple(sorted(found, key=lambda one: -one.minutes))
+
+
+def _require_layers(info: ModelInfo, layers: Sequence[int]) -> None:
+    beyond = [one for one in layers if one >= info.layers]
+    if beyond:
+        raise SettingError(
+            f"{info.title} has no layer {beyond[0]}: its {info.layers} layers are numbered from 0 to {info.layers - 1}."
+        )
+
+
+def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
+    if not info.layer_order:
+        raise NotPrepared(
+            f"The importance of {info.title}'s layers has not been measured yet; measure it in the Layers panel, or "
+            "list the layers to keep by hand.",
+            command=to_type("measure-layers", info),
+        )
+    return tuple(sorted(info.layer_order[:depth]))
+
+
+def _no_student(info: ModelInfo, depth: int, by_hand: tuple[int, ...], partly: bool) -> str:
+    which = f"the layers {', '.join(map(str, by_hand))}" if by_hand else _layers(depth)
+    state = stage_title(PARTLY if partly else RECOVERED).lower()
+    there = ", ".join(f"{one.depth} ({_how_trained(one)})" for one in info.students)
+    has = f"; there are some with {there}" if there else ""
+    return (
+        f"No {state} student of {info.title} with {which} has been trained yet{has}; train one, or hear it "
+        f"pruned.{other_checkpoint(info, 'students')}"
+    )
+
+
+def _how_trained(student: StudentWeights) -> str:
+    if student.recovered or not student.minutes:
+        return stage_title(RECOVERED if student.recovered else PARTLY).lower()
+    return f"{student.minutes:g} minutes of training"
+
+
+def _layers(count: int) -> str:
+    return f"{count} layer" if count == 1 else f"{count} layers"
+
+
+def _knobs_of(student: TrainedWeights) -> dict[str, object]:
+    """The knobs that distinguish a student."""
+    assert isinstance(student, StudentWeights)
+    return {"depth": student.depth, "recovery": RECOVERED if student.recovered else PARTLY, "layers": ""}
+
+
+_STAGES = Choice(
+    "recovery",
+    "Recovery",
+    "Training of the remaining layers: none (hear pruning alone), some minutes of distillation, or the fully trained "
+    "student.",
+    default=RECOVERED,
+    values=(NONE, PARTLY, RECOVERED),
+    titles=("Pruned", "Briefly retrained", "Fully retrained"),
+)
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="SPADE (fewer layers)",
+    summary="Removes the least important layers; a student distilled from the whole model speaks instead.",
+    benefit="A student with fewer layers speaks",
+    paper=Paper(
+        "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS",
+        "arXiv 2509.20802",
+    ),
+    families=("language",),
+    slot="weights:language",
+    place=170,
+    mark=Mark("green", "diamond"),
+    exports="paretone.techniques.spade.exports",
+    study="paretone.techniques.spade.studies.hooks",
+    benches=(("spade", "paretone.techniques.spade.benches.spade"),),
+    views=(
+        "paretone.techniques.spade.views.layer_importance",
+        "paretone.techniques.spade.views.depth",
+    ),
+    commands=("paretone.techniques.spade.commands.measure_layers", "paretone.techniques.spade.commands.train"),
+    jobs=(
+        Job(
+            "importance",
+            "Measuring the layers",
+            "paretone.techniques.spade.requests:ImportanceRequest",
+            "paretone.techniques.spade.jobs:importance",
+            finds_weights=True,
+        ),
+        Job(
+            "train",
+            "Preparing speech",
+            "paretone.techniques.spade.requests:StudentRequest",
+            "paretone.techniques.spade.jobs:train",
+            on_loaded_model=False,
+            finds_weights=True,
+        ),
+    ),
+    knobs=(
+        Number(
+            "depth",
+            "Layers kept",
+            "Number of layers to keep; 0: half of the model's. A retrained student must be trained for each number; "
+            "pruned takes any.",
+            default=0,
+            minimum=0,
+            maximum=64,
+            whole=True,
+            lowest="half of the layers",
+        ),
+        _STAGES,
+        LayerList(
+            "layers",
+            "Layers by hand",
+            "Numbers of the layers to keep, from 0, separated by commas; leave empty for the most important ones by "
+            "measurement. Overrides the number above.",
+            default="",
+        ),
+    ),
+    resolve=resolve,
+    describe=describe,
+    weights=Weights(lambda info: info.students, fitting_students, _knobs_of),
+)

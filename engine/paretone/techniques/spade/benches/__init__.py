@@ -1,0 +1,1 @@
+"""Side-by-side benchmarks of SPADE students; see :mod:`paretone.bench`."""

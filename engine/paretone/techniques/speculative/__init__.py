@@ -1,0 +1,199 @@
+"""SSD: speech speculative decoding. How it decodes: :mod:`paretone.sampling.speculative`. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.figures.glyphs import Mark
+from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, TrainedWeights
+from paretone.setting.knobs import Choice, Number, Switch, Values
+from paretone.setting.plan import LanguagePlan, NotPrepared, Part
+from paretone.techniques.base import (
+    Conflict,
+    Context,
+    Job,
+    Paper,
+    Technique,
+    Weights,
+    named_weights,
+    other_checkpoint,
+    to_type,
+)
+
+NAME = "speculative"
+BY_BLOCK, BY_TOKEN = "block", "token"
+GUARDED, PUBLISHED = "guarded", "published"
+"""Values of the knob ``tolerated``: which ids profit from the tolerance."""
+TRAINED_DRAFT, DRAFT_BY_STUDENT = "trained", "student"
+"""Values of the knob ``draft``: which kind of weights proposes tokens, a draft or a shallower student."""
+
+
+def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
+    """A draft proposes tokens, and the model checks them."""
+    tolerance = float(knobs["tolerance"])
+    decoding = Part.of(
+        "paretone.techniques.speculative.decoding:speculative",
+        tolerance=tolerance,
+        draft_length=int(knobs["draft_length"]),
+        adaptive=bool(knobs["adaptive"]),
+        block=tolerance == 0 and knobs["verification"] == BY_BLOCK,
+        guarded=knobs["tolerated"] == GUARDED,
+    )
+    plan = replace(plan, decoding=decoding)
+    return replace(plan, draft=_draft(context, knobs, plan)) if context.loaded else plan
+
+
+def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | StudentWeights:
+    """The draft model that proposes tokens."""
+    info, there = context.info, fitting_drafts(context.info, knobs)
+    kind = "student" if knobs["draft"] == DRAFT_BY_STUDENT else "draft"
+    if context.entry.artefact:
+        draft = named_weights(there, context.entry.artefact, kind, info)
+    elif there:
+        draft = there[0]
+    else:
+        raise NotPrepared(
+            f"{info.title} has no trained {kind} to propose tokens; train one first."
+            f"{other_checkpoint(info, f'{kind}s')}",
+            # Students are another technique's.
+            command="paretone train --help"
+            if kind == "student"
+            else to_type("train draft --minutes 60 --work runs/draft", info),
+        )
+    if draft.fingerprint == plan.fingerprint:
+        raise Conflict(
+            "The student cannot propose tokens for itself; choose the trained draft, or do without "
+            f"{context.title_in('weights:language')}.",
+            "weights:language",
+        )
+    return draft
+
+
+def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | StudentWeights, ...]:
+    """The loaded model's drafts or, where ``knobs`` say so, its students; recovered and shallow ones first."""
+    if knobs["draft"] == DRAFT_BY_STUDENT:
+        return tuple(sorted(info.students, key=lambda one: (not one.recovered, one.depth)))
+    return info.drafts
+
+
+def _all(info: ModelInfo) -> tuple[TrainedWeights, ...]:
+    return *info.drafts, *info.students
+
+
+def _knobs_of(one: TrainedWeights) -> dict[str, object]:
+    """The knob for the kind of these weights."""
+    return {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT}
+
+
+def idle(knobs: Values, plan: LanguagePlan) -> str:
+    """Why no pass was saved."""
+    return "the model accepted none of the drafted tokens; draft fewer, or train the draft longer"
+
+
+def describe(knobs: Values) -> str:
+    """Draft length and tolerance, in words."""
+    tolerance = knobs["tolerance"]
+    exact = "exactly the target's distribution" if tolerance == 0 else "relaxed: speech may drift from the target's"
+    if tolerance == 0 and knobs["verification"] == BY_BLOCK:
+        exact += ", verified as a whole"
+    if tolerance and knobs["tolerated"] == PUBLISHED:
+        exact += "; it applies to every id, as published"
+    length = "an adaptive number of tokens" if knobs["adaptive"] else f"{knobs['draft_length']} tokens"
+    return f"drafts {length} at a time; β = {tolerance:g} is {exact}"
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="SSD (speculative decoding)",
+    summary="A small draft model proposes several speech tokens, and the model verifies all of them in one pass.",
+    benefit="A small draft proposes tokens; exact at β = 0",
+    paper=Paper(
+        "Accelerating Autoregressive Speech Synthesis Inference With Speech Speculative Decoding",
+        "arXiv 2505.15380",
+    ),
+    families=("language",),
+    slot="draft",
+    place=160,
+    mark=Mark("blue", "square"),
+    exports="paretone.techniques.speculative.exports",
+    benches=(("ssd", "paretone.techniques.speculative.benches.ssd"),),
+    views=("paretone.techniques.speculative.views.speculation",),
+    commands=(
+        "paretone.techniques.speculative.commands.export_model",
+        "paretone.techniques.speculative.commands.train",
+    ),
+    jobs=(
+        Job(
+            "train",
+            "Preparing speech",
+            "paretone.techniques.speculative.requests:DraftRequest",
+            "paretone.techniques.speculative.jobs:train",
+            on_loaded_model=False,
+            finds_weights=True,
+        ),
+    ),
+    knobs=(
+        Number(
+            "tolerance",
+            "Tolerance",
+            "Added to the acceptance probability of a drafted token. At 0 the speech has exactly the same distribution "
+            "as without drafting; the paper's 0.4 accepts more and lets the speech drift.",
+            default=0.0,
+            symbol="β",
+            minimum=0.0,
+            maximum=1.0,
+            step=0.05,
+        ),
+        Choice(
+            "tolerated",
+            "Tolerance applies to",
+            "Ids that may profit from the tolerance. As published, all do, even ids that the model would not draw and "
+            "ids that end speech, which can cut it short. Guarded, these two never do.",
+            default=GUARDED,
+            values=(GUARDED, PUBLISHED),
+            titles=("Ids that the model may draw", "Every id (as published)"),
+            later=True,
+        ),
+        Number(
+            "draft_length",
+            "Draft length",
+            "Number of tokens drafted before the model verifies them; the initial value if it adapts. Turn that "
+            "off for a fixed draft length.",
+            default=3,
+            symbol="L_d",
+            unit="tokens",
+            minimum=1,
+            maximum=8,
+            whole=True,
+        ),
+        Switch(
+            "adaptive",
+            "Adapt the draft length",
+            "Adapt to acceptance and drafting time, from cycle to cycle and sentence to sentence. Another take of the "
+            "same seed may then differ, as the length depends on measured times.",
+            default=True,
+        ),
+        Choice(
+            "verification",
+            "Verification",
+            "Verification of a draft at β = 0: token by token, as in the paper, or as a whole (block verification, "
+            "Sun et al., arXiv 2403.10444), where a token that the model rates higher compensates for one that it "
+            "rates lower. Both are exact; as a whole accepts more tokens. With a tolerance, always token by token.",
+            default=BY_BLOCK,
+            values=(BY_BLOCK, BY_TOKEN),
+            titles=("As a whole", "Token by token"),
+        ),
+        Choice(
+            "draft",
+            "Draft",
+            "The drafting model: a trained draft, or a student with fewer layers.",
+            default=TRAINED_DRAFT,
+            values=(TRAINED_DRAFT, DRAFT_BY_STUDENT),
+            titles=("Trained draft", "Shallower student"),
+        ),
+    ),
+    resolve=resolve,
+    describe=describe,
+    idle=idle,
+    weights=Weights(_all, fitting_drafts, _knobs_of, of=lambda plan: plan.draft),
+)

@@ -1,0 +1,1 @@
+"""Side-by-side benchmarks of speculative decoding; see :mod:`paretone.bench`."""

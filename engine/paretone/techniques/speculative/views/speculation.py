@@ -1,0 +1,274 @@
+"""Effect of tolerance and draft length: table 3 and figure 3 of the SSD paper, with plain decoding in the same run.
+
+Every sentence is spoken in all ways before the next one, so that a machine that grows slower grows slower for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from paretone.errors import SettingError
+from paretone.measure.bootstrap import bootstrap, mean_ratio
+from paretone.measure.decoding import Drafting, drafting
+from paretone.models.base import Synthesis, run_to_completion
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, defaults
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import speculative
+from paretone.views.figure import Axis, Curve, Lines
+from paretone.views.stages import Stages
+from paretone.views.view import Findings, Task, View, sentences_knob
+from paretone.wording import percent
+
+if TYPE_CHECKING:
+    from paretone.measure.intelligibility import WordErrors
+
+_Place = TypeVar("_Place", int, float)
+TOLERANCES = (0.0, 0.1, 0.2, 0.3, 0.4)
+"""Those of the paper's table 3."""
+TABLE_LENGTH = 3
+"""The paper's draft length there."""
+PAPER = {0.0: 0.504 / 0.509, 0.1: 0.504 / 0.444, 0.2: 0.504 / 0.408, 0.3: 0.504 / 0.386, 0.4: 0.504 / 0.360}
+"""Speed-ups of the published table 3: LM-RTF of CosyVoice 2 alone over that with SSD."""
+DRAWS = 1000
+
+
+@dataclass
+class _Way:
+    """One way to decode, and what came of it, sentence by sentence."""
+
+    setting: Setting
+    spoken: list[Synthesis] = field(default_factory=list)
+
+    @property
+    def factors(self) -> np.ndarray:
+        """Seconds of the language model for each second of audio, by sentence."""
+        return np.array([one.measurements.backbone_seconds / one.measurements.audio_seconds for one in self.spoken])
+
+    @property
+    def tokens_per_pass(self) -> float:
+        """Over all sentences."""
+        return sum(one.tokens + one.stops for one in self._drafted) / sum(one.passes for one in self._drafted)
+
+    @property
+    def predicted(self) -> float:
+        """E / (1 + K·c), mean over sentences."""
+        return float(np.mean([one.predicted_speed_up for one in self._drafted]))
+
+    @property
+    def _drafted(self) -> list[Drafting]:
+        return [drafting(one.trace.decoding) for one in self.spoken if one.trace.decoding is not None]
+
+
+def knobs(layers: int) -> tuple[Knob, ...]:
+    """Knobs: number of sentences and lengths, and the draft."""
+    draft = next(one for one in speculative.TECHNIQUE.knobs if one.name == "draft")
+    assert isinstance(draft, Choice)
+    return (
+        sentences_knob(4),
+        Number(
+            "longest",
+            "Longest draft",
+            "Largest draft length to try, from 1.",
+            default=6,
+            minimum=2,
+            maximum=8,
+            unit="tokens",
+            effect=Effect.NEXT_VIEW,
+            whole=True,
+        ),
+        Number(
+            "tolerance",
+            "At tolerance",
+            "Tolerance β for comparing draft lengths; 0.4 in the paper, 0 is exact.",
+            default=0.4,
+            symbol="β",
+            minimum=0.0,
+            maximum=1.0,
+            step=0.1,
+            effect=Effect.NEXT_VIEW,
+        ),
+        Choice(
+            "draft",
+            draft.title,
+            draft.meaning,
+            default=str(draft.default),
+            effect=Effect.NEXT_VIEW,
+            values=draft.values,
+            titles=draft.titles,
+        ),
+    )
+
+
+def compute(task: Task) -> Findings:
+    """Speak all sentences at every tolerance and every length, and plainly."""
+    _require_draft(task)
+    from paretone.views.quality import judge_of, judged_utterances, word_errors
+
+    model, plain = task.model, task.setting.baseline
+    lengths = tuple(range(1, int(task.knobs["longest"]) + 1))
+    tolerance = float(task.knobs["tolerance"])
+    wanted = {(one, TABLE_LENGTH) for one in TOLERANCES} | {(tolerance, length) for length in lengths}
+    ways = {place: _Way(_speculating(plain, task.knobs, *place)) for place in sorted(wanted)}
+    reference = _Way(plain)
+    every = (reference, *ways.values())
+    sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
+    work = Stages(task.observer, 100 * len(every) * len(sentences))
+    for way in every:
+        model.make_ready(way.setting, task.observer, task.utterance.voice)
+    for number, one in enumerate(sentences, start=1):
+        for index, way in enumerate(every, start=1):
+            text = f"Sentence {number} of {len(sentences)}, way {index} of {len(every)}"
+            way.spoken.append(
+                run_to_completion(model.synthesise(one.text, one.voice, way.setting, (), work.part(100, text)))
+            )
+    judge = judge_of(sentences)
+    errors = {} if judge is None else {id(way): word_errors(judge, sentences, way.spoken) for way in every}
+    table = {beta: ways[beta, TABLE_LENGTH] for beta in TOLERANCES}
+    figure = {length: ways[tolerance, length] for length in lengths}
+    panels = [
+        _speed(f"Language model, L_d = {TABLE_LENGTH}", _BETA, table, reference, PAPER),
+        _speed(f"Language model, β = {tolerance:g}", _LENGTH, figure, reference, {}),
+    ]
+    if errors:
+        panels.append(_intelligibility(table, reference, errors))
+    panels.append(_tokens(figure))
+    return Findings(tuple(panels), _caption(table, figure, reference, errors, len(sentences)), 2, sentences)
+
+
+def _require_draft(task: Task) -> None:
+    info, student = task.model.info, task.knobs["draft"] == "student"
+    if not (info.students if student else info.drafts):
+        kind = "student" if student else "draft"
+        raise SettingError(f"{info.title} has no {kind} to propose tokens; train one in Training.")
+
+
+_BETA, _LENGTH = Axis("Tolerance β"), Axis("Draft length L_d", "tokens")
+
+
+def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> Setting:
+    chosen = defaults(speculative.TECHNIQUE.knobs).replace(
+        tolerance=tolerance,
+        draft_length=length,
+        adaptive=False,
+        draft=own["draft"],
+        # The rule that knows tolerances, at 0 as well: else two things would change between 0 and the next.
+        verification=speculative.BY_TOKEN,
+    )
+    return plain.with_technique(UsedTechnique(speculative.NAME, chosen))
+
+
+def paired_speed_up(
+    way: Sequence[float] | np.ndarray, reference: Sequence[float] | np.ndarray
+) -> tuple[float, float, float]:
+    """Speed-up: the ratio of mean real-time factors of the same sentences, with the ends of its 95 % bootstrap interval
+    over sentences."""
+    return bootstrap(mean_ratio, np.asarray(reference), np.asarray(way), draws=DRAWS)
+
+
+def _speed(
+    title: str, axis: Axis, ways: Mapping[_Place, _Way], reference: _Way, published: Mapping[float, float]
+) -> Lines:
+    found = [paired_speed_up(way.factors, reference.factors) for way in ways.values()]
+    places = tuple(float(one) for one in ways)
+    notes = tuple(
+        f"LM real-time factor {way.factors.mean():.3f} against {reference.factors.mean():.3f}, "
+        f"{way.tokens_per_pass:.2f} tokens per pass"
+        for way in ways.values()
+    )
+    curves = [
+        Curve(
+            "measured",
+            places,
+            tuple(times for times, _, _ in found),
+            tuple(low for _, low, _ in found),
+            tuple(high for _, _, high in found),
+            notes,
+        ),
+        Curve("predicted", places, tuple(way.predicted for way in ways.values())),
+    ]
+    if published:
+        curves.append(Curve("paper", tuple(published), tuple(published.values())))
+    curves.append(Curve("plain decoding", (places[0], places[-1]), (1.0, 1.0), reference=True))
+    return Lines(title, axis, Axis("Speed-up", "×"), tuple(curves))
+
+
+def _intelligibility(table: Mapping[float, _Way], reference: _Way, errors: Mapping[int, WordErrors]) -> Lines:
+    places = tuple(table)
+    found = [errors[id(way)] for way in table.values()]
+    ends = [one.interval() for one in found]
+    plain = 100 * errors[id(reference)].rate
+    return Lines(
+        f"Intelligibility, L_d = {TABLE_LENGTH}",
+        _BETA,
+        Axis("Word error rate", "%"),
+        (
+            Curve(
+                "SSD",
+                places,
+                tuple(100 * one.rate for one in found),
+                tuple(100 * low for low, _ in ends),
+                tuple(100 * high for _, high in ends),
+            ),
+            Curve("plain decoding", (places[0], places[-1]), (plain, plain), reference=True),
+        ),
+    )
+
+
+def _tokens(figure: Mapping[int, _Way]) -> Lines:
+    places = tuple(float(length) for length in figure)
+    return Lines(
+        "Tokens per target pass, E",
+        _LENGTH,
+        Axis("E"),
+        (
+            Curve("measured", places, tuple(way.tokens_per_pass for way in figure.values())),
+            Curve("everything accepted", places, tuple(one + 1 for one in places), reference=True),
+        ),
+    )
+
+
+def _caption(
+    table: Mapping[float, _Way],
+    figure: Mapping[int, _Way],
+    reference: _Way,
+    errors: Mapping[int, WordErrors],
+    sentences: int,
+) -> str:
+    speeds = {beta: paired_speed_up(way.factors, reference.factors)[0] for beta, way in table.items()}
+    lengths = {length: paired_speed_up(way.factors, reference.factors)[0] for length, way in figure.items()}
+    best = max(lengths, key=lengths.__getitem__)
+    first, last = min(speeds), max(speeds)
+    words = (
+        f"With {TABLE_LENGTH} drafted tokens the language model is {speeds[first]:.2f}× as fast at β = {first:g}, "
+        f"where speech is distributed exactly as without drafts, and {speeds[last]:.2f}× at β = {last:g} (paper: "
+        f"{PAPER[first]:.2f}× and {PAPER[last]:.2f}×). Drafting {best} token{'' if best == 1 else 's'} is fastest, "
+        f"{lengths[best]:.2f}×. "
+    )
+    if errors:
+        rates = {beta: errors[id(way)].rate for beta, way in table.items()}
+        words += (
+            f"Word error rate {percent(errors[id(reference)].rate, 1)} plainly, {percent(rates[first], 1)} at β = "
+            f"{first:g}, {percent(rates[last], 1)} at β = {last:g}. "
+        )
+    else:
+        words += "Word error rates need pip install 'paretone[judge]'. "
+    plural = "" if sentences == 1 else "s"
+    return (
+        f"{words}Predicted is E / (1 + K·c); the paper's figures are CosyVoice 2's on an A100. {sentences} "
+        f"sentence{plural}, spoken all ways in turn; bands are 95 % bootstrap intervals."
+    )
+
+
+VIEW = View(
+    name="speculation",
+    title="SSD: tolerance and length",
+    question="What do tolerance and draft length gain, and what do they cost?",
+    source="Speech speculative decoding (arXiv 2505.15380), table 3 and figure 3",
+    families=("language",),
+    knobs=knobs,
+    compute=compute,
+)

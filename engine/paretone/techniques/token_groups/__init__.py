@@ -1,0 +1,156 @@
+"""Drafted tokens are accepted in groups that sound alike: principled coarse-graining (PCG).
+
+How a draft is verified: :mod:`paretone.sampling.group_verification`. ``groups`` is the artefact, ``finding`` makes it,
+``hearing`` plays it. It goes with whatever drafts tokens. Torch-free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paretone.errors import ProfileError
+from paretone.figures.glyphs import Mark
+from paretone.setting.knobs import Choice, Effect, Number, Switch, Values
+from paretone.setting.plan import LanguagePlan, NotPrepared, Part
+from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
+from paretone.techniques.token_groups import artefact
+from paretone.techniques.token_groups.groups import SPACES, Groups
+
+NAME = "token_groups"
+
+
+_MADE_BY = "group-tokens --out groups.json"
+
+
+def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
+    """The groups decide which drafted tokens stay."""
+    if plan.decoding is None:
+        plan = plan.noted("Nothing is drafted, so there is nothing to accept in groups; use a draft as well.")
+    elif tolerance := dict(plan.decoding.arguments).get("tolerance"):
+        raise Conflict(
+            f"Acceptance in groups replaces the tolerance β = {tolerance:g} of {context.title_in('draft')}; set β to "
+            "0, or do without groups.",
+            "draft",
+        )
+    groups = context.artefact
+    if not isinstance(groups, Groups):
+        raise NotPrepared(
+            f"{TECHNIQUE.title} has no token groups yet; find them first, or give a file of them.",
+            plan,
+            to_type(_MADE_BY, context.info),
+        )
+    if reason := groups.mismatch(context.compatibility(plan)):
+        raise ProfileError(f"The token groups cannot be used here: {reason}. Find them again.")
+    accepting = Part.of("paretone.techniques.token_groups.accepting:rule", groups=groups, within=bool(knobs["within"]))
+    return replace(plan, acceptance=accepting).noted(
+        "Drafts are accepted in groups: groups of tokens are distributed as without drafting, tokens are not."
+    )
+
+
+def describe(knobs: Values) -> str:
+    """How groups are found, and what may stand for one, in words."""
+    member = "tokens that the model may draw" if knobs["within"] else "any member, as published"
+    return (
+        f"groups of {knobs['smallest']} to {knobs['largest']} tokens with a similarity from {knobs['cosine']:g}; "
+        f"a group is kept by {member}"
+    )
+
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="PCG (acceptance in groups)",
+    summary="Accepts a drafted token if its group of tokens that sound alike would have been as likely.",
+    benefit="More drafts accepted; exact for groups",
+    paper=Paper("Principled Coarse-Grained Acceptance for Speculative Decoding in Speech", "arXiv 2511.13732"),
+    families=("language",),
+    slot="draft:acceptance",
+    place=165,
+    mark=Mark("orange", "circle"),
+    study="paretone.techniques.token_groups.studies",
+    views=("paretone.techniques.token_groups.view",),
+    commands=("paretone.techniques.token_groups.commands.group_tokens",),
+    artefact=ArtefactType(
+        "groups",
+        Groups,
+        Groups.from_json,
+        Groups.to_json,
+        artefact.check,
+        artefact.fixed_knobs,
+    ),
+    artefact_file=ArtefactFile(
+        "groups",
+        "file of token groups",
+        "groups of tokens that sound alike, in which drafts are accepted (paretone group-tokens writes them)",
+        "paretone.techniques.token_groups.commands.groups_file:with_groups",
+        ("within",),
+        _MADE_BY,
+    ),
+    jobs=(
+        Job(
+            "find",
+            "Finding token groups",
+            "paretone.techniques.token_groups.requests:FindGroups",
+            "paretone.techniques.token_groups.jobs:find",
+        ),
+        Job(
+            "hear",
+            "Decoding the group's tokens",
+            "paretone.techniques.token_groups.requests:HearGroup",
+            "paretone.techniques.token_groups.jobs:hear",
+        ),
+    ),
+    resolve=resolve,
+    describe=describe,
+    knobs=(
+        Number(
+            "cosine",
+            "Similarity",
+            "Least cosine of a token's row to that of the group's centre. Every token is the centre of one group.",
+            default=0.5,
+            symbol="θ",
+            effect=Effect.AFTER_CALIBRATION,
+            minimum=0.0,
+            maximum=1.0,
+            step=0.05,
+        ),
+        Number(
+            "largest",
+            "Largest group",
+            "Most tokens of a group: the centre and those that are most similar to it.",
+            default=8,
+            unit="tokens",
+            effect=Effect.AFTER_CALIBRATION,
+            minimum=2,
+            maximum=256,
+            whole=True,
+        ),
+        Number(
+            "smallest",
+            "Smallest group",
+            "Groups of fewer tokens are dropped; tokens that are then in none are accepted one by one.",
+            default=2,
+            unit="tokens",
+            effect=Effect.AFTER_CALIBRATION,
+            minimum=2,
+            maximum=256,
+            whole=True,
+        ),
+        Choice(
+            "space",
+            "Compared by",
+            "Rows of the table that scores tokens, less their mean, which no probability depends on, or rows of the "
+            "table that embeds them. The paper's models use one table for both.",
+            default=SPACES[0],
+            effect=Effect.AFTER_CALIBRATION,
+            values=SPACES,
+            titles=("Table of scores", "Table of embeddings"),
+        ),
+        Switch(
+            "within",
+            "Only what the model may draw",
+            "Reject drafted tokens with probability 0 under the model. Off, as published, they may stand for their "
+            "group. Groups are distributed exactly either way.",
+            default=True,
+        ),
+    ),
+)

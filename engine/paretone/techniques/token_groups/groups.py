@@ -1,0 +1,145 @@
+"""Groups of speech tokens that sound alike, as an artefact: whose they are, how they were found, their members.
+Torch-free."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+
+from paretone.errors import ProfileError
+from paretone.fields import exact, is_of
+from paretone.reading import shown
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.editions import checkpoint_text
+
+SCHEMA = 1
+SPACES = ("scores", "embeddings")
+"""Rows of the model whose angles say what is alike: of the table that scores tokens, or of the one that embeds them."""
+_FIELDS = {
+    "schema": int,
+    "model": str,
+    "checkpoint": str,
+    "codes": int,
+    "space": str,
+    "cosine": float | int,
+    "smallest": int,
+    "largest": int,
+    "groups": list,
+}
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of the ids below ``codes``; an id in none of them is a group by itself. Construction checks all fields and
+    raises :class:`ProfileError` that names the one at fault."""
+
+    model: str
+    checkpoint: str
+    """SHA-256 of the weights whose tokens they are, hexadecimal."""
+    codes: int
+    space: str
+    cosine: float
+    """Least cosine of two members of a group, one of which is its centre."""
+    smallest: int
+    largest: int
+    """Bounds of the number of members."""
+    members: tuple[tuple[int, ...], ...] = field(repr=False)
+    """Ids of each group, ascending."""
+
+    def __post_init__(self) -> None:
+        if self.space not in SPACES:
+            raise ProfileError(f"The token groups' space must be one of {', '.join(SPACES)}, not {shown(self.space)}.")
+        for number, group in enumerate(self.members):
+            ascending = all(one < other for one, other in pairwise(group))
+            if len(group) < 2 or not ascending or group[0] < 0 or group[-1] >= self.codes:
+                raise ProfileError(
+                    f"Token group {number + 1} must hold at least two ids below {self.codes}, ascending, not {group}."
+                )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that are equal for groups that act alike on the same model."""
+        acting = [self.model, self.checkpoint, self.codes, sorted(self.members)]
+        return hashlib.sha256(json.dumps(acting).encode()).hexdigest()[:16]
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def mismatch(self, compatibility: Compatibility) -> str:
+        """Why they cannot be used under ``compatibility``, as the end of a sentence, or ``""``."""
+        if self.model != compatibility.model:
+            return f"they belong to model {shown(self.model)}, but {shown(compatibility.model)} is in use"
+        if self.checkpoint != compatibility.fingerprint:
+            both = checkpoint_text(self.checkpoint), checkpoint_text(compatibility.fingerprint)
+            return f"they belong to checkpoint {both[0]}, but {both[1]} is in use"
+        return ""
+
+    @property
+    def grouped(self) -> int:
+        """Number of ids that are in a group with others."""
+        return len({one for group in self.members for one in group})
+
+    @property
+    def by_size(self) -> tuple[tuple[int, ...], ...]:
+        """The groups of several ids, the largest first."""
+        return tuple(sorted(self.members, key=len, reverse=True))
+
+    @property
+    def mean_size(self) -> float:
+        """Mean number of members of the groups that have several; 0 without one."""
+        return sum(map(len, self.members)) / len(self.members) if self.members else 0.0
+
+    @property
+    def sizes(self) -> Mapping[int, int]:
+        """Number of groups by number of members, ascending; those of one id included."""
+        counts = Counter(map(len, self.members))
+        counts[1] += self.codes - self.grouped
+        return dict(sorted(counts.items()))
+
+    @property
+    def line(self) -> str:
+        """What they are, in a line."""
+        return (
+            f"{len(self.members)} groups of {self.mean_size:.1f} tokens on average, with {self.grouped} of "
+            f"{self.codes} tokens in them (similarity from {self.cosine:g}, {self.space})"
+        )
+
+    def to_json(self) -> dict:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        return {
+            "schema": SCHEMA,
+            "model": self.model,
+            "checkpoint": self.checkpoint,
+            "codes": self.codes,
+            "space": self.space,
+            "cosine": self.cosine,
+            "smallest": self.smallest,
+            "largest": self.largest,
+            "groups": [list(group) for group in self.members],
+        }
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "token groups") -> Groups:
+        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
+        found = exact(data, where, _FIELDS, ProfileError)
+        if found["schema"] != SCHEMA:
+            raise ProfileError(f"{where} has schema {found['schema']}; this version reads schema {SCHEMA}.")
+        groups = found["groups"]
+        for number, group in enumerate(groups):
+            if not isinstance(group, list) or not all(is_of(one, int) for one in group):
+                raise ProfileError(f"{where}.groups[{number}] must be a list of ids, not {shown(group)}.")
+        return cls(
+            found["model"],
+            found["checkpoint"],
+            found["codes"],
+            found["space"],
+            float(found["cosine"]),
+            found["smallest"],
+            found["largest"],
+            tuple(map(tuple, groups)),
+        )

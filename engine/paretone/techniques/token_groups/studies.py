@@ -1,0 +1,23 @@
+"""Hooks of token groups in studies: see :mod:`paretone.studies.hooks`. Torch-free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from paretone.models.base import SpeechModel, Utterance, WorkObserver
+from paretone.setting.setting import Setting
+from paretone.techniques.token_groups.groups import Groups
+
+
+def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, WorkObserver], Groups]:
+    """Finder of groups on one worker. They follow from the model's tables, not from what it speaks."""
+
+    def prepare(
+        model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: WorkObserver
+    ) -> Groups:
+        # Imports torch.
+        from paretone.techniques.token_groups.finding import find_groups
+
+        return find_groups(model, setting, observer)
+
+    return prepare

@@ -1,0 +1,141 @@
+"""How many drafted tokens are accepted by similarity and size of the groups, against tolerances.
+
+The target speaks the sentences plainly. At each of its tokens the draft's distribution p and its own, q, are compared:
+a drafted token is accepted with probability Σ min(P, Q) over groups, Σ min(p, q) over tokens, and with a tolerance
+Σ p · min(1, q / p + β) over tokens that the target may draw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from paretone.errors import SettingError
+from paretone.setting.knobs import Knob, Values, checked
+from paretone.techniques import resolve, token_groups
+from paretone.techniques.token_groups.groups import SPACES
+from paretone.views.figure import Axis, Curve, Lines
+from paretone.views.stages import ProgressStage, Stages
+from paretone.views.view import Findings, Task, View, sentences_knob
+from paretone.wording import listed
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from paretone.models.base import Utterance
+    from paretone.models.families.language import LanguageSpeech
+
+COSINES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+SIZES = (4, 8, 16, 64)
+"""Largest groups that are compared."""
+TOLERANCES = (0.0, 0.2, 0.4)
+
+
+def knobs(layers: int) -> tuple[Knob, ...]:
+    """Knob: number of sentences. The rest is as the technique's own knobs say."""
+    return (sentences_knob(2, "spoken plainly"),)
+
+
+def compute(task: Task) -> Findings:
+    """Compare both models at every token of the sentences, for all groups."""
+    import torch
+
+    from paretone.sampling.group_verification import TokenGroups
+    from paretone.techniques.token_groups.finding import directions, language_speech, neighbourhoods
+    from paretone.views.quality import judged_utterances
+
+    speech = language_speech(task.model)
+    if not speech.info.drafts:
+        raise SettingError(f"{speech.info.title} has no draft to propose tokens; train one in Training.")
+    technique = token_groups.TECHNIQUE
+    used = task.setting.technique(technique.name)
+    own = checked(technique.knobs, used.knobs if used else {}, technique.title)
+    sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
+    work = Stages(task.observer, 100 * (len(sentences) + 1))
+    pairs = []
+    for number, one in enumerate(sentences, start=1):
+        pairs.append(_distributions(speech, task, one, work.part(100, f"Sentence {number} of {len(sentences)}")))
+    p, q = (torch.cat(part) for part in zip(*pairs, strict=True))
+    tokens = speech.own.tokens
+    finding = work.part(100, "Comparing groups")
+    sizes = sorted({*SIZES, int(own["largest"])})
+    around = neighbourhoods(directions(tokens, str(own["space"])), max(sizes), finding)
+    possible = torch.where(q > 0, p, 0.0) if own["within"] else p
+    accepted: dict[int, list[float]] = {}
+    for size in sizes:
+        accepted[size] = []
+        for cosine in COSINES:
+            task.observer.check()
+            groups = TokenGroups(around.nearest(size).groups(cosine, int(own["smallest"])), tokens.rows, tokens.device)
+            shared = torch.minimum(groups.masses(possible), groups.masses(q)).sum(-1)
+            accepted[size].append(100 * float(shared.mean()))
+    tolerated = {beta: 100 * float(_tolerated(p, q, beta)) for beta in TOLERANCES}
+    return Findings((_panel(accepted, tolerated),), _caption(accepted, tolerated, len(q), own), 1, sentences)
+
+
+def _distributions(
+    speech: LanguageSpeech, task: Task, one: Utterance, observer: ProgressStage
+) -> tuple[Tensor, Tensor]:
+    """p and q (n, ids) at the tokens that the target speaks of the first passage of ``one``."""
+    import torch
+
+    from paretone.sampling.autoregressive import after_prompt, within_length
+
+    plan = replace(resolve(speech.info, task.setting.baseline), draft=speech.info.drafts[0])
+    networks = speech.networks(plan, observer.status)
+    works = speech.internals(one.text, one.voice, task.setting.baseline, observer.check)
+    spoken = [token for cycle in works.decoding for token in cycle.tokens]
+    found = []
+    for network in (networks.draft, networks.target):
+        assert network is not None
+        with torch.inference_mode():
+            reader = after_prompt(network.tokens, works.request, len(spoken))
+            scores = within_length(reader.logits(spoken, len(spoken)), network.tokens, works.request, len(spoken))
+            found.append(works.sampler.probabilities(scores, spoken))
+    return found[0], found[1]
+
+
+def _tolerated(p: Tensor, q: Tensor, beta: float) -> Tensor:
+    """Mean probability that a drafted token is accepted with tolerance ``beta``, guarded."""
+    import torch
+
+    from paretone.sampling.verification import acceptance
+
+    stays = acceptance(p, q, beta, q <= 0).clamp(max=1.0)
+    return torch.where(p > 0, p * stays, 0.0).sum(-1).mean()
+
+
+def _panel(accepted: dict[int, list[float]], tolerated: dict[float, float]) -> Lines:
+    curves = [Curve(f"groups of up to {size}", COSINES, tuple(found)) for size, found in accepted.items()]
+    ends = COSINES[0], COSINES[-1]
+    curves += [
+        Curve("token by token" if not beta else f"tolerance β = {beta:g}", ends, (found, found), reference=True)
+        for beta, found in tolerated.items()
+    ]
+    return Lines("Accepted drafted tokens", Axis("Similarity θ"), Axis("Accepted", "%"), tuple(curves))
+
+
+def _caption(accepted: dict[int, list[float]], tolerated: dict[float, float], tokens: int, knobs: Values) -> str:
+    best = {size: max(range(len(COSINES)), key=found.__getitem__) for size, found in accepted.items()}
+    said = ", ".join(
+        f"{accepted[size][place]:.0f} % in groups of up to {size} (θ = {COSINES[place]:g})"
+        for size, place in best.items()
+    )
+    relaxed = listed(f"{found:.0f} % at β = {beta:g}" for beta, found in tolerated.items() if beta)
+    where = "that scores tokens" if knobs["space"] == SPACES[0] else "that embeds tokens"
+    return (
+        f"The model would accept {tolerated[0.0]:.0f} % of drafted tokens token by token; at most {said}. A tolerance "
+        f"accepts {relaxed}. Groups are exact for groups, a tolerance for nothing. {tokens} tokens, compared by rows "
+        f"of the table {where}; the draft reads the whole prompt here."
+    )
+
+
+VIEW = View(
+    name="token-groups",
+    title="PCG: similarity and size of groups",
+    question="How many drafted tokens are accepted in groups, and how many with a tolerance?",
+    source="Principled coarse-grained acceptance (arXiv 2511.13732)",
+    families=("language",),
+    knobs=knobs,
+    compute=compute,
+)

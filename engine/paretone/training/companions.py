@@ -1,0 +1,182 @@
+"""Training a smaller companion of a language model of the catalogue: a draft, a student. From the model's checkpoint to
+a file that the engine finds again.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+
+from paretone import device as devices
+from paretone.errors import TrainingError
+from paretone.models.catalogue import voices
+from paretone.paths import own_place
+from paretone.setting.knobs import Values
+from paretone.training.follower import Follower
+from paretone.training.learner import SMALL_PARAMETERS
+from paretone.training.optimisers import Rates
+from paretone.training.requests import CompanionRequest, Trained
+from paretone.training.saving import save_with_log
+from paretone.training.session import Budget, Intervals, Milestone, TrainingSession, check_place
+from paretone.training.spoken_tokens import SpokenTokens, kept_tokens
+from paretone.training.teacher import Teacher
+from paretone.training.teachers import read_teacher, require_teacher
+from paretone.training.token_recipe import TokenData, TokenOptions, TokenRecipe
+
+INTERVALS = Intervals(log_steps=10, validation_steps=50, validates_first=True)
+KEPT_BACK = 24
+"""One in this many of the model's own utterances is kept for validation."""
+FEWEST = 8
+"""Utterances below which nothing can be trained and validated."""
+OWN_SPEECH, RECORDED = "own-speech.npz", "recorded"
+"""In the work folder: what the model spoke, and the prepared recordings."""
+
+MakeRecipe = Callable[[TokenData, torch.device], TokenRecipe]
+
+
+class Companion(ABC):
+    """Training of a technique's companion of a language model, such as a draft or student."""
+
+    kind: ClassVar[str]
+    """Folder of its files, next to the model's checkpoint or in the user's own place for the model."""
+    large_rates: ClassVar[Rates]
+    """The usual learning rates for released models: what small models bear would ruin what a large one knows."""
+    options: TokenOptions
+    """Those of the run, of which learning rates are the usual ones of small models."""
+
+    @abstractmethod
+    def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
+        """Function that makes the recipe, given training data.
+
+        Raises :class:`paretone.errors.PlainError` before any speech is generated if it cannot be trained.
+        """
+
+    def following(self, recipe: TokenRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
+        """The run's follower: ``follower``, after the companion's own work at milestones."""
+        return follower
+
+    def figures(self, recipe: TokenRecipe) -> Values:
+        """Figures of the result, for :attr:`paretone.training.requests.Trained.figures`."""
+        return Values(layers=len(recipe.retained), retained=",".join(map(str, recipe.retained)))
+
+
+def train_companion(
+    request: CompanionRequest, companion: Companion, follower: Follower, intervals: Intervals = INTERVALS
+) -> Trained:
+    """Train, and export the result.
+
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    """
+    chosen, work = require_teacher(request.model), Path(request.work)
+    check_place(work, request.resume, Path(request.export) if request.export else None)
+    budget = Budget(request.minutes, request.steps)
+    follower.status(f"Reading {chosen.title}")
+    teacher = read_teacher(request.model, request.folder, follower, request.vocoder)
+    torch.set_flush_denormal(True)
+    make = companion.recipe(request, teacher, rates_of(request, companion, teacher), follower)
+    recipe = make(gathered(request, teacher, follower), devices.choose(request.device))
+    place = Path(request.export) if request.export else own_place(request.model)
+    folder = place / companion.kind
+    milestones = companion.following(recipe, folder, work, follower).milestone
+    session = TrainingSession(recipe, work, budget, intervals, follower.status, milestones)
+    session.train(request.resume)
+    metadata = recipe.metadata_after(session.seconds)
+    target = save_with_log(partial(recipe.save, metadata=metadata), folder / recipe.file_name, work)
+    summary, figures = recipe.summary(session.validation), companion.figures(recipe)
+    return Trained(str(target), summary, figures, session.number, session.seconds, session.validation)
+
+
+def rates_of(request: CompanionRequest, companion: Companion, teacher: Teacher) -> Rates:
+    """Learning rates that were asked for, or the usual ones of a model of this size."""
+    is_small = sum(one.numel() for one in teacher.network.parameters()) < SMALL_PARAMETERS
+    usual = companion.options.rates if is_small else companion.large_rates
+    return usual.unless_asked(request.rate, request.matrix_rate)
+
+
+def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) -> TokenData:
+    """Training data: spoken by the model itself, recorded, of a corpus, or all of these, cached in the work folder.
+    Raises :class:`TrainingError` if it is too little."""
+    training: list[SpokenTokens] = []
+    held_out: list[SpokenTokens] = []
+    origins = []
+    if request.sentences:
+        own = _own_speech(request, teacher, follower)
+        held_out += own[::KEPT_BACK]
+        training += [one for number, one in enumerate(own) if number % KEPT_BACK]
+        origins.append(f"{len(own)} utterances that the model spoke itself")
+    if request.manifest:
+        manifest = Path(request.manifest)
+        follower.status(f"Preparing the recordings of {manifest.name}")
+        recorded = teacher.record(manifest, Path(request.work) / RECORDED, follower)
+        training += recorded[0]
+        held_out += recorded[1]
+        origins.append(f"{len(recorded[0])} recordings of {manifest.name}")
+    if request.corpus:
+        corpus = Path(request.corpus)
+        follower.status(f"Preparing the corpus {corpus.name}")
+        clips = teacher.read_corpus(corpus, Path(request.work))
+        training += clips[0]
+        held_out += clips[1]
+        origins.append(f"{len(clips[0])} clips of {corpus.name}")
+    if len(training) + len(held_out) < FEWEST or not held_out:
+        raise TrainingError(
+            f"There are {len(training)} utterances to train on and {len(held_out)} to validate on, which is too few: "
+            "generate more sentences, or give recordings: a manifest, or a corpus of natural speech."
+        )
+    return TokenData(tuple(training), tuple(held_out), ", ".join(origins))
+
+
+def _own_speech(request: CompanionRequest, teacher: Teacher, follower: Follower) -> tuple[SpokenTokens, ...]:
+    place = Path(request.work) / f"{teacher.base[:8]}-{request.sentences}-{OWN_SPEECH}"
+    parts = place.with_name(f"{place.stem}-{request.seed}")
+
+    def speak() -> tuple[SpokenTokens, ...]:
+        speakers = voices(request.model, request.folder)
+        count = request.sentences * len(speakers)
+        follower.status(f"{teacher.entry.title} speaks {count} sentences to learn from")
+        sentences = teacher.sentences(count)
+        random.Random(request.seed).shuffle(sentences)
+        spoken: list[SpokenTokens] = []
+        for start in range(0, count, teacher.portion):
+            portion, within = sentences[start : start + teacher.portion], _Portion(follower, start, count)
+            seed = request.seed + start
+            make = partial(teacher.speak, portion, speakers, seed, request.device, within)
+            spoken += kept_tokens(parts / f"{start}.npz", make)
+        return tuple(spoken)
+
+    try:
+        found = kept_tokens(place, speak)
+    finally:
+        teacher.rest()
+    shutil.rmtree(parts, ignore_errors=True)
+    return found
+
+
+@dataclass(frozen=True)
+class _Portion:
+    """Reports the progress of one part of a longer job."""
+
+    follower: Follower
+    before: int
+    """Finished share when it began."""
+    total: int
+
+    def check(self) -> None:
+        self.follower.check()
+
+    def status(self, text: str) -> None:
+        self.follower.status(text)
+
+    def progress(self, done: int, total: int) -> None:
+        self.follower.progress(self.before + done, self.total)
+
+    def milestone(self, milestone: Milestone) -> None:
+        self.follower.milestone(milestone)

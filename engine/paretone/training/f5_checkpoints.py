@@ -1,0 +1,133 @@
+"""Checkpoints of F5-TTS that are fine-tuned, and the speech that they learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from paretone.errors import CheckpointError, TrainingError
+from paretone.front_end.phones import PhoneVocabulary
+from paretone.models.catalogue import CatalogueEntry
+from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from paretone.models.f5.dit import DiT
+from paretone.models.f5.passages import Passage, Prompt
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.files.weight_sets import trained_guidance
+from paretone.setting.knobs import Values
+from paretone.training import features
+from paretone.training.features import Example, Examples
+from paretone.training.follower import Follower
+from paretone.training.manifest import read_manifest
+from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
+from paretone.training.natural_examples import natural_examples
+from paretone.training.own_speech import after_prompt, flow_speaker, own_readings
+from paretone.training.processes import Processes
+from paretone.training.readings import Arrays, Reading
+from paretone.training.requests import FineTuningRequest
+
+SPEECH = "speech"
+"""Folder of the prepared speech, in the work folder."""
+
+
+def place_of(chosen: CatalogueEntry, folder: str) -> Path:
+    """Where the model is: ``folder``, or the usual place. Raises :class:`CheckpointError` if nothing is there."""
+    place = Path(folder) if folder else chosen.folder
+    if not place.exists():
+        raise CheckpointError(
+            f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
+        )
+    return place
+
+
+def guided_checkpoint(chosen: CatalogueEntry, folder: str, variant: str, check: Callable[[], None]) -> F5Checkpoint:
+    """The checkpoint to start from. Raises :class:`CheckpointError`, and :class:`TrainingError` if it has guidance in
+    its weights."""
+    place = place_of(chosen, folder)
+    checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
+    if trained_guidance(checkpoint.path) is not None:
+        raise TrainingError(
+            f"{checkpoint.path} has guidance in its weights already; start from the model that it was made from."
+        )
+    return checkpoint
+
+
+def diffusion_transformer(checkpoint: F5Checkpoint) -> DiT:
+    """The model to be trained, with the weights of ``checkpoint``. Raises :class:`TrainingError` for another kind."""
+    backbone = checkpoint.build() if checkpoint.config.backbone == "DiT" else None
+    if not isinstance(backbone, DiT):
+        raise TrainingError(f"{checkpoint.path} is not an F5-TTS; only its diffusion transformer can be trained here.")
+    return backbone
+
+
+def speech_to_learn(
+    request: FineTuningRequest,
+    chosen: CatalogueEntry,
+    checkpoint: F5Checkpoint,
+    guidance: float,
+    corpus: CorpusOptions,
+    processes: Processes,
+    follower: Follower,
+) -> Examples:
+    """What ``request`` says to learn from: recordings, what the model says itself under ``guidance``, or both; for a
+    bundled model and neither of them, natural speech, made of ``corpus`` if there is none yet. Raises
+    :class:`paretone.errors.PlainError`."""
+    work = Path(request.work)
+    if not request.names_speech:
+        spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
+        return spoken_examples(spoken, checkpoint, corpus, processes, follower)
+    found = Examples((), ())
+    if request.manifest:
+        found += recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
+    if request.sentences:
+        found += own_examples(request, chosen, checkpoint, guidance, processes, follower)
+    return found
+
+
+def own_examples(
+    request: FineTuningRequest,
+    chosen: CatalogueEntry,
+    checkpoint: F5Checkpoint,
+    guidance: float,
+    processes: Processes,
+    follower: Follower,
+) -> Examples:
+    """What the model says itself, each sentence after the recording of its voice."""
+
+    def keep(prompt: Prompt, passage: Passage, state: np.ndarray) -> Arrays:
+        mel = after_prompt(prompt.mel, state, prompt.frames)
+        return {"ids": passage.ids[0].numpy().astype(np.int32), "mel": mel, "prompt": np.array(prompt.frames)}
+
+    speaker = flow_speaker(request, chosen, Values(guidance=guidance), keep, follower.check)
+    base = fingerprint(checkpoint.path, follower.check)
+    training, held_out = own_readings(request, chosen, base, speaker, processes, follower)
+    return Examples(tuple(map(_example, training)), tuple(map(_example, held_out)))
+
+
+def _example(reading: Reading) -> Example:
+    arrays = reading.arrays
+    return Example(reading.voice, arrays["ids"].astype(np.int64), arrays["mel"], int(arrays["prompt"]))
+
+
+def recorded_examples(
+    manifest: Path, checkpoint: F5Checkpoint, work: Path, processes: Processes, follower: Follower
+) -> Examples:
+    """The recordings of a manifest."""
+    follower.status(f"Reading {manifest.name}")
+    rows = read_manifest(manifest, follower.check)
+    read = features.reader(checkpoint)
+    features.check_rows(manifest, rows, read, follower.check)
+    with processes.first_process_first():
+        follower.status(f"Preparing {len(rows)} recordings")
+        return features.prepare(manifest, rows, read, work / SPEECH, follower.progress)
+
+
+def spoken_examples(
+    folder: Path, checkpoint: F5Checkpoint, options: CorpusOptions, processes: Processes, follower: Follower
+) -> Examples:
+    """Natural speech for a bundled model, from the corpus in ``folder`` or made there."""
+    vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
+    with processes.first_process_first():
+        follower.status("Preparing natural speech")
+        return natural_examples(folder, vocabulary, options, follower.progress)

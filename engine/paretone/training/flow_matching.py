@@ -1,0 +1,191 @@
+"""The training objective of F5-TTS: fill a masked span of speech by conditional flow matching.
+
+The straight path from noise x₀ to speech x₁ is xₜ = (1 − t)·x₀ + t·x₁, its velocity x₁ − x₀; the model sees xₜ, the
+speech outside the span, the text, and t, and is scored by the squared error of its velocity inside the span (Chen et
+al., "F5-TTS", arXiv 2410.06885, section 3.1; dropping of the conditions as in the official ``model/cfm.py``).
+
+Drawing, predicting and scoring are apart, so that training for guidance-free sampling can put another target between
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from paretone.models.f5.dit import DiT
+from paretone.models.networks.layers import modulate_items
+from paretone.training.flow_times import drawn_times
+from paretone.training.moving import moved
+from paretone.training.optimisers import LayerMatrices
+
+Field = Callable[[Tensor, Tensor], Tensor]
+"""From states (B, frames, bands) and the times of the items to their velocities (B, frames, bands)."""
+LAYER_MATRICES = LayerMatrices("transformer_blocks.", apart_from="attn_norm")
+"""Weights of a :class:`paretone.models.f5.dit.DiT` that Muon trains."""
+
+
+@dataclass(frozen=True)
+class SpeechBatch:
+    """Items of several lengths, padded at the end."""
+
+    mel: Tensor
+    """(B, frames, bands), zero in the padding."""
+    ids: Tensor
+    """(B, frames) one token a frame, −1 in the padding."""
+    lengths: Tensor
+    """(B,) frames of every item."""
+    joins: Tensor
+    """(B,) the frame at which a second clip of the same voice begins, 0 if the item is one clip."""
+
+    @property
+    def mask(self) -> Tensor:
+        """(B, frames) true within the items."""
+        return torch.arange(self.mel.shape[1], device=self.mel.device)[None] < self.lengths[:, None]
+
+
+@dataclass(frozen=True)
+class FlowMatchingOptions:
+    """Options for drawing spans, times and dropped conditions."""
+
+    shortest_span: float = 0.7
+    """The masked span is between this share of an item and all of it."""
+    whole_second_clip: float = 0.6
+    """Share of joined items in which exactly the second clip is masked: the shape of synthesis after a prompt."""
+    drop_audio: float = 0.25
+    """Share of batches without the surrounding speech but with text."""
+    drop_both: float = 0.15
+    """Share of batches without both; these train the unconditional branch of guidance."""
+    uniform_times: float = 0.5
+    """Share of times that are uniform; the others are bent towards the noise as sway sampling bends them."""
+
+
+@dataclass(frozen=True)
+class FlowMatchingDraw:
+    """One random training problem for a batch."""
+
+    noised: Tensor
+    """xₜ, (B, frames, bands)."""
+    condition: Tensor
+    """The speech outside the span, zero inside and where it is dropped; (B, frames, bands)."""
+    target: Tensor
+    """x₁ − x₀, (B, frames, bands)."""
+    times: Tensor
+    """(B,)."""
+    span: Tensor
+    """(B, frames) true where the model is scored."""
+    mask: Tensor
+    """(B, frames) true within the items."""
+    drops_text: bool
+    drops_audio: bool
+
+    def to(self, device: torch.device) -> FlowMatchingDraw:
+        return moved(self, device)
+
+
+def draw_problem(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> FlowMatchingDraw:
+    """Everything random about a training step, from one generator."""
+    choice = float(_uniform((1,), generator))
+    return _problem(
+        batch,
+        _spans(batch, options, generator),
+        drawn_times(len(batch.mel), options.uniform_times, generator),
+        generator,
+        drops_text=choice < options.drop_both,
+        drops_audio=choice < options.drop_both + options.drop_audio,
+    )
+
+
+def synthesis_problem(batch: SpeechBatch, time: float, generator: torch.Generator) -> FlowMatchingDraw:
+    """The problem of validation: the second clip of joined items is unknown, at one time, with all conditions."""
+    times = torch.full((len(batch.mel),), time)
+    return _problem(batch, _after_join(batch), times, generator, drops_text=False, drops_audio=False)
+
+
+def predicted_velocity(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
+    """The model's velocity (B, frames, bands). Unlike in sampling, every item has its own time, and gradients
+    flow."""
+    return velocity_field(model, ids, problem)(problem.noised, problem.times)
+
+
+def velocity_field(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Field:
+    """The same at any states and times, under the conditions of ``problem``, which are prepared once."""
+    return velocity_fields(model, ids, (problem,))
+
+
+def velocity_fields(model: DiT, ids: Tensor, branches: Sequence[FlowMatchingDraw]) -> Field:
+    """:func:`velocity_field` under the conditions of each of ``branches``, speech known in several ways: all
+    items of a branch, then of the next, (branches · B, frames, bands), in one pass."""
+    mask = branches[0].mask
+    frames = mask.shape[1]
+    texts = [model.text_embed(ids, frames, one.drops_text, mask) for one in branches]
+    rows = mask.repeat(len(branches), 1)
+    constant = model.input_embed.constant(torch.cat([one.condition for one in branches]), torch.cat(texts), rows)
+    rotary = model.rotary_embed.table(frames)
+
+    def velocity(state: Tensor, times: Tensor) -> Tensor:
+        entered = model.input_embed(state, constant, rows)
+        every = times.repeat(len(branches), *[1] * (times.ndim - 1))
+        hidden, final = model.pass_layers(entered, every, rotary, rows)
+        if model.long_skip_connection is not None:
+            hidden = model.long_skip_connection(torch.cat([hidden, entered], dim=-1))
+        scale, shift = final.unbind(1)
+        return model.proj_out(modulate_items(hidden, shift, scale))
+
+    return velocity
+
+
+def without_conditions(problem: FlowMatchingDraw) -> FlowMatchingDraw:
+    """The same noised speech at the same times, without text and surrounding speech."""
+    return replace(problem, condition=torch.zeros_like(problem.condition), drops_text=True, drops_audio=True)
+
+
+def span_error(velocity: Tensor, target: Tensor, span: Tensor) -> Tensor:
+    """Mean squared error over the frames of the span; a scalar in float32."""
+    return (velocity.float() - target)[span].square().mean()
+
+
+def _problem(
+    batch: SpeechBatch,
+    span: Tensor,
+    times: Tensor,
+    generator: torch.Generator,
+    drops_text: bool,
+    drops_audio: bool,
+) -> FlowMatchingDraw:
+    noise = torch.randn(batch.mel.shape, generator=generator)
+    weights = times[:, None, None]
+    return FlowMatchingDraw(
+        noised=(1 - weights) * noise + weights * batch.mel,
+        condition=torch.zeros_like(batch.mel) if drops_audio else batch.mel.masked_fill(span[..., None], 0),
+        target=batch.mel - noise,
+        times=times,
+        span=span,
+        mask=batch.mask,
+        drops_text=drops_text,
+        drops_audio=drops_audio,
+    )
+
+
+def _after_join(batch: SpeechBatch) -> Tensor:
+    positions = torch.arange(batch.mel.shape[1])[None]
+    return (positions >= batch.joins[:, None]) & batch.mask
+
+
+def _spans(batch: SpeechBatch, options: FlowMatchingOptions, generator: torch.Generator) -> Tensor:
+    """(B, frames): somewhere in the item, or exactly the second clip."""
+    count = len(batch.mel)
+    shares = options.shortest_span + (1 - options.shortest_span) * _uniform((count,), generator)
+    sizes = (shares * batch.lengths).long()
+    starts = ((batch.lengths - sizes + 1) * _uniform((count,), generator)).long()
+    positions = torch.arange(batch.mel.shape[1])[None]
+    somewhere = (positions >= starts[:, None]) & (positions < (starts + sizes)[:, None])
+    second = (batch.joins > 0) & (_uniform((count,), generator) < options.whole_second_clip)
+    return torch.where(second[:, None], _after_join(batch), somewhere)
+
+
+def _uniform(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    return torch.rand(shape, generator=generator)

@@ -1,0 +1,161 @@
+"""A manifest: the CSV file that lists recordings to train on with their texts.
+
+Columns, named in the first line: ``audio`` (a file that libsndfile reads; relative to the manifest) and ``text``; if
+wanted ``phones`` (for models that read phones: ``phone:end`` in seconds, separated by blanks; without it the recording
+is aligned), ``voice`` (rows of one voice may be joined into prompt and speech) and ``set`` (``train`` or
+``validation``; without it some rows are kept back).
+
+A manifest with a mistake is refused as a whole, before any work, with every line at fault.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TextIO
+
+from paretone.errors import TrainingError
+from paretone.front_end.timed_phone import TimedPhone
+from paretone.reading import is_regular, require_regular, shown
+from paretone.wording import listed
+
+REQUIRED = ("audio", "text")
+OPTIONAL = ("phones", "voice", "set")
+TRAIN, VALIDATION = SETS = ("train", "validation")
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.3, 30.0
+"""Limits of the official data set."""
+KEPT_BACK = 40
+"""Without a column ``set``, one row in this many is kept for validation."""
+FEWEST = 4
+"""Rows below which nothing can be trained and validated."""
+LINES_NAMED = 12
+"""Lines that an error names before it only counts."""
+
+
+@dataclass(frozen=True)
+class ManifestRow:
+    """One recording and what is said in it."""
+
+    line: int
+    """In the manifest, from 1."""
+    audio: Path
+    text: str
+    phones: tuple[TimedPhone, ...] = ()
+    voice: str = ""
+    held_out: bool = False
+
+
+def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple[ManifestRow, ...]:
+    """The rows of a manifest, each with a recording that is there and long enough.
+
+    ``check`` is called for every row and may raise to cancel. Raises :class:`TrainingError` that lists what is wrong.
+    """
+    problems: list[tuple[int, str]] = []
+    rows = []
+    try:
+        require_regular(path)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for line, cells in _cells(file, path):
+                check()
+                try:
+                    rows.append(_row(line, cells, path.parent))
+                except ValueError as problem:
+                    problems.append((line, str(problem)))
+    except FileNotFoundError:
+        raise TrainingError(f"There is no manifest {path}; check the path.") from None
+    except OSError as error:
+        raise TrainingError(f"The manifest {path} cannot be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise TrainingError(f"The manifest {path} is not UTF-8; save it as UTF-8.") from None
+    except csv.Error as error:
+        raise TrainingError(f"The manifest {path} is not a CSV file ({error}); quote texts that hold commas.") from None
+    refuse(path, problems)
+    if len(rows) < FEWEST:
+        raise TrainingError(f"The manifest {path} lists {len(rows)} recordings; at least {FEWEST} are needed.")
+    return _with_validation(rows, path)
+
+
+def refuse(path: Path, problems: Sequence[tuple[int, str]]) -> None:
+    """Raise :class:`TrainingError` when there are ``problems``: line numbers and what is wrong there."""
+    if problems:
+        named = "\n".join(f"  line {line}: {problem}" for line, problem in problems[:LINES_NAMED])
+        rest = len(problems) - LINES_NAMED
+        more = f"\n  and {rest} more" if rest > 0 else ""
+        lines = "1 line" if len(problems) == 1 else f"{len(problems)} lines"
+        raise TrainingError(f"The manifest {path} cannot be used; correct or remove {lines}:\n{named}{more}")
+
+
+def _cells(file: TextIO, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Every row's cells by column, and the line on which it ends."""
+    reader = csv.reader(file, strict=True)
+    header = [name.strip().lower() for name in next(reader, [])]
+    if not any(header):
+        raise TrainingError(f"The manifest {path} is empty; its first line must name the columns {listed(REQUIRED)}.")
+    missing = [name for name in REQUIRED if name not in header]
+    strange = [name for name in header if name not in (*REQUIRED, *OPTIONAL)]
+    if missing or strange or len(set(header)) < len(header):
+        raise TrainingError(
+            f"The manifest {path} has the columns {', '.join(header)}, but needs {listed(REQUIRED)}, "
+            f"may have {', '.join(OPTIONAL)}, and nothing else; correct its first line."
+        )
+    for cells in reader:
+        if any(cell.strip() for cell in cells):
+            # A row that is too long keeps what is too much under a name that no column has.
+            yield reader.line_num, dict(zip([*header, *["?"] * (len(cells) - len(header))], cells, strict=False))
+
+
+def _row(line: int, cells: dict[str, str], folder: Path) -> ManifestRow:
+    """Raises :class:`ValueError` with what is wrong."""
+    import soundfile  # loads a shared library: only when a file is read
+
+    if "?" in cells:
+        raise ValueError("it has more cells than there are columns; quote texts that hold commas")
+    values = {name: cells.get(name, "").strip() for name in (*REQUIRED, *OPTIONAL)}
+    if not values["audio"]:
+        raise ValueError("it names no audio file")
+    if not values["text"]:
+        raise ValueError("it has no text")
+    if values["set"] not in ("", *SETS):
+        raise ValueError(f"the set is {shown(values['set'])}; known: {', '.join(SETS)}")
+    audio = folder / values["audio"]
+    if not is_regular(audio):
+        raise ValueError(f"there is no file {audio}")
+    try:
+        information = soundfile.info(audio)
+    except (soundfile.LibsndfileError, OSError) as error:
+        reason = str(getattr(error, "error_string", None) or error).rstrip(".")
+        raise ValueError(f"{audio} is not a recording that can be read ({reason})") from None
+    if not SHORTEST_SECONDS <= information.duration <= LONGEST_SECONDS:
+        allowed = f"from {SHORTEST_SECONDS} to {LONGEST_SECONDS:.0f} s can be used"
+        raise ValueError(f"{audio} lasts {information.duration:.2f} s; {allowed}")
+    phones = _phones(values["phones"], information.duration)
+    return ManifestRow(line, audio, values["text"], phones, values["voice"], values["set"] == VALIDATION)
+
+
+def _phones(text: str, duration: float) -> tuple[TimedPhone, ...]:
+    pairs = [entry.rpartition(":") for entry in text.split()]
+    try:
+        ends = [float(end) for _, _, end in pairs]
+    except ValueError:
+        raise ValueError("its phones are not written as phone:end with the end in seconds") from None
+    if any(not phone for phone, _, _ in pairs):
+        raise ValueError("its phones are not written as phone:end with the end in seconds")
+    # A frame of the spectrogram is 11 ms: what is not off by more is rounding.
+    if any(after < before for before, after in pairwise([0.0, *ends])) or (ends and ends[-1] > duration + 0.011):
+        raise ValueError(f"its phones do not end one after the other within the {duration:.2f} s of the recording")
+    return tuple(zip([phone for phone, _, _ in pairs], [0.0, *ends[:-1]], ends, strict=True)) if pairs else ()
+
+
+def _with_validation(rows: list[ManifestRow], path: Path) -> tuple[ManifestRow, ...]:
+    if not any(row.held_out for row in rows):
+        kept_back = set(range(0, len(rows), min(KEPT_BACK, len(rows) // 2)))
+        rows = [
+            ManifestRow(row.line, row.audio, row.text, row.phones, row.voice, number in kept_back)
+            for number, row in enumerate(rows)
+        ]
+    if all(row.held_out for row in rows):
+        raise TrainingError(f"The manifest {path} has rows to validate on only; put {TRAIN!r} in the column 'set'.")
+    return tuple(rows)

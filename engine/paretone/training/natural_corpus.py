@@ -1,0 +1,300 @@
+"""Natural speech to train on, made by a teacher: mels, latents and phones with their times, in hundreds of voices.
+
+A voice is a pitch and a formant scale on the teacher's own. Pitch range, tempo, and emphasis on some word change from
+sentence to sentence and are written nowhere: to a model they are what the text leaves open. Everything about an
+utterance follows from the corpus's seed and the utterance's number, so that shards can be made in any order, by any
+number of runs: what is there already is not made again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from paretone import locks
+from paretone.audio.mel import MelFrontEnd
+from paretone.errors import TrainingError
+from paretone.files import reason, write_atomically
+from paretone.front_end.natural.phones import timed_phones
+from paretone.front_end.natural.prosody import EMPHASISED, STRENGTHS, TEMPOS
+from paretone.front_end.timed_phone import TimedPhone
+from paretone.models.catalogue import judged_sentences
+from paretone.models.minis.natural.layout import HOP, LEVEL_MEAN, SAMPLE_RATE
+from paretone.reading import parsed_json, read_text
+from paretone.training.corpus import Corpus
+from paretone.training.everyday import corpus_sentences
+from paretone.training.sentences import PROMPT
+
+NATURAL_CORPUS = "voice-corpus"
+"""Folder, next to work folders, that holds it."""
+SHARD = 100
+"""Utterances a shard."""
+PITCHES, FORMANTS = (0.82, 1.15), (0.92, 1.05)
+"""Factors on the teacher's own, between which voices are drawn."""
+RANGES = (0.6, 1.5)
+"""Factors on the pitch range, between which those of utterances are drawn."""
+PITCH_DEVIATION = 0.02
+"""Deviation of the logarithm of a voice's pitch from utterance to utterance."""
+_PLAN, _LOCK = "plan.json", "making.sqlite"
+
+
+@dataclass(frozen=True)
+class CorpusOptions:
+    """What decides the contents of a corpus."""
+
+    voices: int = 320
+    sentences: int = 20
+    """Sentences of every voice."""
+    held_out_voices: int = 12
+    """Voices that nothing is trained on, with sentences that nothing is trained on."""
+    held_out_sentences: int = 8
+    seed: int = 1
+
+    @property
+    def utterances(self) -> int:
+        """All of them."""
+        return self.voices * self.sentences + self.held_out_voices * self.held_out_sentences
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How an utterance is spoken."""
+
+    pitch: float = 1.0
+    formant: float = 1.0
+    pitch_range: float = 1.0
+    tempo: float = 1.0
+    emphasis: float | None = None
+    """Which word is emphasised, as a share of the words; ``None`` for none."""
+    strength: float = 0.0
+    """Strength of the emphasis, from 0 to 1."""
+    seed: int = 0
+    """Seed of the noise in the voice."""
+
+
+@dataclass(frozen=True)
+class SpokenSentence:
+    """A sentence as the teacher spoke it."""
+
+    symbols: tuple[str, ...]
+    lengths: tuple[int, ...]
+    """Latent frames of every symbol."""
+    latents: np.ndarray = field(repr=False)
+    """(frames, 34) float32."""
+    samples: np.ndarray = field(repr=False)
+    """(n,) float32 at 24 kHz."""
+
+
+class Speaker(Protocol):
+    """Who speaks; see :class:`paretone.training.natural_teacher.NaturalTeacher`."""
+
+    def speak(self, text: str, delivery: Manner) -> list[SpokenSentence]:
+        """The sentences of ``text``."""
+
+
+@dataclass(frozen=True)
+class NaturalClip:
+    """One sentence of one voice."""
+
+    voice: str
+    text: str
+    formant: float
+    """Formant scale of the voice."""
+    phones: tuple[TimedPhone, ...]
+    mel: np.ndarray = field(repr=False)
+    """(mel frames, 100) float16: the front end of F5-TTS, at the level of its prompts."""
+    latents: np.ndarray = field(repr=False)
+    """(latent frames, 34) float16."""
+
+    @property
+    def frames(self) -> int:
+        """Mel frames."""
+        return len(self.mel)
+
+
+@dataclass(frozen=True)
+class PlannedSentence:
+    """What is to be spoken."""
+
+    voice: str
+    text: str
+    delivery: Manner
+    held_out: bool
+
+
+def planned(options: CorpusOptions) -> list[PlannedSentence]:
+    """All utterances of a corpus: those to train on, then those held out."""
+    counts = ((options.voices, options.sentences), (options.held_out_voices, options.held_out_sentences))
+    texts = iter(corpus_sentences(options.utterances, options.seed, [PROMPT, *judged_sentences()]))
+    utterances: list[PlannedSentence] = []
+    for part, (voices, sentences) in enumerate(counts):
+        for number in range(voices):
+            draw = np.random.default_rng([options.seed, part, number])
+            pitch, formant = draw.uniform(*PITCHES), draw.uniform(*FORMANTS)
+            for _ in range(sentences):
+                delivery = _delivery(np.random.default_rng([options.seed, len(utterances)]), pitch, formant)
+                utterances.append(PlannedSentence(f"{'vh'[part]}{number:03d}", next(texts), delivery, bool(part)))
+    return utterances
+
+
+def _delivery(draw: np.random.Generator, pitch: float, formant: float) -> Manner:
+    emphasis, strength = draw.uniform(), draw.uniform(*STRENGTHS)
+    return Manner(
+        pitch=float(pitch * np.exp(draw.normal(0, PITCH_DEVIATION))),
+        formant=float(formant),
+        pitch_range=draw.uniform(*RANGES),
+        tempo=draw.uniform(*TEMPOS),
+        emphasis=emphasis if draw.uniform() < EMPHASISED else None,
+        strength=strength,
+        seed=int(draw.integers(2**31)),
+    )
+
+
+def make_corpus(
+    folder: Path,
+    options: CorpusOptions,
+    teacher: Callable[[], Speaker],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Corpus[NaturalClip]:
+    """Make what is missing of a corpus in ``folder`` and open all of it.
+
+    ``teacher`` is called if something is missing; ``progress`` is called with finished and total utterances and
+    may raise to cancel. Raises :class:`TrainingError` if ``folder`` holds a corpus of other options, or cannot be
+    written.
+    """
+    utterances = planned(options)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locks.held(folder / _LOCK, lambda: progress(0, len(utterances))):
+            _require_same(folder, options)
+            _make(folder, utterances, teacher, progress)
+    except OSError as error:
+        raise TrainingError(f"The corpus could not be written to {folder}: {reason(error)}.") from error
+    return open_corpus(folder)
+
+
+def open_corpus(folder: Path) -> Corpus[NaturalClip]:
+    """Open a corpus that is complete. Raises :class:`TrainingError` if it is not."""
+    try:
+        options = CorpusOptions(**parsed_json(read_text(folder / _PLAN)))
+        shards = [_Shard(folder, start) for start in range(0, options.utterances, SHARD)]
+        clips = [one for shard in shards for one in shard.open()]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        why = f"{type(error).__name__}: {error}"
+        if isinstance(error, OSError) and error.strerror:
+            why = f"{Path(error.filename or folder).name}: {error.strerror.partition(';')[0]}"
+        raise TrainingError(
+            f"{folder} holds no complete corpus ({why}); make it: paretone train voice-corpus --work {folder}"
+        ) from None
+    return Corpus(
+        tuple(clip for clip, held_out in clips if not held_out),
+        tuple(clip for clip, held_out in clips if held_out),
+        "hibari-tts",
+    )
+
+
+def known_options(folder: Path) -> CorpusOptions | None:
+    """Options of the corpus in ``folder``, complete or not; ``None`` if there is none."""
+    try:
+        return CorpusOptions(**json.loads((folder / _PLAN).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _require_same(folder: Path, options: CorpusOptions) -> None:
+    path, content = folder / _PLAN, json.dumps(asdict(options), indent=1) + "\n"
+    if not path.exists():
+        write_atomically(path, content.encode())
+    elif path.read_text(encoding="utf-8") != content:
+        raise TrainingError(f"{path} describes another corpus; choose another folder, or the same options.")
+
+
+def _make(
+    folder: Path,
+    utterances: Sequence[PlannedSentence],
+    teacher: Callable[[], Speaker],
+    progress: Callable[[int, int], None],
+) -> None:
+    speaker: Speaker | None = None
+    for start in range(0, len(utterances), SHARD):
+        shard, wanted = _Shard(folder, start), utterances[start : start + SHARD]
+        if not shard.holds(wanted):
+            speaker = speaker or teacher()
+            shard.make(wanted, speaker, partial(_tell, progress, start, len(utterances)))
+        progress(start + len(wanted), len(utterances))
+
+
+def _tell(progress: Callable[[int, int], None], before: int, total: int, place: int) -> None:
+    progress(before + place, total)
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """Some utterances on disk: mels and latents of all clips in a row, and a JSON file with the frames
+    of each clip. The JSON file is written last: with it the shard is complete."""
+
+    folder: Path
+    start: int
+    """Number of the first utterance."""
+
+    def _path(self, ending: str) -> Path:
+        return self.folder / f"{self.start:06d}.{ending}"
+
+    def _index(self) -> dict[str, list]:
+        return json.loads(self._path("json").read_text(encoding="utf-8"))
+
+    def holds(self, utterances: Sequence[PlannedSentence]) -> bool:
+        """Whether it is complete, and of ``utterances``."""
+        try:
+            return self._index()["utterances"] == _listed(utterances)
+        except (OSError, ValueError, KeyError):
+            return False
+
+    def make(self, utterances: Sequence[PlannedSentence], teacher: Speaker, spoken: Callable[[int], None]) -> None:
+        """Have ``teacher`` speak them; ``spoken`` is called with how many are spoken."""
+        self._path("json").unlink(missing_ok=True)
+        front_end = MelFrontEnd()
+        clips, mels, latents = [], [], []
+        for place, utterance in enumerate(utterances):
+            spoken(place)
+            for one in teacher.speak(utterance.text, utterance.delivery):
+                samples = torch.from_numpy(one.samples) * math.exp(LEVEL_MEAN)
+                mel = front_end(samples)[0].numpy().astype(np.float16)
+                mels.append(mel)
+                latents.append(one.latents.astype(np.float16))
+                clips.append([place, len(mel), len(one.latents), one.symbols, one.lengths])
+        np.save(self._path("mel.npy"), np.concatenate(mels))
+        np.save(self._path("latents.npy"), np.concatenate(latents))
+        write_atomically(self._path("json"), json.dumps({"utterances": _listed(utterances), "clips": clips}).encode())
+
+    def open(self) -> list[tuple[NaturalClip, bool]]:
+        """Every clip, and whether it is held out."""
+        index = self._index()
+        mels = np.load(self._path("mel.npy"), mmap_mode="r")
+        latents = np.load(self._path("latents.npy"), mmap_mode="r")
+        clips, mel, latent = [], 0, 0
+        for place, mel_frames, frames, symbols, lengths in index["clips"]:
+            voice, text, delivery, held_out = index["utterances"][place]
+            clip = NaturalClip(
+                voice,
+                text,
+                Manner(**delivery).formant,
+                timed_phones(symbols, lengths, HOP / SAMPLE_RATE),
+                mels[mel : mel + mel_frames],
+                latents[latent : latent + frames],
+            )
+            clips.append((clip, held_out))
+            mel, latent = mel + mel_frames, latent + frames
+        return clips
+
+
+def _listed(utterances: Sequence[PlannedSentence]) -> list[list]:
+    return [[one.voice, one.text, asdict(one.delivery), one.held_out] for one in utterances]

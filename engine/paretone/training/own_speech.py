@@ -1,0 +1,140 @@
+"""What a model says itself: speech to fine-tune it on where there are no recordings.
+
+It speaks many sentences, with its own voices in turn and a different seed for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from paretone.errors import TrainingError
+from paretone.models import load_model
+from paretone.models.base import Voice
+from paretone.models.catalogue import CatalogueEntry, judged_sentences, voices
+from paretone.models.families.flow import FlowSpeech
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting
+from paretone.training.everyday import corpus_sentences
+from paretone.training.follower import Follower
+from paretone.training.processes import Processes
+from paretone.training.readings import Arrays, Reading, folder_of, kept_readings
+from paretone.training.requests import FineTuningRequest
+from paretone.training.sentences import PROMPT
+
+FOLDER = "own-speech"
+"""In the work folder."""
+STEPS = 32
+"""Steps in which a flow model says them."""
+KEPT_BACK = 24
+"""One reading in as many is kept for validation."""
+FEWEST = 4
+"""Readings below which nothing can be trained and validated."""
+
+Say = Callable[[str, Voice, int], Iterable[Arrays]]
+"""From a text, a voice and a seed to what is kept of each passage."""
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A model that is to speak."""
+
+    manner: Mapping[str, Any]
+    """What its speech depends on besides checkpoint, sentences and voices; values that JSON can hold."""
+    ready: Callable[[], Say]
+    """Loads it."""
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    text: str
+    voice: Voice
+    seed: int
+
+
+def own_readings(
+    request: FineTuningRequest,
+    chosen: CatalogueEntry,
+    base: str,
+    speaker: Speaker,
+    processes: Processes,
+    follower: Follower,
+) -> tuple[tuple[Reading, ...], tuple[Reading, ...]]:
+    """What ``chosen``, whose checkpoint has the fingerprint ``base``, says itself: to train on, and to validate on.
+    What is missing of it is spoken first, and kept in the work folder.
+
+    Raises :class:`paretone.errors.PlainError`, and :class:`paretone.errors.Cancelled` when what was spoken is kept.
+    """
+    sentences = _sentences(request, chosen)
+    told = [[one.text, one.voice.id, Path(one.voice.audio).stat().st_size, one.seed] for one in sentences]
+    folder = folder_of(Path(request.work) / FOLDER, base, dict(speaker.manner), told)
+
+    def ready() -> Callable[[_Sentence], Iterable[Reading]]:
+        say = speaker.ready()
+        return lambda one: [Reading(one.voice.id, arrays) for arrays in say(one.text, one.voice, one.seed)]
+
+    with processes.first_process_first():
+        follower.status(f"{chosen.title} says {len(sentences)} sentences to learn from")
+        found = kept_readings(folder, sentences, ready, follower)
+    if len(found) < FEWEST:
+        raise TrainingError(f"{chosen.title} said {len(found)} passages; at least {FEWEST} are needed: ask for more.")
+    kept_back = set(range(0, len(found), min(KEPT_BACK, len(found) // 2)))
+    training, held_out = (
+        tuple(one for number, one in enumerate(found) if (number in kept_back) == held) for held in (False, True)
+    )
+    return training, held_out
+
+
+def flow_speaker(
+    request: FineTuningRequest,
+    chosen: CatalogueEntry,
+    guidance: Values,
+    keep: Callable[[Any, Any, np.ndarray], Arrays],
+    check: Callable[[], None],
+) -> Speaker:
+    """A flow model under ``guidance``. ``keep`` is given prompt, passage and what the model has drawn of both, (frames,
+    bands) float32; ``check`` may raise to cancel."""
+    options = chosen.options_with(**{"steps": STEPS, **guidance})
+    if "quick_start" in options:  # A sentence is one passage.
+        options = options.replace(quick_start=False)
+
+    def ready() -> Say:
+        where = request.folder, request.variant, request.device
+        model = load_model(request.model, *where, check=check, vocoder=request.vocoder)
+        assert isinstance(model, FlowSpeech)
+
+        def say(text: str, voice: Voice, seed: int) -> Iterable[Arrays]:
+            setting = Setting(request.model, options, seed=seed)
+            for prompt, passage, state in model.readings(text, voice, setting, check=check):
+                yield keep(prompt, passage, state[0].float().cpu().numpy())
+
+        return say
+
+    return Speaker(options, ready)
+
+
+def after_prompt(prompt: Tensor, state: np.ndarray, frames: int) -> np.ndarray:
+    """(frames of both, bands) float16: ``frames`` of the ``prompt`` (1, at least as many, bands) as it is, and what was
+    drawn after it."""
+    known = prompt[0, :frames].float().cpu().numpy()
+    return np.concatenate([known, state[frames:]]).astype(np.float16)
+
+
+def _sentences(request: FineTuningRequest, chosen: CatalogueEntry) -> list[_Sentence]:
+    """Raises :class:`TrainingError` for a model without voices."""
+    speakers = voices(request.model, request.folder)
+    if not speakers:
+        raise TrainingError(f"{chosen.title} has no voices to speak in; put some into its folder, or give a manifest.")
+    count = request.sentences * len(speakers)
+    if request.texts:
+        pairs = [(line, voice) for line in request.texts for voice in speakers]
+        spoken = [pairs[number % len(pairs)] for number in range(count)]
+    else:
+        lines = corpus_sentences(count, request.seed, [PROMPT, *judged_sentences()])
+        spoken = [(line, speakers[number % len(speakers)]) for number, line in enumerate(lines)]
+    return [_Sentence(text, voice, request.seed + number) for number, (text, voice) in enumerate(spoken)]

@@ -1,0 +1,120 @@
+"""Making a bundled model only from natural speech of a free synthesiser: corpus, recipe, budget, and the folder that
+ships."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from paretone.device import choose
+from paretone.errors import SettingError
+from paretone.training.corpus import Corpus
+from paretone.training.follower import Follower
+from paretone.training.natural_corpus import NATURAL_CORPUS, open_corpus
+from paretone.training.recipe import Recipe
+from paretone.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
+from paretone.training.recipes.natural_lm import LmOptions, NaturalLm
+from paretone.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
+from paretone.training.recipes.natural_omni import NaturalOmni, OmniOptions
+from paretone.training.recipes.natural_tokens import NaturalCodec, NaturalTokenizer, NaturalTokenOptions
+from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
+from paretone.training.recipes.running import EXPORT, BundledModel, run_recipe
+from paretone.training.session import Budget, check_place
+
+
+@dataclass(frozen=True)
+class BundledTraining:
+    """Model to make, and budget."""
+
+    recipe: str
+    """One of :data:`RECIPES`."""
+    work: Path
+    budget: Budget
+    corpus: Path | None = None
+    """Folder of the corpus; ``None`` for ``voice-corpus`` next to the work folder."""
+    codec: Path | None = None
+    """Folder of the exported codec; ``None`` for ``export`` in the work folder of the codec's own recipe, next to this
+    one."""
+    initial: Path | None = None
+    """Folder of exported weights to start from, for recipes in :data:`CONTINUING`."""
+    half_precision: bool = False
+    rate_scale: float = 1.0
+    """Factor on all learning rates."""
+    device: str = "cpu"
+    resume: bool = False
+    export: Path | None = None
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """Options common to all recipes."""
+        return {"half_precision": self.half_precision, "rate_scale": self.rate_scale}
+
+
+Make = Callable[[BundledTraining, Corpus, torch.device], Recipe]
+
+
+def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
+    """Train, and write the model as it ships.
+
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    """
+    make = RECIPES.get(job.recipe)
+    if make is None:
+        raise SettingError(f"There is no recipe {job.recipe!r}; known: {', '.join(RECIPES)}.")
+    if job.initial and job.recipe not in CONTINUING:
+        raise SettingError(f"{job.recipe} starts from random weights only; leave out --initial.")
+    check_place(job.work, job.resume, job.export)
+    device = choose(job.device)
+    follower.status("Preparing the corpus")
+    corpus = open_corpus(job.corpus or job.work.parent / NATURAL_CORPUS)
+    follower.status(f"Making {job.recipe}")
+    recipe = make(job, corpus, device)
+    return run_recipe(recipe, job.work, job.budget, job.resume, job.export, follower)
+
+
+def _natural_vocoder(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return NaturalVocoder(corpus, device, VocoderOptions(**job.common), initial=job.initial)
+
+
+def _natural_f5(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return NaturalF5(corpus, device, NaturalF5Options(**job.common), initial=job.initial)
+
+
+def _natural_megatts3(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return NaturalMega(corpus, device, NaturalMegaOptions(**job.common))
+
+
+def _natural_tokenizer(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return NaturalTokenizer(corpus, device, NaturalTokenOptions(**job.common))
+
+
+def _natural_codec(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return NaturalCodec(corpus, device, NaturalTokenOptions(**job.common))
+
+
+def _natural_lm(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    tokenizer = job.codec or job.work.parent / NaturalTokenizer.name / EXPORT
+    return NaturalLm(corpus, tokenizer, job.work, device, LmOptions(**job.common))
+
+
+def _natural_omni(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    codec = job.codec or job.work.parent / NaturalCodec.name / EXPORT
+    return NaturalOmni(corpus, codec, job.work, device, OmniOptions(**job.common))
+
+
+RECIPES: Mapping[str, Make] = {
+    "voice-vocoder": _natural_vocoder,
+    "voice-f5": _natural_f5,
+    "voice-megatts3": _natural_megatts3,
+    "voice-tokenizer": _natural_tokenizer,
+    "voice-codec": _natural_codec,
+    "voice-lm": _natural_lm,
+    "voice-omni": _natural_omni,
+}
+"""In the order in which they need each other."""
+CONTINUING = frozenset({NaturalVocoder.name, NaturalF5.name})
+"""Recipes that can start from exported weights."""

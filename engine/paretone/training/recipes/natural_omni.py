@@ -1,0 +1,205 @@
+"""The recipe of the bundled masked-diffusion model, ``voice-omni``: OmniVoice's network, small, over the codes of
+``voice-codec`` (:mod:`paretone.training.recipes.natural_tokens`).
+
+The alignment, which a small model cannot learn, is given by the layout (:mod:`paretone.models.minis.omni_mini.layout`).
+Network and parameter names are the official ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.minis.omni_mini.checkpoint import CODEC
+from paretone.models.minis.omni_mini.codec import ResidualCodec
+from paretone.models.minis.omni_mini.layout import Layout
+from paretone.models.networks.bidirectional import Qwen3Config
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
+from paretone.stopping import may_stop
+from paretone.training.batch_queue import held_out_pairs
+from paretone.training.corpus import Corpus
+from paretone.training.natural_corpus import NaturalClip
+from paretone.training.optimisers import LayerMatrices
+from paretone.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
+from paretone.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
+from paretone.training.recipes.initialising import begin_as_nothing
+from paretone.training.recipes.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
+from paretone.training.said_tokens import VOCABULARY, said_tokens
+from paretone.training.spoken_tokens import SpokenTokens
+
+SMALL_OMNI = Qwen3Config(
+    hidden=256,
+    layers=8,
+    heads=4,
+    key_value_heads=2,
+    head_width=64,
+    feed_forward=640,
+    epsilon=1e-6,
+    rope_theta=1e4,
+)
+LAYER_MATRICES = LayerMatrices("layers.")
+LAYOUT = Layout(VOCABULARY)
+CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
+"""Weights of the codebooks in the loss, as in the official configuration."""
+
+
+@dataclass(frozen=True)
+class OmniOptions(BundledOptions):
+    """What a run of this recipe can change."""
+
+    frames: int = 1_200
+    joined_share: float = 0.7
+    average_decay: float = 0.998
+    validation_items: int = 12
+    canvas: CanvasOptions = field(default_factory=CanvasOptions)
+
+
+class PhonePairs(nn.Module):
+    """The table of text tokens while it is learnt: the sum of what the first phone and the second one mean, so that
+    pairs that are rare are known by their phones."""
+
+    def __init__(self, phones: int, width: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Embedding(phones, width), nn.Embedding(phones, width)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(B, n) to (B, n, width)."""
+        phones = self.first.num_embeddings
+        return self.first(ids // phones) + self.second(ids % phones)
+
+    @property
+    def weight(self) -> Tensor:
+        """(phones², width): the table as it ships."""
+        return (self.first.weight[:, None] + self.second.weight).flatten(0, 1)
+
+
+class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
+    """Trains a masked model from random weights; see :class:`paretone.training.recipe.Recipe`."""
+
+    name = "voice-omni"
+    term = "loss"
+
+    def __init__(
+        self,
+        corpus: Corpus[NaturalClip],
+        codec: Path,
+        work: Path,
+        device: torch.device,
+        options: OmniOptions = OmniOptions(),
+        architecture: Qwen3Config = SMALL_OMNI,
+    ) -> None:
+        """``codec`` is the folder of an exported codec; the corpus's codes are kept in ``work``."""
+        self.codec = codec
+        self._codec_fingerprint = fingerprint(codec / WEIGHT_FILE)
+        model = read_quantised_mel(codec, ResidualCodec, device)
+        clips, self._held_out = said_tokens(corpus, model, codec, work, LAYOUT.text)
+        sizes = model.config
+        weights = torch.tensor(CODEBOOK_WEIGHTS[: sizes.codebooks], dtype=torch.float32, device=device)
+        self._weights = weights / weights.sum()
+        torch.manual_seed(options.seed)
+        config = MaskedConfig(architecture, LAYOUT.tokens, sizes.codebooks, sizes.codes + 1)
+        network = untrained(config, LAYOUT)
+        super().__init__(corpus, clips, network, LAYER_MATRICES, device, options)
+
+    def describe(self) -> dict[str, Any]:
+        frames = sum(one.frames for one in self.clips)
+        return {**super().describe(), "frames": frames, "codec": self._codec_fingerprint}
+
+    def loss(self, items: list[list[SpokenTokens]]) -> Tensor:
+        canvases = draw(Joined.of(items), self.model.config.mask, self.options.canvas, self.generator).to(self.device)
+        scores, spoken = self._scores(self.model, canvases)
+        errors = functional.cross_entropy(scores, spoken, reduction="none")
+        weights = self._weights[canvases.hidden.nonzero()[:, 1]]
+        return (weights * errors).sum() / weights.sum()
+
+    def _scores(self, network: MaskedNetwork, canvases: Canvases) -> tuple[Tensor, Tensor]:
+        """Scores (n, entries) of the hidden cells, and what is spoken there (n,)."""
+        with self.autocast():
+            frames = canvases.text.shape[1]
+            scores = network(canvases.text, canvases.codes, frames, canvases.positions, canvases.seen)
+        hidden = canvases.hidden
+        return scores[hidden].float(), canvases.spoken[hidden]
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """On held-out utterances after a prompt, codebook by codebook with all lower ones known: the cross-entropy in
+        nats, and how often the first and the second codebook's most likely code is the one that was spoken."""
+        network, errors, known = self.average.module, [], []
+        for codebook in range(network.config.codebooks):
+            scores, spoken = zip(*(self._layer(network, joined, codebook) for joined in self._validation), strict=True)
+            scores, spoken = torch.cat(scores), torch.cat(spoken)
+            errors.append(float(functional.cross_entropy(scores, spoken)))
+            known.append(float((scores.argmax(-1) == spoken).float().mean()))
+        return {"cross_entropy": float(np.mean(errors)), "first": known[0], "second": known[1]}
+
+    def _layer(self, network: MaskedNetwork, joined: Joined, codebook: int) -> tuple[Tensor, Tensor]:
+        may_stop()
+        canvases = layer(joined, network.config.mask, codebook).to(self.device)
+        only = torch.zeros_like(canvases.hidden)
+        only[:, codebook] = canvases.hidden[:, codebook]
+        return self._scores(network, Canvases(**{**vars(canvases), "hidden": only}))
+
+    @cached_property
+    def _validation(self) -> list[Joined]:
+        return [Joined.of(items) for items in held_out_pairs(self._held_out, self.options.validation_items, 6)]
+
+    def export(self, folder: Path) -> None:
+        """Write a folder that :class:`paretone.models.minis.omni_mini.checkpoint.OmniMiniFolder` reads."""
+        network = self.average.module
+        config = _described(network.config)
+        write_mini(folder, official_tensors(network), self.steps, config, LAYOUT.as_dict())
+        copy_codec(self.codec, folder / CODEC)
+
+
+@torch.no_grad()
+def untrained(config: MaskedConfig, layout: Layout) -> MaskedNetwork:
+    """Random weights; the output projections of every layer are zero, so that depth costs no warm-up."""
+    network = MaskedNetwork(config)
+    width, phones = config.transformer.hidden, len(layout.vocabulary.phones)
+    pairs = PhonePairs(phones, width)
+    network.llm.set_submodule("embed_tokens", pairs)
+    for table in (pairs.first, pairs.second):
+        table.weight.normal_(std=0.35)
+    network.audio_embeddings.weight.normal_(std=0.25)
+    network.audio_heads.weight.uniform_(-1, 1).mul_(width**-0.5)
+    begin_as_nothing(network.llm.layers)
+    return network
+
+
+def official_tensors(network: MaskedNetwork) -> dict[str, Tensor]:
+    """By official names in float16, the table of text tokens whole."""
+    table = "llm.embed_tokens"
+    tensors = {name: value for name, value in network.state_dict().items() if not name.startswith(f"{table}.")}
+    tensors[f"{table}.weight"] = network.llm.embed_tokens.weight.detach()
+    return {
+        name: (value.half() if value.is_floating_point() else value).cpu().contiguous()
+        for name, value in tensors.items()
+    }
+
+
+def _described(config: MaskedConfig) -> dict[str, object]:
+    """``config.json`` in OmniVoice's layout."""
+    sizes = config.transformer
+    return {
+        "architectures": ["OmniVoice"],
+        "model_type": "omnivoice",
+        "audio_vocab_size": config.entries,
+        "audio_mask_id": config.mask,
+        "num_audio_codebook": config.codebooks,
+        "audio_codebook_weights": list(CODEBOOK_WEIGHTS[: config.codebooks]),
+        "llm_config": {
+            "model_type": "qwen3",
+            "vocab_size": config.text_vocabulary,
+            **transformer_entries(sizes),
+            "tie_word_embeddings": True,
+        },
+    }

@@ -1,0 +1,243 @@
+"""The recipes of tokens of natural speech: ``voice-tokenizer``, one code for every two latent frames, for a language
+model; ``voice-codec``, eight codes for every four, for a masked one.
+
+Tokens are of what is said, not of who says it (:mod:`paretone.models.minis.natural.said`). The networks are those of
+:mod:`paretone.models.networks.quantised_mel`, with the 34 numbers of a latent frame in place of mel bands. A phone
+classifier is trained with them: it keeps what words need. Noise on the frames makes the encoder robust to frames that
+were read off a recording, and an inexact pitch of the voice to a voice that is known from one recording.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import torch
+from safetensors.torch import save
+from torch import Tensor, nn
+from torch.nn import functional
+
+from paretone.files import write_atomically
+from paretone.front_end.natural.phones import PHONES
+from paretone.models.minis.frames import token_phones
+from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
+from paretone.models.minis.natural.layout import COMPONENTS, LATENT, PITCH, VOICING
+from paretone.models.minis.natural.said import NaturalVoice
+from paretone.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
+from paretone.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
+from paretone.stopping import may_stop
+from paretone.training.corpus import Corpus
+from paretone.training.learner import LearningOptions
+from paretone.training.natural_corpus import NaturalClip
+from paretone.training.natural_errors import CENTS, frame_error, spectral_error
+from paretone.training.natural_frames import voice_frames
+from paretone.training.optimisers import LayerMatrices
+from paretone.training.recipes.initialising import begin_blocks
+from paretone.training.recipes.moving_codebooks import CodebookOptions, MovingCodebooks
+from paretone.training.recipes.natural_excerpts import NaturalExcerpts
+from paretone.training.said_tokens import frame_phones, voices_of
+
+LAYER_MATRICES = LayerMatrices(".pwconv")
+TOKENIZER = SpeechTokenizerConfig(bands=LATENT, levels=(8, 8, 8, 8))
+CODEC = ResidualCodecConfig(bands=LATENT)
+
+
+@dataclass(frozen=True)
+class NaturalTokenOptions(LearningOptions):
+    """What a run of these recipes can change."""
+
+    frames: int = 96
+    """Latent frames of one training excerpt, a multiple of the stride."""
+    batch: int = 24
+    largest_noise: float = 0.2
+    """Standard deviation of the noise on the frames, drawn for every excerpt between zero and this."""
+    pitch_deviation: float = 0.12
+    """Of the error in the voice's pitch, in units of a frame's: 52 cents."""
+    pitch_weight: float = 2.0
+    """Of the pitch where there is voice, next to 1 for every other number of a frame."""
+    change_weight: float = 0.5
+    """Of the error in the change from frame to frame."""
+    spectrum_weight: float = 0.5
+    """Of the error in the log magnitudes that the decoder makes of the frames."""
+    phone_weight: float = 0.2
+    commitment_weight: float = 0.25
+    """Of the squared distance of numbers from their entries, which keeps the encoder close to the codebooks."""
+    average_decay: float = 0.998
+    codebooks: CodebookOptions = field(default_factory=CodebookOptions)
+
+
+Codec = TypeVar("Codec", bound=QuantisedMel)
+
+
+class Trained(nn.Module, Generic[Codec]):
+    """A codec and the classifier that learns with it."""
+
+    codec: Codec
+
+    def __init__(self, codec: Codec, classifier: nn.Module) -> None:
+        super().__init__()
+        self.codec, self.classifier = codec, classifier
+
+
+class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
+    """Trains a codec; see :class:`paretone.training.recipe.Recipe`. A recipe adds its name and how it rounds while it
+    learns."""
+
+    name: ClassVar[str]
+
+    def __init__(
+        self,
+        corpus: Corpus[NaturalClip],
+        device: torch.device,
+        options: NaturalTokenOptions,
+        codec: Codec,
+        numbers: int,
+    ) -> None:
+        """``numbers`` are those of a token."""
+        classifier = nn.Sequential(nn.Linear(numbers, 192), nn.GELU(), nn.Linear(192, len(PHONES)))
+        begin_blocks(codec)  # No mel statistics: latent frames are normalised already.
+        clips = [clip for clip in corpus.training if len(clip.latents) > options.frames]
+        super().__init__(corpus, clips, Trained(codec, classifier), LAYER_MATRICES, device, options)
+        self._voices = voices_of(corpus.training)
+
+    @abstractmethod
+    def rounded(self, latents: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """The numbers that the decoder is given in training, with a gradient, and further losses."""
+
+    @property
+    def exported(self) -> nn.Module:
+        return self.model.codec
+
+    def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
+        options, codec = self.options, self.model.codec
+        said, phones = self._batch()
+        strength = torch.rand((len(said), 1, 1), generator=self._generator) * options.largest_noise
+        noise = strength * torch.randn(said.shape, generator=self._generator)
+        wanted = said.to(self.device)
+        with options.autocast(self.device):
+            numbers, further = self.rounded(codec.latents(wanted + noise.to(self.device)))
+            made = decoded(codec, numbers).float()
+            scores = self.model.classifier(numbers).float()
+            spectrum = spectral_error(self._decoder, made, wanted)
+        losses = {
+            "frame": frame_error(made, wanted, options.pitch_weight),
+            "change": functional.l1_loss(made.diff(dim=1), wanted.diff(dim=1)),
+            "spectrum": spectrum,
+            "phone": functional.cross_entropy(scores.mT, phones.to(self.device)),
+            **further,
+        }
+        weights = {
+            "frame": 1.0,
+            "change": options.change_weight,
+            "spectrum": options.spectrum_weight,
+            "phone": options.phone_weight,
+            "commitment": options.commitment_weight,
+        }
+        total = torch.stack([weights[name] * value for name, value in losses.items()]).sum()
+        return total, {name: value.detach() for name, value in losses.items()}
+
+    def _batch(self) -> tuple[Tensor, Tensor]:
+        """What is said in excerpts (B, n, 34), and the phone of each token (B, n / stride)."""
+        excerpts = [self._excerpt(self._draw.choice(self._clips)) for _ in range(self.options.batch)]
+        said, phones = zip(*excerpts, strict=True)
+        return torch.stack(said), torch.stack(phones)
+
+    def _excerpt(self, clip: NaturalClip) -> tuple[Tensor, Tensor]:
+        first = self._draw.randrange(len(clip.latents) - self.options.frames)
+        stretch = slice(first, first + self.options.frames)
+        voice = self._voices[clip.voice]
+        inexact = NaturalVoice(voice.pitch + self._draw.gauss(0, self.options.pitch_deviation), voice.formant)
+        said = inexact.said(voice_frames(clip)[stretch])
+        by_frame = frame_phones(clip)[stretch]
+        return said, torch.from_numpy(token_phones(by_frame, self.model.codec.config.stride))
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """On held-out clips of voices that nothing was trained on: mean absolute errors of the components, of pitch in
+        cents, and of voicing (share of frames); the share of phones that the classifier knows from the numbers; and how
+        many different codes were used, of the first codebook if there are several."""
+        codec, classifier = self.average.module.codec, self.average.module.classifier
+        stride = codec.config.stride
+        sums = dict.fromkeys(("components", "cents", "voicing", "phones"), 0.0)
+        used: set[int] = set()
+        for clip in self.held_out:
+            may_stop()
+            frames = voice_frames(clip)
+            said = NaturalVoice.of(frames).said(frames)[: len(frames) // stride * stride].to(self.device)
+            latents = codec.latents(said[None])
+            numbers = codec.quantiser(latents)
+            made = decoded(codec, numbers)[0]
+            voiced = said[:, VOICING] > 0
+            error = (made - said).abs()
+            phones = torch.from_numpy(token_phones(frame_phones(clip), stride)).to(self.device)
+            sums["components"] += float(error[:, :COMPONENTS].mean())
+            sums["cents"] += float(error[voiced, PITCH].sum() / voiced.sum().clamp(min=1)) * CENTS
+            sums["voicing"] += float(((made[:, VOICING] > 0) != voiced).float().mean())
+            sums["phones"] += float((classifier(numbers)[0].argmax(-1) == phones).float().mean())
+            used |= set(codec.quantiser.codes(latents)[0].reshape(len(phones), -1)[:, 0].tolist())
+        return {name: total / len(self.held_out) for name, total in sums.items()} | {"codes": float(len(used))}
+
+    def export(self, folder: Path) -> None:
+        """Write a folder that :func:`paretone.models.networks.quantised_mel.read_quantised_mel` reads."""
+        folder.mkdir(parents=True, exist_ok=True)
+        codec = self.average.module.codec
+        write_atomically(folder / CONFIG_FILE, (json.dumps(codec.config.as_dict(), indent=1) + "\n").encode())
+        weights = {name: value.cpu().contiguous().half() for name, value in codec.state_dict().items()}
+        write_atomically(folder / WEIGHT_FILE, save(weights, {"format": "pt", "steps": str(self.steps)}))
+
+
+class NaturalTokenizer(NaturalTokens[SpeechTokenizer]):
+    """Trains the tokenizer of a language model."""
+
+    name = "voice-tokenizer"
+
+    def __init__(
+        self,
+        corpus: Corpus[NaturalClip],
+        device: torch.device,
+        options: NaturalTokenOptions = NaturalTokenOptions(),
+        architecture: SpeechTokenizerConfig = TOKENIZER,
+    ) -> None:
+        torch.manual_seed(options.seed)
+        super().__init__(corpus, device, options, SpeechTokenizer(architecture), len(architecture.levels))
+
+    def rounded(self, latents: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        return self.model.codec.quantiser(latents), {}
+
+
+class NaturalCodec(NaturalTokens[ResidualCodec]):
+    """Trains the codec of a masked model."""
+
+    name = "voice-codec"
+
+    def __init__(
+        self,
+        corpus: Corpus[NaturalClip],
+        device: torch.device,
+        options: NaturalTokenOptions = NaturalTokenOptions(),
+        architecture: ResidualCodecConfig = CODEC,
+    ) -> None:
+        torch.manual_seed(options.seed)
+        super().__init__(corpus, device, options, ResidualCodec(architecture), architecture.numbers)
+        codebooks = self.model.codec.quantiser.codebooks
+        self._codebooks = MovingCodebooks(codebooks, options.codebooks, self._draw, self._generator)
+
+    def rounded(self, latents: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        numbers, commitment = self._codebooks.rounded(latents)
+        return numbers, {"commitment": commitment}
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "uses": self._codebooks.uses}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        self._codebooks.uses.copy_(state["uses"])
+
+
+def decoded(codec: QuantisedMel, numbers: Tensor) -> Tensor:
+    """Rounded numbers (B, n, numbers) to what is said, (B, n · stride, 34)."""
+    return codec.decode_numbers(numbers, numbers.new_zeros(len(numbers), codec.config.bands))

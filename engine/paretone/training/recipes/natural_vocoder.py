@@ -1,0 +1,180 @@
+"""The recipe of the vocoder of natural speech, ``voice-vocoder``: official mels to what the teacher's decoder takes.
+
+Phases and fine structure cannot be read off a mel, and a small network that must invent them buzzes. This one regresses
+latent frames, formant scale and level instead, which a mel determines, and a decoder that is given does the rest. An
+error in the latents counts by its effect on the decoder: the log magnitudes of its spectra are compared as well.
+Noise on the mels, of a strength that changes from excerpt to excerpt, makes the network robust to the output of a flow
+model in few steps; a random gain teaches it the level. Half of the excerpts lack high frequencies, as recordings do: a
+network that has seen none of those takes the missing top of the spectrum for a longer vocal tract.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
+from paretone.files import write_atomically
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.minis.natural.frame_rates import at_latent_frames, latent_frames, mel_frame_at
+from paretone.models.minis.natural.layout import (
+    COMPONENTS,
+    FORMANT,
+    FORMANT_SCALE,
+    LEVEL,
+    LEVEL_SCALE,
+    PITCH,
+    VOICING,
+)
+from paretone.models.minis.natural.mel_reader import CONFIG_FILE, WEIGHT_FILE, MelReader, MelReaderConfig
+from paretone.stopping import may_stop
+from paretone.training.corpus import Corpus
+from paretone.training.learner import LearningOptions
+from paretone.training.natural_corpus import NaturalClip
+from paretone.training.natural_errors import CENTS, frame_error, spectral_error
+from paretone.training.natural_frames import voice_frames
+from paretone.training.optimisers import LayerMatrices
+from paretone.training.recipes.band_limits import band_limited
+from paretone.training.recipes.initialising import begin_over_mels
+from paretone.training.recipes.natural_excerpts import NaturalExcerpts
+
+LAYER_MATRICES = LayerMatrices("backbone.convnext.")
+DECIBELS = LEVEL_SCALE * 20 / math.log(10)
+"""Of one unit of a voice frame's level."""
+VALIDATION_NOISE = 0.3
+"""Standard deviation of the noise on the normalised mel in the second validation."""
+
+
+@dataclass(frozen=True)
+class VocoderOptions(LearningOptions):
+    """What a run of the recipe can change."""
+
+    frames: int = 128
+    """Latent frames of one training excerpt."""
+    batch: int = 16
+    largest_noise: float = 0.3
+    """Standard deviation of the noise on the normalised mel, drawn for every excerpt between zero and this."""
+    largest_gain: float = 0.7
+    """Natural logarithm of the gain, drawn between minus and plus this."""
+    band_limited: float = 0.5
+    """Share of the excerpts that go through a low-pass."""
+    lowest_edge: float = 3_400.0
+    highest_edge: float = 11_700.0
+    """Hertz where that begins, drawn between these."""
+    spectrum_weight: float = 0.5
+    """Of the mean absolute error in log magnitudes, next to that in voice frames."""
+    pitch_weight: float = 4.0
+    """Of the pitch where there is voice, next to 1 for every other number of a voice frame."""
+    average_decay: float = 0.998
+
+
+class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
+    """Trains a mel reader; see :class:`paretone.training.recipe.Recipe`."""
+
+    name = "voice-vocoder"
+
+    def __init__(
+        self,
+        corpus: Corpus[NaturalClip],
+        device: torch.device,
+        options: VocoderOptions = VocoderOptions(),
+        architecture: MelReaderConfig = MelReaderConfig(),
+        initial: Path | None = None,
+    ) -> None:
+        """``initial``: folder of an exported mel reader to start from, instead of random weights. Raises
+        :class:`CheckpointError`."""
+        torch.manual_seed(options.seed)
+        self._initial = fingerprint(initial / WEIGHT_FILE) if initial else "random"
+        if initial:
+            model = MelReader.load(initial).train().requires_grad_(True)
+        else:
+            model = MelReader(architecture)
+            begin_over_mels(model, corpus.training)
+        clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
+        super().__init__(corpus, clips, model, LAYER_MATRICES, device, options)
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "initial_weights": self._initial}
+
+    def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
+        mel, wanted = self._batch()
+        with self.options.autocast(self.device):
+            made = self.model.out(self.model.backbone(mel)).float()
+            spectrum = spectral_error(self._decoder, made, wanted)
+        voice = frame_error(made, wanted, self.options.pitch_weight)
+        loss = voice + self.options.spectrum_weight * spectrum
+        return loss, {"voice": voice.detach(), "spectrum": spectrum.detach()}
+
+    def _batch(self) -> tuple[Tensor, Tensor]:
+        """Normalised mels (B, bands, n) as the network sees them, and the voice frames (B, n, 36) to be read off."""
+        excerpts = [self._excerpt(self._draw.choice(self._clips)) for _ in range(self.options.batch)]
+        mel = torch.stack([one for one, _ in excerpts])
+        wanted = torch.stack([one for _, one in excerpts])
+        gain, strength = (torch.rand((2, len(mel), 1, 1), generator=self._generator)).unbind()
+        gain = (2 * gain - 1) * self.options.largest_gain
+        wanted[:, :, LEVEL] = gain[:, :, 0] / LEVEL_SCALE
+        mel = self.model.normalised(self._limited(mel + gain).to(self.device).mT).mT
+        noise = torch.randn(mel.shape, generator=self._generator) * strength * self.options.largest_noise
+        return mel + noise.to(self.device), wanted.to(self.device)
+
+    def _limited(self, mel: Tensor) -> Tensor:
+        """Some of the mels (B, bands, n) through low-passes of 100 to 1,000 Hz and 35 to 113 dB."""
+        options = self.options
+        chosen, edge, slope, depth = torch.rand((4, len(mel)), generator=self._generator).unbind()
+        edge = options.lowest_edge * (options.highest_edge / options.lowest_edge) ** edge
+        limited = band_limited(mel, edge, slope=100 * 10**slope, depth=4 + 9 * depth)
+        return torch.where((chosen < options.band_limited)[:, None, None], limited, mel)
+
+    def _excerpt(self, clip: NaturalClip) -> tuple[Tensor, Tensor]:
+        """A stretch of ``clip``: its mel at the latent frames (bands, n), and its voice frames (n, 36)."""
+        count = self.options.frames
+        first = self._draw.randrange(min(len(clip.latents), latent_frames(clip.frames)) - count)
+        return mel_at(clip, first, count), voice_frames(clip)[first : first + count]
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """On held-out clips of voices that nothing was trained on: mean absolute errors of the components, also with
+        noise on the mel, of pitch in cents, voicing (share of frames), formant scale and level in decibels."""
+        generator = torch.Generator().manual_seed(7)
+        reader = self.average.module
+        sums = dict.fromkeys(("components", "components_noised", "cents", "voicing", "formant", "level"), 0.0)
+        for clip in self.held_out:
+            may_stop()
+            count = min(len(clip.latents), latent_frames(clip.frames))
+            wanted = voice_frames(clip)[:count].to(self.device)
+            mel = mel_at(clip, 0, count)[None].to(self.device)
+            made = reader.read(mel)[0]
+            noise = torch.randn(mel.shape, generator=generator).to(self.device) * reader.mel_scale[:, None]
+            noised = reader.read(mel + VALIDATION_NOISE * noise)[0]
+            error = (made - wanted).abs()
+            voiced = wanted[:, VOICING] > 0
+            sums["components"] += float(error[:, :COMPONENTS].mean())
+            sums["components_noised"] += float((noised - wanted)[:, :COMPONENTS].abs().mean())
+            sums["cents"] += float(error[voiced, PITCH].sum() / voiced.sum().clamp(min=1)) * CENTS
+            sums["voicing"] += float(((made[:, VOICING] > 0) != voiced).float().mean())
+            sums["formant"] += float(error[:, FORMANT].mean()) * FORMANT_SCALE
+            sums["level"] += float(error[:, LEVEL].mean()) * DECIBELS
+        return {name: total / len(self.held_out) for name, total in sums.items()}
+
+    def export(self, folder: Path) -> None:
+        """Write what :meth:`paretone.models.minis.natural.mel_reader.MelReader.load` reads, in half precision."""
+        folder.mkdir(parents=True, exist_ok=True)
+        reader = self.average.module
+        content = json.dumps({"mel_reader": asdict(reader.config)}, indent=1) + "\n"
+        write_atomically(folder / CONFIG_FILE, content.encode())
+        weights = {name: value.detach().cpu().half().contiguous() for name, value in reader.state_dict().items()}
+        write_atomically(folder / WEIGHT_FILE, save(weights, {"format": "pt", "steps": str(self.steps)}))
+
+
+def mel_at(clip: NaturalClip, first: int, count: int) -> Tensor:
+    """The log mel of ``clip`` at ``count`` latent frames from ``first``, (bands, count) float32."""
+    begin, end = mel_frame_at(first), mel_frame_at(first + count) + 2
+    mel = torch.from_numpy(clip.mel[begin:end].astype(np.float32)).T
+    return at_latent_frames(mel[None], first, count, begin)[0]

@@ -1,0 +1,417 @@
+"""Running a recipe: budget, checkpoints, resuming, stopping, and the log that is kept in the repository.
+
+A recipe only knows how to make one optimiser step; everything else that long runs need is here, once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from paretone.errors import Cancelled, CheckpointError, PlainError, TrainingError
+from paretone.failures import is_out_of_memory
+from paretone.files import append_line, reason, write_atomically
+from paretone.models.files.checkpoints import read_checkpoint
+from paretone.reading import first_line, parsed_json, read_bytes, shortened, shown
+from paretone.stopping import stoppable
+from paretone.training.recipe import Diverged, Recipe, require_finite
+from paretone.training.stopping import StopRequest, stop_requests
+
+CHECKPOINT = "checkpoint.pt"
+LOG = "training.jsonl"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Length of a training: processor minutes (on a GPU: minutes), or steps.
+
+    Processor minutes do not run while other programs have the machine, so a schedule laid over them is not spoilt by a
+    busy machine. Only a budget in steps resumes bit for bit: with minutes, the schedule depends on the clock.
+    """
+
+    minutes: float | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [value for value in (self.minutes, self.steps) if value is not None]
+        if len(given) != 1 or not 0 < given[0] < math.inf:
+            raise PlainError("A training budget is either a number of minutes or a number of steps, above zero.")
+
+    def progress(self, seconds: float, steps: int) -> float:
+        spent = steps / self.steps if self.steps else seconds / (60 * (self.minutes or math.inf))
+        return min(1.0, spent)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals of logging, validation and checkpoints."""
+
+    log_steps: int = 25
+    validation_steps: int = 250
+    checkpoint_seconds: float = 90.0
+    validates_first: bool = False
+    """Whether a fresh run is validated before its first step."""
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """Progress of a run, after a step or a validation."""
+
+    step: int
+    seconds: float
+    """Spent of the budget's clock."""
+    share: float
+    """Spent of the budget, 0 to 1."""
+    seconds_left: float | None
+    """Wall seconds; ``None`` before a step was made."""
+    losses: Mapping[str, float] = field(default_factory=dict)
+    """Of this step; none after a validation."""
+    validation: Mapping[str, float] = field(default_factory=dict)
+
+
+class Team(Protocol):
+    """The processes of a run; see :class:`paretone.training.processes.Processes`."""
+
+    @property
+    def is_first(self) -> bool: ...
+
+    def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
+        """The first process's progress, and whether any process is to stop."""
+
+
+class SingleProcess:
+    """A run of one process."""
+
+    is_first = True
+
+    def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
+        return progress, stop
+
+
+def check_place(work: Path, resume: bool, export: Path | None = None) -> None:
+    """Look at the work folder, and at the folder for the result, before anything is prepared.
+
+    Raises :class:`PlainError` when one of them is a file, when there is nothing to resume, or when a fresh start would
+    overwrite a checkpoint.
+    """
+    for folder in filter(None, (work, export)):
+        file = next((one for one in (folder, *folder.parents) if one.exists() and not one.is_dir()), None)
+        if file is not None:
+            raise PlainError(f"{file} is a file; give the name of a folder.")
+    path = work / CHECKPOINT
+    if resume and not path.exists():
+        raise PlainError(f"There is no {path} to resume from; start afresh.")
+    if not resume and path.exists():
+        raise PlainError(f"{path} holds an earlier run; resume it, or choose another work folder.")
+
+
+class TrainingSession:
+    """One run of a recipe in a work folder.
+
+    ``report`` is given lines for people and ``follow`` every :class:`Milestone`; both may raise :class:`Cancelled`, and
+    the run then stops after the step it is in. Of several processes, only the first writes, validates and reports.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        work: Path,
+        budget: Budget,
+        intervals: Intervals = Intervals(),
+        report: Callable[[str], None] = print,
+        follow: Callable[[Milestone], None] = lambda milestone: None,
+        team: Team = SingleProcess(),
+    ) -> None:
+        self.recipe, self.work, self.budget, self.intervals, self.report = recipe, work, budget, intervals, report
+        self.follow, self.team = follow, team
+        self.number, self.seconds = 0, 0.0
+        self.validation: dict[str, float] = {}
+        """The last figures on held-out clips."""
+        self._stop = StopRequest()
+        self._began: tuple[float, float] | None = None
+        self._clock = time.process_time if recipe.device.type == "cpu" else time.monotonic
+        self._last: float | None = None
+        self._validated_at = 0
+        self._logged_at = -1
+        """The step of the last validation in the log."""
+        with self._writing():
+            work.mkdir(parents=True, exist_ok=True)
+
+    def begin(self, resume: bool) -> None:
+        """Start afresh, or resume from the checkpoint in the work folder.
+
+        Raises what :func:`check_place` does, and :class:`PlainError` when the checkpoint belongs to another run.
+        """
+        check_place(self.work, resume)
+        path = self.work / CHECKPOINT
+        if not resume:
+            self._require_space()
+            if self.team.is_first:
+                with self._writing():
+                    write_atomically(self.work / LOG, _line(self._header() | {"run": secrets.token_hex(8)}))
+            return
+        try:
+            checkpoint = read_checkpoint(path)
+            recipe, state, step, seconds = (checkpoint[name] for name in ("recipe", "state", "step", "seconds"))
+        except CheckpointError as error:
+            raise TrainingError(f"{error} Or start afresh elsewhere.") from None
+        except KeyError as error:
+            raise TrainingError(f"{path} lacks {shown(error.args[0])}; start afresh elsewhere.") from None
+        if recipe != self.recipe.name:
+            raise PlainError(
+                f"{path} belongs to {shortened(str(recipe))}, not to {self.recipe.name}; choose another folder."
+            )
+        try:
+            self.recipe.restore(state)
+            self.number, self.seconds = int(step), float(seconds)
+        except (LookupError, RuntimeError, TypeError, ValueError, AttributeError) as error:
+            if is_out_of_memory(error):
+                raise
+            raise TrainingError(
+                f"{path} does not hold the state of this training ({first_line(error)}); start afresh elsewhere."
+            ) from error
+        if self.team.is_first:
+            self._forget_log_after(self.number)
+        self._log({"resumed": self._header()})
+
+    def train(self, resume: bool) -> None:
+        """:meth:`begin` and :meth:`run`. Raises what they do, and :class:`Cancelled` if someone asked to stop, once a
+        checkpoint of what was done is written."""
+        self.begin(resume)
+        self.report("Training")
+        if not self.run():
+            stopped = Cancelled(f"Stopped at step {self.number}; the work folder holds a checkpoint to resume from.")
+            stopped.signal = self._stop.number
+            raise stopped
+
+    def run(self) -> bool:
+        """Train until the budget is spent (true) or someone asks to stop (false). A checkpoint is left either way.
+
+        Raises :class:`Diverged`; the checkpoint on disk then is the last good one.
+        """
+        with stop_requests() as self._stop:
+            try:
+                stopped = self._train()
+            except Diverged:
+                # Too early for a checkpoint: what is there was good, for a step that diverges changes nothing.
+                if not (self.work / CHECKPOINT).exists():
+                    self.save()
+                raise
+            if not stopped and self._validated_at != self.number:
+                self._validate()
+                _, stopped = self.team.agree(1.0, self._stop.is_set())
+            self.save()
+        return not stopped
+
+    def _train(self) -> bool:
+        """Make steps until the budget is spent, or, which is true, someone asks to stop."""
+        if self.intervals.validates_first and self.number == 0:
+            self._validate()
+        self._last = self._clock()
+        saved = time.monotonic()
+        sums: dict[str, float] = {}
+        counted = 0
+        while True:
+            spent = self.budget.progress(self.seconds, self.number)
+            share, stopped = self.team.agree(spent, self._stop.is_set())
+            if stopped or share >= 1.0:
+                break
+            self._began = self._began or (time.monotonic(), share)
+            losses = self.recipe.step(self.number + 1, share)
+            self.number += 1
+            self._count_time()
+            for name, value in losses.items():
+                sums[name] = sums.get(name, 0.0) + require_finite(value, name, self.number)
+            counted += 1
+            self._tell(losses=losses)
+            if self.number % self.intervals.log_steps == 0:
+                self._log_losses({name: total / counted for name, total in sums.items()})
+                sums, counted = {}, 0
+            if self.number % self.intervals.validation_steps == 0:
+                self._validate()
+            if time.monotonic() - saved > self.intervals.checkpoint_seconds:
+                self.save()
+                saved = time.monotonic()
+        return stopped
+
+    def save(self) -> None:
+        """Write the checkpoint, whole or not at all; never one with weights that are not numbers."""
+        state = self.recipe.state()
+        for name, value in _floating_tensors(state):
+            if not torch.isfinite(value).all():
+                kept = (self.work / CHECKPOINT).exists()
+                raise Diverged(
+                    f"Training stopped at step {self.number}: {name} is not finite. "
+                    + ("The last good checkpoint is kept." if kept else "There was no checkpoint yet: start afresh.")
+                )
+        if not self.team.is_first:
+            return
+        content = {"recipe": self.recipe.name, "step": self.number, "seconds": self.seconds, "state": state}
+        unfinished = self.work / (CHECKPOINT + ".part")
+        try:
+            with self._writing():
+                torch.save(content, unfinished)
+                unfinished.replace(self.work / CHECKPOINT)
+        except (RuntimeError, TrainingError) as error:
+            unfinished.unlink(missing_ok=True)
+            if isinstance(error, TrainingError):
+                raise
+            # What torch.save raises when the system refuses says nothing of why.
+            raise self._unwritten("the disk is full or was taken away") from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Say it plainly when the work folder cannot be written."""
+        try:
+            yield
+        except OSError as error:
+            raise self._unwritten(reason(error)) from error
+
+    def _unwritten(self, why: str) -> TrainingError:
+        return TrainingError(
+            f"{self.work} could not be written at step {self.number}: {why}. "
+            "The last checkpoint there is complete; resume from it."
+        )
+
+    def _require_space(self) -> None:
+        """Raise :class:`TrainingError` if not even the first checkpoint would fit."""
+        needed = sum(value.numel() * value.element_size() for _, value in _floating_tensors(self.recipe.state()))
+        free = shutil.disk_usage(self.work).free
+        if free < needed:
+            raise TrainingError(
+                f"{self.work} has {free / 1e6:.0f} MB of free space, but a checkpoint takes {needed / 1e6:.0f} MB or "
+                "more; free some or choose another folder."
+            )
+
+    def _header(self) -> dict[str, Any]:
+        return {"recipe": self.recipe.name, "machine": _machine(self.recipe.device), **self.recipe.describe()}
+
+    def _count_time(self) -> None:
+        now = self._clock()
+        if self._last is not None:
+            self.seconds += now - self._last
+        self._last = now
+
+    def _log_losses(self, losses: dict[str, float]) -> None:
+        self._log({"losses": losses})
+        progress = self.budget.progress(self.seconds, self.number)
+        left = self.seconds * (1 - progress) / max(progress, 1e-9) / 60
+        figures = "  ".join(f"{name} {value:.4f}" for name, value in losses.items())
+        self._say(f"step {self.number}  {100 * progress:.1f} %, about {left:.1f} min left  {figures}")
+
+    def _validate(self) -> None:
+        """Get the figures, unless someone asks to stop meanwhile: a large model takes minutes."""
+        self._validated_at = self.number
+        if not self.team.is_first:
+            return
+        try:
+            with stoppable(self._require_no_stop):
+                self.validation = self.recipe.validate()
+        except Cancelled:
+            self._stop.set()
+            return
+        self._last = self._clock()  # looking is not training: it is not taken from the budget
+        if self._logged_at != self.number:  # A run that ended is validated once more when it is resumed.
+            self._log({"validation": self.validation})
+            self._logged_at = self.number
+        figures = "  ".join(f"{name} {value:.4f}" for name, value in self.validation.items())
+        self._say(f"step {self.number}  held out: {figures}")
+        self._tell(validation=self.validation)
+
+    def _require_no_stop(self) -> None:
+        if self._stop.is_set():
+            raise Cancelled
+
+    def _tell(self, **figures: Mapping[str, float]) -> None:
+        """Notify the callback."""
+        share = self.budget.progress(self.seconds, self.number)
+        left = None
+        if self._began is not None:
+            began, first_share = self._began
+            left = (time.monotonic() - began) * (1 - share) / max(share - first_share, 1e-9)
+        milestone = Milestone(self.number, self.seconds, share, left, **figures)
+        self._call(lambda: self.follow(milestone))
+
+    def _say(self, line: str) -> None:
+        self._call(lambda: self.report(line))
+
+    def _call(self, callback: Callable[[], None]) -> None:
+        if self.team.is_first:
+            try:
+                callback()
+            except Cancelled:
+                self._stop.set()
+
+    def _log(self, entry: dict[str, Any]) -> None:
+        if not self.team.is_first:
+            return
+        line = {"step": self.number, "seconds": round(self.seconds, 1), **entry}
+        with self._writing():
+            append_line(self.work / LOG, json.dumps(_rounded(line)))
+
+    def _forget_log_after(self, number: int) -> None:
+        """Drop what an interrupted run logged after its last checkpoint: those steps are made again. Lines that cannot
+        be read, such as half a one of a run that was killed, go, too."""
+        path = self.work / LOG
+        kept = [one for one in read_log(path) if one.get("step", 0) <= number]
+        self._logged_at = max((one.get("step", 0) for one in kept if "validation" in one), default=-1)
+        with self._writing():
+            write_atomically(path, b"".join(map(_line, kept)))
+
+
+def _line(entry: Mapping[str, Any]) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The entries of a run's log, without lines that are none; none if there is no log. Raises :class:`TrainingError`
+    if it cannot be read."""
+    if not path.exists():
+        return []
+    try:
+        lines = read_bytes(path).splitlines()
+    except OSError as error:
+        raise TrainingError(f"{path} cannot be read: {reason(error)}.") from error
+    found = []
+    for line in lines:
+        with suppress(ValueError):
+            entry = parsed_json(line)
+            if isinstance(entry, dict) and isinstance(entry.get("step", 0), int):
+                found.append(entry)
+    return found
+
+
+def _floating_tensors(state: Any, name: str = "state") -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(state, torch.Tensor):
+        if state.is_floating_point():
+            yield name, state
+    elif isinstance(state, Mapping):
+        for key, value in state.items():
+            yield from _floating_tensors(value, f"{name}.{key}")
+    elif isinstance(state, (list, tuple)):
+        for index, value in enumerate(state):
+            yield from _floating_tensors(value, f"{name}.{index}")
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, dict):
+        return {key: inner if key == "seconds" else _rounded(inner) for key, inner in value.items()}
+    return value
+
+
+def _machine(device: torch.device) -> str:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    return f"{device.type} ({name}), {torch.get_num_threads()} threads, torch {torch.__version__}"

@@ -1,0 +1,172 @@
+"""Speech tokens to train language models on, with the phones that sound in them, and batches of them.
+
+Where they come from does not matter here: recordings through a speech tokenizer, or the model's own speech
+(:mod:`paretone.training.self_generated`). All of them fit into memory and into one file.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paretone import files
+from paretone.errors import TrainingError
+from paretone.models.families.training_layout import IGNORED, TrainingRow
+from paretone.models.minis.lm_mini.layout import Layout, positions
+from paretone.training.batch_queue import QueuedClip
+from paretone.training.corpus import Corpus
+from paretone.training.moving import moved
+
+SHORTEST = 60
+"""Mel frames of the shortest clips that are used: shorter ones are hardly sentences."""
+
+NOTHING = np.zeros(0, np.int16)
+
+
+@dataclass(frozen=True)
+class SpokenTokens:
+    """One utterance: what was said and the ``codes`` (n,) of it, (n, codebooks) if there are several."""
+
+    voice: str
+    phones: np.ndarray = field(repr=False)
+    """(n,), side by side with the codes; of models that find out for themselves where in the text they are, (m,) as
+    their adapter reads a text: its ids, or its bytes."""
+    codes: np.ndarray = field(repr=False)
+
+    @property
+    def frames(self) -> int:
+        """Number of tokens; named for :class:`paretone.training.batch_queue.BatchQueue`."""
+        return len(self.codes)
+
+
+def write_tokens(path: Path, utterances: Sequence[SpokenTokens]) -> None:
+    """Put them into one file."""
+    voices = sorted({one.voice for one in utterances})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part.npz")
+    np.savez(
+        unfinished,
+        names=np.array(voices),
+        voices=np.array([voices.index(one.voice) for one in utterances], np.int16),
+        lengths=np.array([one.frames for one in utterances], np.int32),
+        text_lengths=np.array([len(one.phones) for one in utterances], np.int32),
+        phones=np.concatenate([one.phones for one in utterances]) if utterances else NOTHING,
+        codes=np.concatenate([one.codes for one in utterances]) if utterances else NOTHING,
+    )
+    unfinished.replace(path)
+
+
+def kept_tokens(path: Path, make: Callable[[], Sequence[SpokenTokens]]) -> tuple[SpokenTokens, ...]:
+    """Tokens in the file ``path``; if it does not exist, it is written with those of ``make``. Raises
+    :class:`TrainingError`."""
+    if not path.is_file():
+        made = make()
+        try:
+            write_tokens(path, made)
+        except OSError as error:
+            raise TrainingError(f"{path} could not be written: {files.reason(error)}.") from error
+    return read_tokens(path)
+
+
+def read_tokens(path: Path) -> tuple[SpokenTokens, ...]:
+    """Read the tokens written by :func:`write_tokens`. Raises :class:`TrainingError`."""
+    try:
+        with np.load(path) as file:
+            names, voices, lengths = (file[name] for name in ("names", "voices", "lengths"))
+            phones, codes = file["phones"], file["codes"]
+            text_lengths = file.get("text_lengths", lengths)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise TrainingError(
+            f"The speech tokens in {path} cannot be read ({type(error).__name__}); delete the file, and they are made "
+            "again."
+        ) from error
+    if not len(lengths):
+        return ()
+    texts, spoken = (
+        np.split(values, np.cumsum(counts)[:-1]) for values, counts in ((phones, text_lengths), (codes, lengths))
+    )
+    return tuple(
+        SpokenTokens(str(names[voice]), text, one) for voice, text, one in zip(voices, texts, spoken, strict=True)
+    )
+
+
+Spoken = TypeVar("Spoken", bound=QueuedClip)
+
+
+def corpus_tokens(
+    corpus: Corpus[Spoken], encode: Callable[[Spoken], SpokenTokens], kept: Path, longest: int
+) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
+    """All clips of usable length, at most ``longest`` mel frames, through ``encode``, those to train on and those held
+    out; they are kept in the folder ``kept``, which must belong to corpus and codec."""
+
+    def tokens(clips: Sequence[Spoken], path: Path) -> tuple[SpokenTokens, ...]:
+        usable = (clip for clip in clips if SHORTEST <= clip.frames <= longest)
+        return kept_tokens(path, lambda: [encode(clip) for clip in usable])
+
+    return tokens(corpus.training, kept / "training.npz"), tokens(corpus.held_out, kept / "held-out.npz")
+
+
+@dataclass(frozen=True)
+class TokenBatch:
+    """Sequences of one batch. What is heard before its own beginning or after its own end is padding."""
+
+    ids: Tensor
+    """(B, T) int64, all of the vocabulary: text, then speech."""
+    positions: Tensor
+    """(T,) int64."""
+    labels: Tensor
+    """(B, T) int64: the row of the head that comes next, :data:`IGNORED` if nothing is predicted."""
+    heard: Tensor
+    """(B, T) bool: everything but the padding after the speech."""
+
+    def to(self, device: torch.device) -> TokenBatch:
+        """This batch on ``device``."""
+        return moved(self, device)
+
+    @property
+    def predicting(self) -> Tensor:
+        """(B, T) bool: where something is predicted."""
+        return self.labels != IGNORED
+
+
+Collate = Callable[[Sequence[Sequence[SpokenTokens]]], TokenBatch]
+"""Lays out a batch whose items are one utterance, or some of one voice joined."""
+
+
+def collate(items: Sequence[Sequence[SpokenTokens]], layout: Layout) -> TokenBatch:
+    """A batch of phones and codes side by side. Text is padded with ``end_of_text``, as in the model's own training:
+    speech begins in the same column everywhere."""
+    longest = max(sum(one.frames for one in item) for item in items) + 1
+    ids = torch.full((len(items), 2 * longest), layout.end_of_text)
+    labels = torch.full((len(items), 2 * longest), IGNORED)
+    for row, item in enumerate(items):
+        phones = torch.from_numpy(np.concatenate([one.phones for one in item]).astype(np.int64))
+        codes = torch.from_numpy(np.concatenate([one.codes for one in item]).astype(np.int64))
+        ids[row, : len(phones)] = phones
+        ids[row, longest] = layout.start_of_speech
+        ids[row, longest + 1 : longest + 1 + len(codes)] = codes + layout.first_code
+        labels[row, longest : longest + len(codes)] = codes
+        labels[row, longest + len(codes)] = layout.codes
+    heard = labels != IGNORED
+    heard[:, :longest] = True
+    return TokenBatch(ids, positions(longest, longest - 1), labels, heard)
+
+
+def collate_rows(rows: Sequence[TrainingRow]) -> TokenBatch:
+    """A batch of sequences of any length, the shorter ones filled up at their end, which nothing before it sees."""
+    longest = max(len(row.ids) for row in rows)
+    ids, labels = (torch.full((len(rows), longest), value) for value in (0, IGNORED))
+    heard = torch.zeros(len(rows), longest, dtype=torch.bool)
+    for number, row in enumerate(rows):
+        length = len(row.ids)
+        ids[number, :length] = torch.tensor(row.ids)
+        labels[number, :length] = torch.tensor(row.labels)
+        heard[number, :length] = True
+    return TokenBatch(ids, torch.arange(longest), labels, heard)

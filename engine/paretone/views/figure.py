@@ -1,0 +1,268 @@
+"""Figures: what a view found, as values that a front end draws and anyone can read as a table. Torch-free.
+
+A figure has everything that is printed: panels with titled axes and units, the question it answers, if it was first
+drawn, a caption computed from its data, and what it was made with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from paretone.models.base import Utterance
+from paretone.models.own_voices import shown_name
+from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.setting import Setting
+from paretone.tables import comma_separated, comments
+
+COLUMNS = ("panel", "series", "x", "y", "value", "low", "high", "note")
+"""Columns of a figure's table. Lines have their values at an x, bars at the name of a group, heat maps at x and y."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Meaning of an axis, or of colours."""
+
+    title: str
+    unit: str = ""
+    logarithmic: bool = False
+    """Whether curves are drawn by the logarithms of their values, all of which are positive."""
+
+    @property
+    def label(self) -> str:
+        """Title and unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    def even(self, values: np.ndarray) -> np.ndarray:
+        """``values`` in what the axis is even in: themselves, or their decimal logarithms."""
+        return np.log10(values) if self.logarithmic else values
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A value for every x and y; ``values[row][column]``, NaN if there is none. Rows are drawn from the top."""
+
+    title: str
+    x: Axis
+    y: Axis
+    colour: Axis
+    columns: tuple[float, ...]
+    """Labels of the columns along x, such as layer or step numbers."""
+    rows: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]
+    categories: tuple[str, ...] = ()
+    """Names of the values 0, 1, … where they are kinds and no magnitudes."""
+
+    def __post_init__(self) -> None:
+        if len(self.values) != len(self.rows) or any(len(row) != len(self.columns) for row in self.values):
+            raise ValueError(f"The values of {self.title!r} are not {len(self.rows)} rows of {len(self.columns)}.")
+
+    def lines(self) -> Iterator[tuple[Any, ...]]:
+        """The rows of its table after the panel's title; see :data:`COLUMNS`."""
+        for y, row in zip(self.rows, self.values, strict=True):
+            for x, value in zip(self.columns, row, strict=True):
+                yield "", x, y, self.categories[int(value)] if self.categories else value, "", "", ""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points of one series, joined in their order; ``low`` and ``high`` bound an interval around each."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Note on each point."""
+    reference: bool = False
+    """Whether it is there to compare the others with."""
+
+    def __post_init__(self) -> None:
+        if {len(one) for one in (self.y, self.low or self.x, self.high or self.x, self.notes or self.x)} != {
+            len(self.x)
+        }:
+            raise ValueError(f"The series {self.name!r} has parts of different lengths.")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Curves over one x axis."""
+
+    title: str
+    x: Axis
+    y: Axis
+    curves: tuple[Curve, ...]
+
+    def lines(self) -> Iterator[tuple[Any, ...]]:
+        """As :meth:`HeatMap.lines`."""
+        for curve in self.curves:
+            for index, (x, value) in enumerate(zip(curve.x, curve.y, strict=True)):
+                yield curve.name, x, "", value, *_more(curve.low, curve.high, curve.notes, index)
+
+
+@dataclass(frozen=True)
+class BarSeries:
+    """One bar in every group, with an interval where ``low`` and ``high`` are given; NaN if there is no bar."""
+
+    name: str
+    values: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Groups of bars, side by side."""
+
+    title: str
+    x: Axis
+    y: Axis
+    groups: tuple[str, ...]
+    series: tuple[BarSeries, ...]
+
+    def __post_init__(self) -> None:
+        for one in self.series:
+            for part in (one.values, one.low or one.values, one.high or one.values, one.notes or one.values):
+                if len(part) != len(self.groups):
+                    raise ValueError(f"The series {one.name!r} of {self.title!r} has not {len(self.groups)} bars.")
+
+    def lines(self) -> Iterator[tuple[Any, ...]]:
+        """As :meth:`HeatMap.lines`."""
+        for one in self.series:
+            for index, (group, value) in enumerate(zip(self.groups, one.values, strict=True)):
+                yield one.name, group, "", value, *_more(one.low, one.high, one.notes, index)
+
+
+Panel = HeatMap | Lines | Bars
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Provenance of a figure."""
+
+    model: str
+    """Its title, as people call it."""
+    fingerprint: str
+    """SHA-256 of the checkpoint, hexadecimal."""
+    setting: Setting
+    utterances: tuple[Utterance, ...]
+    knobs: Values = NO_VALUES
+    """Those of the view."""
+    device: str = ""
+    machine: str = ""
+    created: str = ""
+    """UTC, ISO 8601."""
+    seconds: float = 0.0
+    """Seconds of computing."""
+
+    @property
+    def line(self) -> str:
+        """All of it but the machine, in one line."""
+        spoken = self.utterances[0]
+        options = ", ".join(f"{_spaced(name)} {_plain(value)}" for name, value in self.setting.options.items())
+        knobs = ", ".join(f"{_spaced(name)} {_plain(value)}" for name, value in self.knobs.items())
+        parts = [
+            f"{self.model} ({self.fingerprint[:12]}) on {self.device}",
+            options,
+            f"seed {self.setting.seed}",
+            f"“{spoken.text}” by {shown_name(spoken.voice.id)}",
+        ]
+        if len(self.utterances) > 1:
+            parts.append(f"judged on {len(self.utterances) - 1} sentences")
+        return "; ".join([*parts, *filter(None, [knobs]), self.created[:10]])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Result of a view."""
+
+    view: str
+    title: str
+    question: str
+    source: str
+    """Publication of such a figure."""
+    panels: tuple[Panel, ...]
+    caption: str
+    """Caption with numbers computed from the data."""
+    provenance: Provenance = field(repr=False)
+    across: int = 2
+    """Number of panels side by side."""
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """All values as rows of :data:`COLUMNS`."""
+        for panel in self.panels:
+            for line in panel.lines():
+                yield panel.title, *line
+
+    def to_csv(self) -> str:
+        """All values in one long table, after lines that begin with ``#`` and say what they are."""
+        made = self.provenance
+        head = {
+            "figure": self.title,
+            "question": self.question,
+            "source": self.source,
+            "caption": self.caption,
+            "made with": made.line,
+            "machine": made.machine,
+            "created": made.created,
+        }
+        for panel in self.panels:
+            axes = [f"x: {panel.x.label}", f"y: {panel.y.label}"]
+            axes += [f"value: {panel.colour.label}"] if isinstance(panel, HeatMap) else []
+            head[f"panel {panel.title}"] = "; ".join(axes)
+        rows = (["" if _missing(value) else value for value in row] for row in self.rows())
+        return comments(head) + comma_separated([COLUMNS, *rows])
+
+    def to_json(self) -> dict:
+        """Plain JSON values."""
+        made = self.provenance
+        return {
+            "view": self.view,
+            "title": self.title,
+            "question": self.question,
+            "source": self.source,
+            "caption": self.caption,
+            "panels": [
+                {"title": panel.title, "kind": type(panel).__name__, "x": asdict(panel.x), "y": asdict(panel.y)}
+                for panel in self.panels
+            ],
+            "columns": list(COLUMNS),
+            "rows": [[None if _missing(value) else value for value in row] for row in self.rows()],
+            "provenance": {
+                "model": made.model,
+                "fingerprint": made.fingerprint,
+                "setting": made.setting.to_json(),
+                "utterances": [{"text": one.text, "voice": one.voice.id} for one in made.utterances],
+                "knobs": dict(made.knobs),
+                "device": made.device,
+                "machine": made.machine,
+                "created": made.created,
+                "seconds": made.seconds,
+            },
+        }
+
+
+def _missing(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _more(
+    low: Sequence[float], high: Sequence[float], notes: Sequence[str], index: int
+) -> tuple[object, object, object]:
+    return (low[index] if low else ""), (high[index] if high else ""), (notes[index] if notes else "")

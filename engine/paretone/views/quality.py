@@ -1,0 +1,77 @@
+"""Quality of several ways of speaking: sentences spoken, compared with others and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+import numpy as np
+import torch
+
+from paretone.audio.mel import MelFrontEnd
+from paretone.errors import PlainError
+from paretone.measure.fidelity import log_mel_distance
+from paretone.measure.intelligibility import Judge, WordErrors
+from paretone.models.base import SpeechModel, Synthesis, Utterance, run_to_completion
+from paretone.models.catalogue import judged_sentences
+from paretone.setting.artefact import Artefact
+from paretone.setting.setting import Setting
+from paretone.views.stages import Stages
+
+
+def judged_utterances(utterance: Utterance, count: int) -> tuple[Utterance, ...]:
+    """The first Harvard sentences other than that of ``utterance``, on which something may be calibrated, in its voice;
+    no model here was trained on them."""
+    others = [text for text in judged_sentences() if text != utterance.text.strip()]
+    return tuple(Utterance(text, utterance.voice) for text in others[:count])
+
+
+def speak_all(
+    model: SpeechModel,
+    utterances: Sequence[Utterance],
+    setting: Setting,
+    work: Stages,
+    units: float,
+    title: str,
+    artefacts: tuple[Artefact, ...] = (),
+) -> list[Synthesis]:
+    """All of ``utterances`` under ``setting``; each is as many ``units`` of the work."""
+    return [
+        run_to_completion(
+            model.synthesise(
+                one.text,
+                one.voice,
+                setting,
+                artefacts,
+                work.part(units, f"{title}: sentence {number} of {len(utterances)}"),
+            )
+        )
+        for number, one in enumerate(utterances, start=1)
+    ]
+
+
+def distance(reference: Sequence[Synthesis], others: Sequence[Synthesis]) -> float:
+    """Mean log-mel distance of each synthesis to the one of the same sentence, in natural-log units."""
+    return fmean(log_mel_distance(_mel(one), _mel(other)) for one, other in zip(reference, others, strict=True))
+
+
+def judge_of(utterances: Sequence[Utterance]) -> Judge | None:
+    """A recogniser closed over these sentences, or ``None`` if none is installed."""
+    try:
+        return Judge([one.text for one in utterances])
+    except PlainError:
+        return None
+
+
+def word_errors(judge: Judge, utterances: Sequence[Utterance], spoken: Sequence[Synthesis]) -> WordErrors:
+    """Errors of the judge."""
+    recordings = [(one.samples, one.sample_rate) for one in spoken]
+    return judge.word_errors([one.text for one in utterances], recordings)
+
+
+def _mel(synthesis: Synthesis) -> np.ndarray:
+    """(frames, bands): the decoder's own if there is one, else that of the audio."""
+    if synthesis.trace.mel is not None:
+        return synthesis.trace.mel
+    samples = torch.from_numpy(np.asarray(synthesis.samples, np.float32))
+    return MelFrontEnd()(samples)[0].numpy()

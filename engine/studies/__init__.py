@@ -1,2 +1,0 @@
-"""Studies: many settings on many sentences, with a queue that survives crashes, a search, a report. Torch-free, but for
-:mod:`engine.studies.execution`, which runs the models."""
