@@ -16,8 +16,7 @@ from torch import Tensor
 
 from paretone.front_end.natural.phones import PHONES
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord, LayerImportance
-from paretone.models.files.pruning import pruned
+from paretone.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord, LayerImportance, pruned
 from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
 from paretone.models.minis.natural.layout import LATENT
 from paretone.models.networks.causal import CausalConfig, CausalTransformer

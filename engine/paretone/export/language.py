@@ -30,7 +30,7 @@ from paretone.models.cosyvoice2.training_layout import with_text_head
 from paretone.models.files.bundled import SUFFIX
 from paretone.models.files.checkpoints import fingerprint, plain_file, read_weights
 from paretone.models.files.language_weights import find_language_weights, places
-from paretone.models.files.pruning import pruned, require_layers
+from paretone.models.files.layer_importance import pruned, require_layers
 from paretone.models.files.shards import Shards
 from paretone.models.minis.folder import LAYOUT_FILE
 from paretone.models.minis.lm_mini.checkpoint import TOKENIZER

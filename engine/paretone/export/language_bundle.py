@@ -28,7 +28,7 @@ from paretone.models.cosyvoice2.checkpoint import BLANK
 from paretone.models.cosyvoice2.tokenizer import TextTokenizer
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
-from paretone.models.files.pruning import pruned
+from paretone.models.files.layer_importance import pruned
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
 from paretone.setting.profile import Profile

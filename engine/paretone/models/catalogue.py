@@ -13,8 +13,8 @@ from paretone.models.cosyvoice2.acoustic_config import FlowConfig
 from paretone.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from paretone.models.f5.config import OPTIONS as F5_OPTIONS
 from paretone.models.f5.config import VARIANTS as F5_VARIANTS
-from paretone.models.files import endings
-from paretone.models.files.licences import APACHE, NON_COMMERCIAL
+from paretone.models.files import config_file
+from paretone.models.files.releases import APACHE, NON_COMMERCIAL
 from paretone.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from paretone.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
 from paretone.models.megatts3.config import ENCODER, LATENTS, no_latents
@@ -103,7 +103,7 @@ class CatalogueEntry:
     def available_in(self, folder: Path) -> bool:
         """Whether its files are in ``folder``."""
         place = folder / self.weights
-        return any(next(place.glob(f"*{suffix}"), None) for suffix in endings.WEIGHTS)
+        return any(next(place.glob(f"*{suffix}"), None) for suffix in config_file.WEIGHTS)
 
     def options_with(self, **changes: object) -> Values:
         """All option values: the knobs' defaults, this model's own, then ``changes``."""

@@ -15,7 +15,7 @@ from paretone.models.base import ModelInfo, SpeechModel, TrainedWeights
 from paretone.models.catalogue import entry
 from paretone.models.files.bundled import require_shipped, verified_meanwhile
 from paretone.models.files.checkpoints import require_part
-from paretone.models.files.endings import weight_files
+from paretone.models.files.config_file import weight_files
 from paretone.models.files.releases import RELEASES
 from paretone.models.load_request import LoadRequest
 from paretone.paths import resource

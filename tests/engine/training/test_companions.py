@@ -15,7 +15,7 @@ from paretone.errors import Cancelled, PlainError, SettingError, TrainingError
 from paretone.models.catalogue import voice, voices
 from paretone.models.files.checkpoints import fingerprint, read_weights
 from paretone.models.files.language_weights import DRAFTS, STUDENTS
-from paretone.models.files.pruning import layer_of
+from paretone.models.files.layer_importance import layer_of
 from paretone.models.silent_observer import SilentObserver
 from paretone.techniques import resolve
 from paretone.techniques.spade.recipe import StudentOptions, StudentRecipe

@@ -28,8 +28,7 @@ from paretone.models.files.checkpoints import (
     require_no_lora,
     sound_tensors,
 )
-from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.endings import PICKLED, SAFETENSORS, WEIGHTS
+from paretone.models.files.config_file import PICKLED, SAFETENSORS, WEIGHTS, ConfigFile
 from paretone.models.networks.shapes import without_weights
 from paretone.reading import named_first, shortened, shown
 from paretone.wording import listed

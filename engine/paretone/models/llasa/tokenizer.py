@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone.errors import CheckpointError
-from paretone.models.files.tokenizer_file import read_tokenizer
+from paretone.models.files.shards import read_tokenizer
 from paretone.models.llasa.config import INSTALL
 from paretone.models.llasa.prompt import SPEECH_END, SPEECH_START, TEXT_END, TEXT_START
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paretone.models.files.tokenizer_file import read_tokenizer
+from paretone.models.files.shards import read_tokenizer
 from paretone.models.omnivoice.config import INSTALL
 from paretone.models.omnivoice.text import segments
 

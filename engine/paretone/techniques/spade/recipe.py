@@ -18,7 +18,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from paretone import files
-from paretone.models.files.pruning import require_layers
+from paretone.models.files.layer_importance import require_layers
 from paretone.techniques.spade.losses import ALPHA, composite_loss, target_layers
 from paretone.training.losses import each_divergence
 from paretone.training.spoken_tokens import Collate, TokenBatch

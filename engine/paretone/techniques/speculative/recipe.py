@@ -21,7 +21,7 @@ from torch import Tensor
 
 from paretone import files
 from paretone.errors import SettingError
-from paretone.models.files.pruning import layer_of
+from paretone.models.files.layer_importance import layer_of
 from paretone.sampling.tokens import TokenSampler
 from paretone.techniques.speculative.requests import fitting_upper
 from paretone.training.losses import cross_entropy, divergence

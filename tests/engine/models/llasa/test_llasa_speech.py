@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
 from paretone.models import catalogue, load_model
 from paretone.models.base import Piece, StepReport, Synthesis, Voice, run_to_completion
-from paretone.models.files.shard_index import INDEX
+from paretone.models.files.releases import INDEX
 from paretone.models.files.shards import WEIGHTS
 from paretone.models.llasa import adapter
 from paretone.models.llasa.adapter import LlasaSpeech

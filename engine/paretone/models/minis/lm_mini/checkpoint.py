@@ -31,7 +31,7 @@ from paretone.models.files.checkpoints import (
     require_numbers,
 )
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.pruning import layer_of
+from paretone.models.files.layer_importance import layer_of
 from paretone.models.minis.folder import CONFIG, LAYOUT_FILE, MiniFolder
 from paretone.models.minis.lm_mini.layout import Layout
 from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
