@@ -9,10 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from paretone.errors import PlainError
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.masked_rows import MaskedRequest
-from paretone.models.networks.bidirectional import BidirectionalTransformer, Qwen3Config
-from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from paretone.models.networks.masked_network import BidirectionalTransformer, MaskedConfig, MaskedNetwork, Qwen3Config
 from paretone.models.networks.plain_masked import PlainRun
 from paretone.models.networks.shapes import without_weights
 from paretone.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededCanvasNoise, demask

@@ -24,7 +24,7 @@ from paretone.measure.evaluation.fairseq_names import renamed_weights
 from paretone.measure.evaluation.judges import Verdict
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 from paretone.reading import require_regular
 
 RATE = 16_000

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from paretone.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN, EncoderConfig
 from paretone.models.cosyvoice2.memory import CausalConv, Memory, chunk_mask
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 
 LAYER_EPSILON = 1e-12
 """Epsilon of the norms inside a layer; that of the others is PyTorch's 1e-5."""

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from paretone.models.cosyvoice2.acoustic_config import EstimatorConfig
 from paretone.models.cosyvoice2.memory import CausalConv, Memory, chunk_mask
 from paretone.models.networks.layers import sinusoids
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 
 CONDITIONS = 3
 """Encoder output, speaker and prompt, each as wide as the state."""
@@ -131,7 +131,7 @@ class EstimatorTimeEmbedding(nn.Module):
 
 class EstimatorIntervalEmbedding(EstimatorTimeEmbedding):
     """Intervals (n, 2), each from t to r, to vectors (n, width); times (n,) are intervals without length. What another
-    perceptron of the same size makes of the length is added; see :mod:`paretone.models.networks.interval`."""
+    perceptron of the same size makes of the length is added; see :mod:`paretone.models.networks.diffusion`."""
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__(inputs, width)

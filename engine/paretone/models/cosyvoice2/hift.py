@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from paretone.models.cosyvoice2.acoustic_config import HiftConfig
 from paretone.models.cosyvoice2.hift_source import HarmonicSource, Noise, phase_precision
 from paretone.models.cosyvoice2.incremental import IncrementalConv, Progress, ReflectedStart, Upsampler, transposed
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 from paretone.models.networks.weight_norm import PARAMETRISED, load_normalised
 
 SLOPE = 0.1

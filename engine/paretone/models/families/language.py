@@ -55,7 +55,7 @@ from paretone.models.families.speech import Script, Speech
 from paretone.models.families.token_decoder import TokenDecoder, largest_difference
 from paretone.models.families.token_progress import TokenProgress
 from paretone.models.files.language_weights import find_language_weights, places_of
-from paretone.models.kernels.causal_graphs import GraphedTransformer
+from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.reading import shown
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode
 from paretone.sampling.runaway import RunawayGuard, guarded

@@ -44,9 +44,8 @@ from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import FramedPassage, Passages, Prompt, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
 from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
-from paretone.models.kernels.fused_masked import FusedMasked, MaskedRun
-from paretone.models.kernels.masked_graphs import with_graphs
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
+from paretone.models.kernels.graphs import with_graphs
 from paretone.models.networks.masked_network import MaskedNetwork
 from paretone.sampling.demasking import Canvas, CanvasRun, Guide, demask
 from paretone.sampling.demasking_schedule import Block, commit_counts

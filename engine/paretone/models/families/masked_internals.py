@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paretone.models.families.grid_decoder import GridDecoder
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.sampling.demasking import CanvasRun, Rules
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.plan import MaskedPlan

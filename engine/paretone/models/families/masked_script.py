@@ -9,8 +9,7 @@ from paretone.models.families import parts
 from paretone.models.families.pacing import AssumedPace, Pace
 from paretone.models.families.passages import FramedPassage
 from paretone.models.families.speech import Script
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.sampling.demasking import CanvasRun, Guide, Rules, Schedule, SeededCanvasNoise
 from paretone.sampling.demasking_schedule import block_bounds
 from paretone.setting.knobs import Values

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.errors import CheckpointError
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 
 LEVELS = 4
 """Values that each dimension of a code may have."""

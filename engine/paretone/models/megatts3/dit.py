@@ -32,7 +32,7 @@ from paretone.models.networks.layers import (
     rotary_table,
     sinusoids,
 )
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 from paretone.sampling.operations import OperationCounts
 
 SPEAKER_AND_TEXT, TEXT, NOTHING = BRANCHES = (0, 1, 2)

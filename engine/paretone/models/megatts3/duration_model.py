@@ -21,7 +21,7 @@ from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.phone_encoder import PhoneEncoder
 from paretone.models.megatts3.phone_table import PHONES, TONES
 from paretone.models.networks.layers import sinusoids
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 
 HEADS = 8
 """Heads of the decoder; hard-coded upstream."""

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 
 MASKED_SCORE = -1e4
 

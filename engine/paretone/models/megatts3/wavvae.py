@@ -23,8 +23,7 @@ from torch.nn import functional
 from paretone.errors import CheckpointError
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.wavvae_encoder import LATENT_CHANNELS, Encoder, sampled_latents
-from paretone.models.networks.modules import Modules
-from paretone.models.networks.shapes import uninitialised
+from paretone.models.networks.shapes import Modules, uninitialised
 from paretone.models.networks.weight_norm import load_normalised
 
 LATENT_RATIO = 4

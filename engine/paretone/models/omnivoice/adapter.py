@@ -18,8 +18,7 @@ from paretone.models.base import ModelInfo, Observer, Voice
 from paretone.models.families.delivery import Joiner
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_script import MaskedScript
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.networks.masked_network import MaskedNetwork
 from paretone.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
 from paretone.models.omnivoice.joining import StreamedPassages, WholePassages

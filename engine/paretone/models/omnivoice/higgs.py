@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from paretone.models.families.grid_decoder import GridDecoder
 from paretone.models.families.passages import Decoded
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 
 DILATIONS = (1, 3, 9)
 """Dilations of the three residual units of a block."""

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.audio.prompt_resampling import resample
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 from paretone.models.omnivoice.higgs import DILATIONS, KERNEL, Codebook, HiggsConfig, Quantizer, ResidualUnit, Snake
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.networks.interval import add_interval
+from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import branch_weights
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity.subjects import Subject

@@ -11,7 +11,7 @@ from torch import nn
 
 from paretone.models.networks.causal import TransformerLayer
 from paretone.models.networks.diffusion import DiffusionTransformer
-from paretone.models.networks.mel_statistics import MelStatistics
+from paretone.models.networks.quantised_mel import MelStatistics
 
 
 class WithMel(Protocol):

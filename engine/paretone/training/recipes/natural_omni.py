@@ -21,8 +21,7 @@ from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.omni_mini.checkpoint import CODEC
 from paretone.models.minis.omni_mini.codec import ResidualCodec
 from paretone.models.minis.omni_mini.layout import Layout
-from paretone.models.networks.bidirectional import Qwen3Config
-from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork, Qwen3Config
 from paretone.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
 from paretone.stopping import may_stop
 from paretone.training.batch_queue import held_out_pairs

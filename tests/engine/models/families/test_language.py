@@ -14,7 +14,7 @@ from paretone.audio.cross_fade import faded_after
 from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
 from paretone.models.base import Piece, StepReport, Synthesis, flow_model, run_to_completion
 from paretone.models.catalogue import voice
-from paretone.models.kernels.half_products import available
+from paretone.models.kernels.few_rows import available
 from paretone.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural.layout import HOP
 from paretone.models.silent_observer import SilentObserver

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from paretone.models.catalogue import voice
-from paretone.models.kernels.causal_graphs import GraphedTransformer
-from paretone.models.kernels.graphs import GraphCache
+from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
 from tests.engine import speaking
 from tests.engine.models.kernels.replaying import Again, Told, graphs, language
 from tests.engine.small_language import write_model

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from paretone.models.kernels.quick_norm import QuickNorm
+from paretone.models.kernels.fused_causal import QuickNorm
 
 
 @pytest.mark.parametrize("shape", [(1, 48), (5, 48), (2, 3, 48)])

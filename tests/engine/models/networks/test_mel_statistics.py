@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from paretone.models.networks.mel_statistics import MelStatistics
+from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.training.recipes.initialising import begin_over_mels
 
 

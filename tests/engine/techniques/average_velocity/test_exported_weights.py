@@ -16,7 +16,7 @@ from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import fingerprint, read_weights
 from paretone.models.files.interval_weights import FOLDER, PREFIX, metadata, save_interval_weights
-from paretone.models.networks.interval import add_interval
+from paretone.models.networks.diffusion import add_interval
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile

@@ -22,8 +22,7 @@ from paretone.models.minis.natural.layout import HOP, LATENT, SAMPLE_RATE
 from paretone.models.minis.natural.said import NaturalVoice
 from paretone.models.minis.natural.streaming import StreamedNatural
 from paretone.models.minis.natural.vocoder import LatentVocoder
-from paretone.models.networks.quantised_mel import QuantisedMel
-from paretone.models.networks.streamed_codec import StreamedCodec
+from paretone.models.networks.quantised_mel import QuantisedMel, StreamedCodec
 
 Codec = TypeVar("Codec", bound=QuantisedMel)
 

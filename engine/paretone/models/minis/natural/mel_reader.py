@@ -14,7 +14,7 @@ from paretone.models.files.checkpoints import loaded_strictly, read_float_weight
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.minis.natural.frame_rates import at_latent_frames, latent_frames
 from paretone.models.minis.natural.layout import VOICE
-from paretone.models.networks.mel_statistics import MelStatistics
+from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.models.networks.vocos import VocosBackbone, VocosConfig
 
 CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"

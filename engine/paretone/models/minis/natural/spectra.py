@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from paretone.models.files.checkpoints import in_float32
 from paretone.models.minis.natural.formants import moved_magnitudes, moved_phases
 from paretone.models.minis.natural.layout import BINS, HIDDEN, WINDOW
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 from paretone.models.networks.vocos import ConvNeXtBlock
 
 BLOCKS = 4

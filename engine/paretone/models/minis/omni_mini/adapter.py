@@ -14,8 +14,7 @@ from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.models.base import ModelInfo, Observer, Voice
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_script import MaskedScript
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.minis.frames import SAMPLE_RATE
 from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
 from paretone.models.minis.omni_mini.codec import ResidualCodec

@@ -1,4 +1,4 @@
-"""Products with packed weights: what they compute with is what they say, and how far that is from the weights."""
+"""Products with weights that are held in float16 where that loses nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,53 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from paretone.models.kernels.half_products import HalfProduct, available, product, weight_of
-from paretone.models.kernels.packed_products import GROUPS, ROWS, Int4Product, Int8Product, packed
-from paretone.models.kernels.packed_products import available as packs
+from paretone.models.kernels.few_rows import (
+    FEW_ROWS,
+    GROUPS,
+    HalfProduct,
+    Int4Product,
+    Int8Product,
+    available,
+    can_halve,
+    product,
+    weight_of,
+)
+from paretone.models.kernels.few_rows import can_read_packed as packs
+
+needs_operators = pytest.mark.skipif(not available(), reason="this build of torch lacks FBGEMM's operators")
+
+
+def weights(seed: int = 0) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(70, 33, generator=generator), torch.randn(70, generator=generator)
+
+
+@needs_operators
+@pytest.mark.parametrize("rows", [1, 2, 4, 9, 130])
+@pytest.mark.parametrize("biased", [True, False])
+def test_weights_from_float16_give_the_products_of_float32(rows: int, biased: bool) -> None:
+    weight, bias = weights()[0].half().float(), weights()[1] if biased else None
+    found, x = product(weight, bias), torch.randn(rows, 33, generator=torch.Generator().manual_seed(1))
+    assert isinstance(found, HalfProduct)
+    torch.testing.assert_close(found(x), F.linear(x, weight, bias), atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_other_weights_stay_what_they_are(dtype: torch.dtype) -> None:
+    weight, bias = (one.to(dtype) for one in weights())
+    found, x = product(weight, bias), torch.randn(4, 33, generator=torch.Generator().manual_seed(1)).to(dtype)
+    assert not isinstance(found, HalfProduct)
+    assert torch.equal(found(x), F.linear(x, weight, bias))
+
+
+@needs_operators
+def test_what_float16_cannot_hold() -> None:
+    weight = weights()[0].half().float()
+    assert can_halve(weight)
+    for value in (1e-9, 1e6, 1 + 2.0**-12):
+        weight[3, 5] = value
+        assert not can_halve(weight)
+
 
 pytestmark = pytest.mark.skipif(not packs(), reason="this build of torch lacks the operators")
 
@@ -36,7 +80,7 @@ def never(x: Tensor) -> Tensor:
 
 
 @ways
-@pytest.mark.parametrize("rows", [1, 4, ROWS])
+@pytest.mark.parametrize("rows", [1, 4, FEW_ROWS])
 def test_it_computes_with_the_weights_that_it_names(way: str, rows: int) -> None:
     weight, bias = drawn()
     made = WAYS[way](weight, bias, never)
@@ -76,7 +120,7 @@ def test_fewer_inputs_share_a_scale_and_less_is_lost() -> None:
 def test_many_rows_are_the_unpacked_product(way: str) -> None:
     weight, bias = drawn()
     made = WAYS[way](weight, bias, product(weight, bias))
-    x = torch.randn(ROWS + 1, 256, generator=torch.Generator().manual_seed(2))
+    x = torch.randn(FEW_ROWS + 1, 256, generator=torch.Generator().manual_seed(2))
     assert torch.equal(made(x), F.linear(x, weight, bias))
     assert copy.deepcopy(made) is made
 
@@ -105,6 +149,6 @@ def test_any_number_of_inputs_has_eight_bits(inputs: int) -> None:
 
 def test_inputs_that_make_no_groups_stay_as_they_are() -> None:
     plain = product(drawn(inputs=48)[0])
-    assert packed(plain, 48, 4, 32) is plain
-    assert isinstance(packed(plain, 48, 8), Int8Product)
-    assert isinstance(packed(product(drawn()[0]), 256, 4, 32), Int4Product)
+    assert packed_product(plain, 48, 4, 32) is plain
+    assert isinstance(packed_product(plain, 48, 8), Int8Product)
+    assert isinstance(packed_product(product(drawn()[0]), 256, 4, 32), Int4Product)

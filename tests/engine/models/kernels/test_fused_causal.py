@@ -1,0 +1,3 @@
+"""New."""
+
+from __future__ import annotations
