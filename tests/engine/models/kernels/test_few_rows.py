@@ -18,6 +18,7 @@ from paretone.models.kernels.few_rows import (
     Int8Product,
     available,
     can_halve,
+    packed_product,
     product,
     weight_of,
 )
