@@ -1,7 +1,5 @@
-"""Phones: those of the pronunciation dictionary, and those that a checkpoint reads.
+"""Phones that a checkpoint reads: those of natural speech (:mod:`paretone.front_end.natural.phones`).
 
-The dictionary's (:mod:`paretone.front_end.lexicon`) are CMU's ARPAbet in lower case without stress, with the unstressed
-``ah`` kept apart as ``ax``. The bundled models read those of natural speech (:mod:`paretone.front_end.natural.phones`).
 A model's ``vocab.txt`` lists them, one a line, in the order of its embedding; that file decides the order."""
 
 from __future__ import annotations
@@ -17,24 +15,8 @@ from paretone.front_end.natural.phones import EDGE
 from paretone.front_end.natural.phones import PHONES as NATURAL_PHONES
 from paretone.reading import first_line, read_text, shown
 
-VOWELS = frozenset("aa ae ah ao aw ax ay eh er ey ih iy ow oy uh uw".split())
-
-CONSONANTS = frozenset("b ch d dh f g hh jh k l m n ng p r s sh t th v w y z zh".split())
-
 EARLIER = "pau"
 """A phone of the models that earlier versions made, which read the dictionary's phones and pauses."""
-
-
-def fold_arpabet(symbol: str) -> str:
-    """A phone of the dictionary for a symbol with stress: ``AH0`` is ``ax``, ``ER1`` is ``er``, ``IY1`` is ``iy``."""
-    if symbol == "AH0":
-        return "ax"
-    return symbol.rstrip("012").lower()
-
-
-def to_arpabet(phones: Iterable[str]) -> str:
-    """Phones without stress in pocketsphinx's notation, which has no schwa."""
-    return " ".join("AH" if phone == "ax" else phone.upper() for phone in phones)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from paretone.paths import resource
+from paretone.front_end.natural.lexicon import default_lexicon
 from paretone.training.grammar import Grammar
 
 PROMPT = "We will meet at the old harbor, and talk about the weather."
@@ -312,9 +312,8 @@ def normalised_words(sentence: str) -> tuple[str, ...]:
 
 @cache
 def _dictionary() -> tuple[str, ...]:
-    """The plain words of three to nine letters in the bundled pronunciation dictionary, in its order."""
-    words = (line.split(maxsplit=1)[0] for line in resource("lexicon", "cmudict.dict").open(encoding="utf-8"))
-    return tuple(word for word in words if re.fullmatch(r"[a-z]{3,9}", word))
+    """The plain words of three to nine letters in the bundled pronunciation dictionary, in alphabetical order."""
+    return tuple(word for word in default_lexicon().words() if re.fullmatch(r"[a-z]{3,9}", word))
 
 
 def _random_words(draw: random.Random) -> str:

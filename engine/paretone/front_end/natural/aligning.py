@@ -13,7 +13,7 @@ import numpy as np
 
 from paretone.front_end.alignment import FORCED, MEAN_LENGTHS, Alignment, checked_span, forced_words
 from paretone.front_end.forced_alignment import Segment
-from paretone.front_end.natural.phones import EDGE, STRESSES, words
+from paretone.front_end.natural.phones import EDGE, words
 from paretone.front_end.timed_phone import TimedPhone
 
 BLANK_SECONDS = 0.025
@@ -47,11 +47,12 @@ def align_phones(samples: np.ndarray, rate: int, spoken: Sequence[TimedPhone]) -
 
 def spelled_words(phones: Sequence[TimedPhone]) -> list[str]:
     """The words of ``phones`` in pocketsphinx's notation."""
-    return [_spelled(phones, word) for word in words(phones)]
+    return [aligner_phones("".join(phones[place][0] for place in word)) for word in words(phones)]
 
 
-def _spelled(phones: Sequence[TimedPhone], word: Sequence[int]) -> str:
-    return " ".join(ALIGNER_PHONES[phones[place][0].lstrip("".join(STRESSES))] for place in word)
+def aligner_phones(phonemes: str) -> str:
+    """``phonemes`` in pocketsphinx's notation, without stress marks, punctuation and blanks."""
+    return " ".join(ALIGNER_PHONES[one] for one in phonemes if one in ALIGNER_PHONES)
 
 
 def _placed(phones: Sequence[TimedPhone], segments: Sequence[Segment]) -> list[float] | None:

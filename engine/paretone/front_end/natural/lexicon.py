@@ -11,7 +11,7 @@ import functools
 import gzip
 import unicodedata
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +52,9 @@ class Entries:
     def __contains__(self, word: object) -> bool:
         return isinstance(word, str) and self._find(word) is not None
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._listed)
+
     def readings(self, word: str) -> Readings:
         """Phonemes of ``word`` by part of speech, for :data:`ANY_CLASS` at least; empty phonemes for letters to
         be named. Nothing if it is not listed."""
@@ -90,6 +93,10 @@ class Lexicon:
 
     def __contains__(self, word: object) -> bool:
         return word in self._checked or word in self._others
+
+    def words(self) -> list[str]:
+        """All that is listed, in alphabetical order."""
+        return sorted({*self._checked, *self._others})
 
     def pronounce(self, word: str, tag: str, context: Context = Context()) -> str | None:
         """Phonemes of ``word``, as it is written, with the part of speech ``tag``; ``None`` if it is not known."""

@@ -16,8 +16,8 @@ from paretone.front_end.chunking import sentences
 from paretone.front_end.natural.lexicon import Lexicon, default_lexicon
 from paretone.front_end.natural.sentences import ReadSentence, ReadWord, SentenceReader
 from paretone.front_end.natural.tagger import default_tagger
-from paretone.front_end.natural.writing import write_out
 from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text
+from paretone.front_end.writing import write_out
 
 _MARK = r"[;:,.!?—…()\"]"
 _HEARD = (

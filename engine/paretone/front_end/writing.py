@@ -1,8 +1,9 @@
 """Any text to plain English words with capitals and all punctuation, ready to be read sentence by sentence.
 
-The steps are those of :mod:`paretone.front_end.normalisation`, with which this shares numbers, dates, money and
-addresses; unlike there, capitals stay (they say what is a name, and what are letters to be named), and so do all marks
-that are heard. Readings follow the teacher of natural speech where it reads rightly.
+Characters are folded to a small set (quotes straight, Greek and symbols named), addresses and abbreviations are written
+out, then numbers, dates and money, then what symbols are left. Capitals stay: they say what is a name, and what are
+letters to be named; so do all marks that are heard. Characters that English speech has nothing for (emoji, other
+scripts) are dropped and reported. Readings follow the teacher of natural speech where it reads rightly.
 
 Own code, not a library: ``wetext`` reads "$3.50" as "three point five dollars" and "555" in a telephone number as
 "five hundred and fifty five", leaves "Main St." and "Chapter IV", and brings 49 MB; ``num2words`` (LGPL) knows numbers
@@ -14,19 +15,241 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from paretone.front_end.abbreviations import ENDINGS, TITLES, saint_or_street, spell_addresses
-from paretone.front_end.normalisation import FOLDED, KEPT, LONGEST_WORD, SYMBOLS, Normalised, fold_characters
 from paretone.front_end.numbers import MONTHS, REGNAL_NAMES, cardinal, ordinal, spell_numbers
 
-_HEARD = frozenset("“”—…")
-_FOLDED = {symbol: words for symbol, words in FOLDED.items() if not symbol.isalpha() and symbol not in _HEARD} | {
+TITLES = {
+    "Mr": "Mister",
+    "Mrs": "Missus",
+    "Ms": "Miz",
+    "Messrs": "Messieurs",
+    "Prof": "Professor",
+    "Rev": "Reverend",
+    "Gen": "General",
+    "Col": "Colonel",
+    "Capt": "Captain",
+    "Cmdr": "Commander",
+    "Lt": "Lieutenant",
+    "Sgt": "Sergeant",
+    "Sen": "Senator",
+    "Gov": "Governor",
+    "Hon": "Honorable",
+    "Mt": "Mount",
+    "Ft": "Fort",
+    "Fig": "Figure",
+    "fig": "figure",
+    "Eq": "Equation",
+    "Sec": "Section",
+    "Ch": "Chapter",
+    "Vol": "Volume",
+    "vol": "volume",
+    "approx": "approximately",
+    "vs": "versus",
+    "cf": "compare",
+}
+"""Always followed by something: their full stop never ends a sentence."""
+
+ENDINGS = {
+    "Jr": "Junior",
+    "Sr": "Senior",
+    "etc": "et cetera",
+    "Inc": "Incorporated",
+    "Ltd": "Limited",
+    "Corp": "Corporation",
+    "Co": "Company",
+    "Bros": "Brothers",
+    "Ave": "Avenue",
+    "Blvd": "Boulevard",
+    "Rd": "Road",
+    "Dept": "Department",
+    "dept": "department",
+    "est": "established",
+    "Jan": "January",
+    "Feb": "February",
+    "Mar": "March",
+    "Apr": "April",
+    "Jun": "June",
+    "Jul": "July",
+    "Aug": "August",
+    "Sept": "September",
+    "Sep": "September",
+    "Oct": "October",
+    "Nov": "November",
+    "Dec": "December",
+    "Mon": "Monday",
+    "Tue": "Tuesday",
+    "Tues": "Tuesday",
+    "Wed": "Wednesday",
+    "Thu": "Thursday",
+    "Thurs": "Thursday",
+    "Fri": "Friday",
+}
+"""May end a sentence: a capital after the full stop says that they do."""
+
+TOP_LEVEL = "com org net edu gov mil int info app dev io ai uk de fr eu ca us co me tv"
+_EMAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
+_ADDRESS = re.compile(
+    rf"\b(?:https?://|www\.)[^\s<>\"]*[\w/]|\b(?:[\w-]+\.)+(?:{TOP_LEVEL.replace(' ', '|')})\b(?:/[\w./~?=&%#-]*\w)?",
+)
+_ADDRESS_MARKS = {".": " dot ", "/": " slash ", "-": " dash ", "_": " underscore ", "@": " at ", ":": " colon "} | {
+    "?": " question mark ",
+    "=": " equals ",
+    "&": " and ",
+    "#": " hash ",
+    "%": " percent ",
+    "+": " plus ",
+    "~": " tilde ",
+}
+
+
+def saint_or_street(match: re.Match[str], text: str) -> str:
+    """ "St. Paul", "Dr. Li", but "Main St." and "Lake Dr."."""
+    before = text[: match.start()].rstrip(" ").rpartition(" ")[2]
+    after_name = bool(re.fullmatch(r"[A-Z][a-z]+|\d+(?:st|nd|rd|th)", before))
+    if match[2] and not after_name:
+        return {"St": "Saint", "Dr": "Doctor"}[match[1]]
+    if not after_name:
+        return {"St": "Street", "Dr": "Doctor"}[match[1]]
+    return {"St": "Street", "Dr": "Drive"}[match[1]] + ("." if match[2] or not text[match.end() :].strip() else "")
+
+
+def spell_addresses(text: str) -> str:
+    """Web and mail addresses as they are read over the telephone; the scheme is left out."""
+    text = _EMAIL.sub(lambda match: _spoken_address(match[0]), text)
+    return _ADDRESS.sub(lambda match: _spoken_address(re.sub(r"^https?://", "", match[0])), text)
+
+
+def _spoken_address(address: str) -> str:
+    for mark, words in _ADDRESS_MARKS.items():
+        address = address.replace(mark, words)
+    return " ".join(
+        word.upper() if word in ("www", "io", "ai", "uk", "us", "tv", "eu", "ca") else word for word in address.split()
+    )
+
+
+GREEK = dict(
+    zip(
+        "αβγδεζηθικλμνξοπρςστυφχψω",
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma sigma tau "
+        "upsilon phi chi psi omega".split(),
+        strict=True,
+    )
+)
+
+FOLDED = {
+    "‘": "'",
+    "’": "'",
+    "‛": "'",
+    "′": "'",
+    "`": "'",
+    "„": '"',
+    "«": '"',
+    "»": '"',
+    "‐": "-",
+    "‑": "-",
+    "−": "-",
+    "‒": "–",
     "―": "—",
     "•": " ",
     "·": " ",
+    "¿": " ",
+    "¡": " ",
+    "²": "^2",
+    "³": "^3",
+    "℃": "°C",
+    "℉": "°F",
+    "№": " number ",
+    "™": " ",
+    "®": " ",
+    "©": " copyright ",
+    "§": " section ",
+    "×": " times ",
+    "÷": " divided by ",
+    "±": " plus or minus ",
+    "≈": " about ",
+    "≤": " at most ",
+    "≥": " at least ",
+    "≠": " is not equal to ",
+    "∞": " infinity ",
+    "√": " the square root of ",
+    "→": " to ",
     "¢": " cents ",
 }
-_KEPT = KEPT | _HEARD
+MICRO = {"µs": " microseconds", "µm": " micrometers", "µg": " micrograms"}
+KEPT = frozenset(" \n\t.,;:?!'\"-–()[]{}&@#+=%°$£€¥₹^*_/\\|<>~“”—…")
+
+SYMBOLS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\band/or\b"), "and or"),
+    (re.compile(r"(?<![\d ]m)(?<!km)\^2\b"), " squared"),
+    (re.compile(r"(?<![\d ]m)\^3\b"), " cubed"),
+    (re.compile(r"(?<=\w)\^(?=\d\d|[14-9a-z])"), " to the "),
+    (re.compile(r"#(?=\d)"), " number "),
+    (re.compile(r"#(?=\w)"), " hash "),
+    (re.compile(r"~(?=[\d$£€])"), " about "),
+    (re.compile(r"&"), " and "),
+    (re.compile(r"@"), " at "),
+    (re.compile(r"(?<=[a-zA-Z])\+\+"), " plus plus"),
+    (re.compile(r"\+"), " plus "),
+    (re.compile(r"==?"), " equals "),
+    (re.compile(r"(?<=\d|\s)<=?(?=\s|\d)"), " is less than "),
+    (re.compile(r"(?<=\d|\s)>=?(?=\s|\d)"), " is greater than "),
+)
+"""Symbols that are named before numbers are spelled out."""
+
+LONGEST_WORD = 80
+"""Characters after which an unbroken run is cut, which only addresses and noise come near."""
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """Text as it is spoken, and the characters that could not be."""
+
+    text: str
+    dropped: tuple[str, ...]
+    """Each dropped character once, in the order of appearance."""
+
+
+def fold_characters(text: str) -> tuple[str, tuple[str, ...]]:
+    """``text`` in Latin letters, digits and a few symbols, and the characters for which there is nothing."""
+    for symbol, words in MICRO.items():
+        text = text.replace(symbol, words)
+    found: list[str] = []
+    dropped: dict[str, None] = {}
+    for character in text:
+        stays = character in KEPT or (character.isalpha() and "LATIN" in unicodedata.name(character, ""))
+        spoken = character if stays else _fold(character, found[-1] if found else "")
+        if spoken is None:
+            dropped[character] = None
+            spoken = " "
+        found.append(spoken)
+    return "".join(found), tuple(dropped)
+
+
+def _fold(character: str, before: str) -> str | None:
+    if character in FOLDED:
+        return FOLDED[character]
+    if (character.isascii() and character.isalnum()) or character in KEPT:
+        return character
+    if character.lower() in GREEK:
+        return f" {GREEK[character.lower()]} "
+    if character.isspace():
+        return " "
+    category = unicodedata.category(character)
+    if category in ("Mn", "Cf", "Cc"):
+        return ""
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    expanded = unicodedata.normalize("NFKD", character)
+    if "⁄" in expanded:
+        return (" " if before.isdigit() else "") + expanded.replace("⁄", "/")
+    plain = "".join(part for part in expanded if unicodedata.category(part) != "Mn")
+    if plain and plain != character:
+        parts = [_fold(part, "") for part in plain]
+        if all(part is not None for part in parts):
+            return "".join(part for part in parts if part)
+    return None
+
 
 _TITLES = (
     TITLES
@@ -200,7 +423,7 @@ _DOTTED_LAST = re.compile(r"(?<![\w.'])((?:[A-Za-z]\.)+)([”\"')]*)$")
 
 def write_out(text: str) -> Normalised:
     """``text``, one sentence or more, in words."""
-    plain, dropped = fold_characters(unicodedata.normalize("NFC", text), _FOLDED, _KEPT, accents=True)
+    plain, dropped = fold_characters(unicodedata.normalize("NFC", text))
     plain = re.sub(rf"\S{{{LONGEST_WORD}}}", r"\g<0> ", re.sub(r"\s+", " ", plain).strip())
     for pattern, words in _FIRST:
         plain = pattern.sub(words, plain)

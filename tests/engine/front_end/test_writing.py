@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import string
+import unicodedata
+
+import numpy as np
 import pytest
 
-from paretone.front_end.natural.writing import write_out
+from paretone.front_end.writing import write_out
+
+PLAIN = re.compile(r"[^\W\d_]*(?:[^\W\d_]|[ .,;:?!'\"–—…“”()\[\]{}/&@#+-])*")
+"""Letters and the marks that stay."""
 
 
 @pytest.mark.parametrize(
@@ -36,6 +44,15 @@ from paretone.front_end.natural.writing import write_out
         ("F5-TTS, a 3-year-old, --half, .yaml", "F five TTS, a three year old, half, dot yaml"),
         ("Sun et al., 2024", "Sun et al, twenty twenty four"),
         ("naïve café", "naïve café"),
+        ("Mr. and Mrs. Lee vs. Prof. Ng", "Mister and Mrs Lee versus Professor Ng"),
+        ("Dr. Jones lives on Main St. in St. Paul.", "Doctor Jones lives on Main Street in Saint Paul."),
+        ("Lake Dr. It is nice.", "Lake Drive. It is nice."),
+        ("Acme Inc. makes it.", "Acme Incorporated makes it."),
+        ("He left the U.S. They met.", "He left the U.S. They met."),
+        ("file_name.py", "file name dot py"),
+        ("The δ and the Ω", "The delta and the omega"),
+        ("5 ≤ 6 ± 1", "five at most six plus or minus one"),
+        ("C++ and/or C#", "C plus plus and or C sharp"),
         ("a -5°C night", "a minus five degrees celsius night"),
     ],
 )
@@ -45,3 +62,21 @@ def test_what_people_type_is_written_out(text: str, words: str) -> None:
 
 def test_what_has_no_sound_is_reported():
     assert write_out("So 🙂 what 漢?").dropped == ("🙂", "漢")
+
+
+def test_joiners_and_variation_selectors_are_not_reported() -> None:
+    assert write_out("hi ❤\ufe0f").dropped == ("❤",)
+
+
+def test_any_mixture_of_characters_ends_in_plain_words() -> None:
+    random = np.random.default_rng(3)
+    pool = string.printable + "éßøδΩ½²€£–—…“”’°×→ﬁⅣ１😀你д\u0301\u200d"
+    for _ in range(400):
+        text = "".join(random.choice(list(pool), size=60))
+        assert PLAIN.fullmatch(write_out(text).text), ascii(text)
+
+
+def test_every_assigned_character_of_the_basic_plane_is_spoken_or_dropped() -> None:
+    text = "".join(chr(code) for code in range(0xD800) if unicodedata.category(chr(code)) != "Cn")
+    for start in range(0, len(text), 200):
+        assert PLAIN.fullmatch(write_out(text[start : start + 200]).text), start
