@@ -11,8 +11,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PHONES, PhoneVocabulary
 from paretone.models.minis.natural.layout import LATENT
 from paretone.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from paretone.models.minis.omni_mini.layout import Layout

@@ -23,8 +23,8 @@ import numpy as np
 from paretone.audio.resampling import resample
 from paretone.errors import AudioError, PlainError, TextError
 from paretone.extras import how_to_add
-from paretone.front_end.natural.aligning import aligner_phones
-from paretone.front_end.natural.phonemiser import NaturalPhonemiser
+from paretone.front_end.alignment import aligner_phones
+from paretone.front_end.phonemiser import NaturalPhonemiser
 from paretone.measure.bootstrap import bootstrap, rate
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paretone.by_name import by_name, meant
 from paretone.errors import CheckpointError, SettingError
-from paretone.front_end.language import unread_transcript
+from paretone.front_end.speakable import unread_transcript
 from paretone.models.base import Voice
 from paretone.models.cosyvoice2.acoustic_config import FlowConfig
 from paretone.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from paretone.front_end.natural.phones import phrases, respaced
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import TimedPhone, phrases, respaced
 
 Alignment = Callable[[Sequence[TimedPhone]], tuple[TimedPhone, ...]]
 """Other times for phones."""

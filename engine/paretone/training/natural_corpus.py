@@ -23,9 +23,8 @@ from paretone import locks
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import TrainingError
 from paretone.files import reason, write_atomically
-from paretone.front_end.natural.phones import timed_phones
-from paretone.front_end.natural.prosody import EMPHASISED, STRENGTHS, TEMPOS
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import TimedPhone, timed_phones
+from paretone.front_end.reading import EMPHASISED, STRENGTHS, TEMPOS
 from paretone.models.catalogue import judged_sentences
 from paretone.models.minis.natural.layout import HOP, LEVEL_MEAN, SAMPLE_RATE
 from paretone.reading import parsed_json, read_text

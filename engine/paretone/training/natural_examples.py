@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.training.features import Example, Examples
 from paretone.training.natural_corpus import CorpusOptions, NaturalClip, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher

@@ -18,8 +18,8 @@ import torch
 
 from paretone.errors import PlainError
 from paretone.extras import how_to_add
-from paretone.front_end.natural.phones import EDGE
-from paretone.front_end.natural.prosody import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
+from paretone.front_end.phones import EDGE
+from paretone.front_end.reading import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
 from paretone.models.minis.natural.decoder import NaturalDecoder
 from paretone.models.minis.natural.excitation import SeededNoise
 from paretone.models.minis.natural.layout import LEVEL_MEAN, LOWEST_VOICED

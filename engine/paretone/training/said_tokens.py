@@ -9,9 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.frames import token_phones
 from paretone.models.minis.natural.layout import HOP, SAMPLE_RATE

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from paretone.front_end.natural.lexicon import default_lexicon
+from paretone.front_end.lexicon import default_lexicon
 from paretone.training.grammar import Grammar
 
 PROMPT = "We will meet at the old harbor, and talk about the weather."

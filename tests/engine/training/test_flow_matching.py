@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.front_end.frame_phones import labels
+from paretone.front_end.phones import labels
 from paretone.models.f5.dit import DiT
 from paretone.training.flow_matching import (
     FlowMatchingOptions,

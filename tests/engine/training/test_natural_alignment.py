@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretone.front_end.natural.phones import words
+from paretone.front_end.phones import words
 from paretone.training.natural_alignment import AlignmentOptions, drawn_alignment, evened
 from tests.engine.training.toy_natural import toy_natural_corpus
 

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from paretone.export.language import LanguageExport, export_language
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.phones import PHONES
+from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry

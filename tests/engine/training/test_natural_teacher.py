@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from paretone.errors import PlainError
-from paretone.front_end.natural.phones import (
+from paretone.front_end.phones import (
     BLANK,
     CONSONANTS,
     EDGE,
@@ -17,7 +17,7 @@ from paretone.front_end.natural.phones import (
     VOWELS,
     timed_phones,
 )
-from paretone.front_end.natural.prosody import LEAD, LONGER, TAIL
+from paretone.front_end.reading import LEAD, LONGER, TAIL
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.minis.natural.layout import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
 from paretone.paths import resource

@@ -13,10 +13,8 @@ import numpy as np
 import torch
 
 from paretone.front_end.alignment import Alignment, alignment_notes
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.reading import NaturalReader
-from paretone.front_end.phones import PhoneVocabulary
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
+from paretone.front_end.reading import NaturalReader
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.f5.passages import Passage, Passages, Prompt
 from paretone.models.families.voices import Remembered

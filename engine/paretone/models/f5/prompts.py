@@ -13,7 +13,7 @@ from paretone.audio.prompt_resampling import resample
 from paretone.audio.recording import read_recording
 from paretone.errors import TextError
 from paretone.front_end import transcripts
-from paretone.front_end.language import unread_transcript
+from paretone.front_end.speakable import unread_transcript
 from paretone.models.base import Voice
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.f5.duration import PromptLevel, prompt_frames

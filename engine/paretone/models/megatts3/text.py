@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paretone.errors import TextError
-from paretone.front_end.language import CHINESE, ENGLISH, HAN, WORD, language_of
-from paretone.front_end.speakable import name_characters
+from paretone.front_end.speakable import CHINESE, ENGLISH, HAN, WORD, language_of, name_characters
 from paretone.front_end.writing import write_out
 from paretone.models.f5.chunks import split
 

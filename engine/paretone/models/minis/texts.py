@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from paretone.front_end.alignment import Alignment
-from paretone.front_end.natural.reading import NaturalReader
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import TimedPhone
+from paretone.front_end.reading import NaturalReader
 
 Spoken = tuple[str, tuple[TimedPhone, ...]]
 """A piece of text, and its phones."""

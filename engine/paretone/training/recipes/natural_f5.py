@@ -16,10 +16,7 @@ import torch
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.phones import PhoneVocabulary
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import PHONES, PhoneVocabulary, TimedPhone, labels
 from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.phones import PHONES
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.minis.megatts3_mini.checkpoint import VOCABULARY
 from paretone.models.minis.megatts3_mini.front_end import DURATION_HOP

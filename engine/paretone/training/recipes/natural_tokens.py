@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.files import write_atomically
-from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.phones import PHONES
 from paretone.models.minis.frames import token_phones
 from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
 from paretone.models.minis.natural.layout import COMPONENTS, LATENT, PITCH, VOICING

@@ -17,7 +17,7 @@ import numpy as np
 
 from paretone.bench.report import table
 from paretone.errors import CheckpointError, PlainError
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import TimedPhone
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone.front_end.natural.phones import EDGE
-from paretone.front_end.natural.prosody import EMPHASISED, LEAD, LONGER, TAIL, TEMPOS, Prosody, word_at
+from paretone.front_end.phones import EDGE
+from paretone.front_end.reading import EMPHASISED, LEAD, LONGER, TAIL, TEMPOS, Prosody, word_at
 
 SENTENCE = "ɡˈO ðˈɛɹ, nˈW."
 

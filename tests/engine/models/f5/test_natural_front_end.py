@@ -8,10 +8,8 @@ import pytest
 import soundfile
 import torch
 
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.natural.reading import NaturalReader
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
+from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.catalogue import entry

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from paretone.audio.cross_fade import DECAY, RELEASE
-from paretone.front_end.natural.phones import last_sound
-from paretone.front_end.natural.reading import SHORTEST_SILENCE, NaturalReader
+from paretone.front_end.phones import last_sound
+from paretone.front_end.reading import SHORTEST_SILENCE, NaturalReader
 from paretone.measure.intelligibility import Judge, words_of
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Synthesis, run_to_completion

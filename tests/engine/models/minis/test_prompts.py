@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paretone.audio.mel import MelFrontEnd
-from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.reading import NaturalReader
 from paretone.models.base import Voice
 from paretone.models.catalogue import voice
 from paretone.models.f5.prompts import PromptReader

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from paretone.errors import SettingError, TrainingError
-from paretone.front_end.frame_phones import labels
+from paretone.front_end.phones import labels
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.networks.diffusion import IntervalEmbedding

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.phones import PHONES
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.folder import CONFIG, LAYOUT_FILE, WEIGHTS
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder

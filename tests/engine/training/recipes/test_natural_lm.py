@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.phones import PHONES
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.training.recipes.natural_lm import layout_of
 from paretone.training.said_tokens import VOCABULARY

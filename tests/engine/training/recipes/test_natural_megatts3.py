@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.phones import PHONES
 from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE
 from paretone.models.minis.folder import WEIGHTS

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from paretone.front_end.phones import PhoneVocabulary
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import PhoneVocabulary, TimedPhone
 from paretone.models.base import Voice
 from paretone.models.f5.passages import Prompt as ReadPrompt
 from paretone.models.families.voices import Remembered

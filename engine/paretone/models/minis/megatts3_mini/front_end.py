@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import torch
 
 from paretone.errors import TextError
-from paretone.front_end.natural.reading import NaturalReader
-from paretone.front_end.phones import PhoneVocabulary
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import PhoneVocabulary, TimedPhone
+from paretone.front_end.reading import NaturalReader
 from paretone.measure.loudness import integrated_loudness
 from paretone.models.base import Voice
 from paretone.models.f5.config import SAMPLE_RATE

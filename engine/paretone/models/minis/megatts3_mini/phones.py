@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import TimedPhone
 
 
 def phones_of_frames(phones: Sequence[TimedPhone], frames: int, rate: int, hop: int) -> np.ndarray:

@@ -11,10 +11,7 @@ from torch import Tensor
 
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.phones import last_sound
-from paretone.front_end.phones import PhoneVocabulary
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels, last_sound
 from paretone.models.families.passages import Decoded
 from paretone.models.load_request import LoadRequest
 from paretone.models.minis.natural.decoder import NaturalDecoder

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from paretone.audio.mel import MelFrontEnd
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import TimedPhone
 from paretone.models.base import Voice
 from paretone.models.f5.passages import Prompt as ReadPrompt
 from paretone.models.f5.prompts import PromptReader

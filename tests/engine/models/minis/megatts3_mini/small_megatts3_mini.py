@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.phones import PHONES
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.minis.megatts3_mini.checkpoint import VOCABULARY

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from paretone.errors import CheckpointError, TextError
-from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.catalogue import entry

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretone.front_end.natural.phones import EDGE
+from paretone.front_end.phones import EDGE
 from paretone.models.minis.megatts3_mini.phones import phones_of_frames
 
 

@@ -14,10 +14,8 @@ from safetensors.torch import save_file
 
 from paretone.audio.cross_fade import faded_after
 from paretone.errors import CheckpointError, TextError
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.natural.reading import NaturalReader
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
+from paretone.front_end.reading import NaturalReader
 from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.measure.roofline.report import DECODER
 from paretone.models import load_model

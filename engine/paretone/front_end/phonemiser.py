@@ -1,25 +1,77 @@
-"""A sentence in plain words to phonemes: tokens, parts of speech, pronunciations, and what a sentence changes in them.
+"""English text to the phonemes of natural speech, sentence by sentence.
 
-Words are pronounced from the last to the first, because small words depend on the sound after them ("the apple"). What
-the dictionary does not list as a whole is put together from its parts ("well-known", "YouTube"); what it does not
-list in parts either is read by the network for unknown words.
+The reference is the front end of hibari-tts, which made the phones that bundled models learnt from; what it reads
+rightly is read alike (``tests/engine/front_end/reference.tsv`` says how nearly). The data are the same; the
+code is ours and needs neither spaCy nor onnxruntime.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from paretone.front_end.natural.collocations import settled_reading, settled_tag
-from paretone.front_end.natural.lexicon import Context, Lexicon
-from paretone.front_end.natural.phones import CONSONANTS, PUNCTUATION, VOWELS
-from paretone.front_end.natural.stress import PRIMARY, unstressed, weakened, weight
-from paretone.front_end.natural.tagger import Tagger
-from paretone.front_end.natural.tokens import Token, tokens
+from paretone.errors import TextError
+from paretone.front_end.chunking import sentences
+from paretone.front_end.lexicon import PRIMARY, Context, Lexicon, default_lexicon, unstressed, weakened, weight
 from paretone.front_end.numbers import ONES, TENS
+from paretone.front_end.phones import CONSONANTS, PUNCTUATION, VOWELS
+from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text
+from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
+from paretone.front_end.writing import write_out
 from paretone.stopping import may_stop
+
+# Words whose neighbours say how they are pronounced, where their part of speech, as the tagger finds it, does not.
+
+
+_AFTER: dict[str, tuple[frozenset[str], str]] = {
+    "bass": (frozenset("player players guitar guitars clef line lines drum drums voice voices notes".split()), "JJ"),
+    "dove": (frozenset("into in under down off headfirst".split()), "VBD"),
+    "minute": (
+        frozenset(
+            "amount amounts change changes detail details difference differences measurements particles quantities "
+            "traces".split()
+        ),
+        "JJ",
+    ),
+    "tear": (frozenset(["in"]), "VB"),
+}
+"""Words that come next, and the part of speech that they say."""
+_NOT_OBJECTS = frozenset("did do does i might must n't never not strongly they to we who will would you".split())
+"""In front of "object to", which is a verb then."""
+_METAL = frozenset(
+    "acid bullet bullets content contamination crystal glass level levels mine mines ore paint pipe pipes poisoning "
+    "shot weight weights".split()
+)
+_LEAD = "lˈɛd"
+
+
+def settled_tag(words: Sequence[str], place: int, tag: str) -> str:
+    """The part of speech of the word at ``place``, which the tagger takes for ``tag``."""
+    word, following = words[place].lower(), _following(words, place)
+    if word == "object" and following == "to":
+        return "VB" if place and words[place - 1].lower() in _NOT_OBJECTS else tag
+    others, other = _AFTER.get(word, (frozenset(), tag))
+    return other if following in others else tag
+
+
+def settled_reading(words: Sequence[str], place: int) -> str | None:
+    """Phonemes of the word at ``place`` that go with no part of speech: of the metal."""
+    return _LEAD if words[place].lower() == "lead" and _following(words, place) in _METAL else None
+
+
+def _following(words: Sequence[str], place: int) -> str:
+    return words[place + 1].lower() if place + 1 < len(words) else ""
+
+
+# A sentence in plain words to phonemes: tokens, parts of speech, pronunciations, and what a sentence changes in them.
+#
+# Words are pronounced from the last to the first, because small words depend on the sound after them ("the apple").
+# What the dictionary does not list as a whole is put together from its parts ("well-known", "YouTube"); what it does
+# not list in parts either is read by the network for unknown words.
+
 
 _PAUSES = frozenset(PUNCTUATION) - frozenset('"“”()')
 _SOUNDS = frozenset((*VOWELS, *CONSONANTS)) - frozenset("ɐᵊT")
@@ -209,3 +261,103 @@ def _after(context: Context, phonemes: str, text: str) -> Context:
     first = next((one for one in phonemes if one in _SOUNDS or one in _PAUSES), None)
     vowel = context.vowel if first is None else None if first in _PAUSES else first in VOWELS
     return Context(vowel, text in ("to", "To", "TO"))
+
+
+_MARK = r"[;:,.!?—…()\"]"
+_HEARD = (
+    (re.compile(r"\.{2,}|…"), "…"),
+    (re.compile(rf"\s*…\s*(?={_MARK}|$)"), "."),
+    (re.compile(r"\s*(?:…|\(|\))\s*"), ", "),
+    (re.compile(r'"'), ""),
+    (re.compile(r"[\s.,!]*\?[\s.,!?]*"), "? "),
+    (re.compile(r"[\s.,]*![\s.,!]*"), "! "),
+    (re.compile(r"[\s,]*([;:.—])[\s;:,.—]*"), r"\1 "),
+    (re.compile(r"[\s,]*,[\s,]*"), ", "),
+    (re.compile(r"(?<=\S)—"), " —"),
+    (re.compile(rf"^(?:{_MARK}|\s)+"), ""),
+)
+"""Brackets and dots are pauses, several marks are one, and blanks are where the teacher has them."""
+
+
+def familiar(phonemes: str) -> str:
+    """``phonemes`` with the punctuation that the models have heard: a pause for brackets and dots, one mark where
+    there are several."""
+    for pattern, marks in _HEARD:
+        phonemes = pattern.sub(marks, phonemes)
+    return phonemes.strip()
+
+
+@dataclass(frozen=True)
+class NaturalText:
+    """A text as it will be spoken."""
+
+    text: str
+    spoken: str
+    """The text with everything written out in words."""
+    sentences: tuple[str, ...]
+    """Phonemes of every sentence that has any: sounds, stress marks, punctuation, and blanks between words."""
+    words: tuple[ReadWord, ...]
+    dropped: tuple[str, ...]
+    """Characters that cannot be spoken, each once."""
+
+    @property
+    def guessed(self) -> tuple[str, ...]:
+        """Words that the dictionary lacks, each once: their pronunciation is a good guess."""
+        return tuple(dict.fromkeys(word.text for word in self.words if not word.listed))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the user that name what was dropped and what was guessed; empty when nothing was."""
+        found = []
+        if self.dropped:
+            found.append(f"Skipped unsupported characters: {name_characters(self.dropped)}.")
+        if self.guessed:
+            words, rest = ", ".join(self.guessed[:MOST_NAMED]), len(self.guessed) - MOST_NAMED
+            found.append(f"Read by rule, not in the lexicon: {words}{f' and {rest} more' if rest > 0 else ''}.")
+        return tuple(found)
+
+
+def _read_by_rule(word: str) -> str:
+    """A word that the dictionary lacks."""
+    from paretone.front_end.unknown_words import default_unknown_words  # Needs torch.
+
+    return default_unknown_words()(word)
+
+
+class NaturalPhonemiser:
+    """Text to phonemes. Loads dictionary and tagger at the first use, the network at the first unknown word."""
+
+    def __init__(self, lexicon: Lexicon | None = None) -> None:
+        self._given_lexicon = lexicon
+
+    @functools.cached_property
+    def _reader(self) -> SentenceReader:
+        return SentenceReader(self._given_lexicon or default_lexicon(), default_tagger(), _read_by_rule)
+
+    def check(self, text: str) -> None:
+        """Raise :class:`TextError` for an empty text and for one that is too long."""
+        require_text(text)
+
+    def __call__(self, text: str) -> NaturalText:
+        """The phonemes of ``text``. Raises :class:`TextError` when nothing in it can be spoken."""
+        self.check(text)
+        read = self.read(text)
+        if not read.sentences:
+            raise TextError(nothing_to_say(read.dropped))
+        return read
+
+    def read(self, text: str) -> NaturalText:
+        """The phonemes of a part of a text, none if nothing in it can be spoken."""
+        written = [write_out(sentence) for sentence in sentences(text)]
+        read = [self._reader(one.text) for one in written]
+        return NaturalText(
+            text,
+            " ".join(one.text for one in written),
+            tuple(familiar(one.phonemes) for one in read if one.words),
+            tuple(word for one in read for word in one.words),
+            tuple(dict.fromkeys(character for one in written for character in one.dropped)),
+        )
+
+    def as_the_teacher(self, text: str) -> list[ReadSentence]:
+        """The sentences of ``text`` with all of the teacher's punctuation, to be compared with it."""
+        return [self._reader(write_out(sentence).text) for sentence in sentences(text)]

@@ -7,10 +7,8 @@ import pytest
 
 from paretone.errors import SettingError, TextError
 from paretone.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.phones import EDGE, PHONES, words
-from paretone.front_end.natural.reading import NaturalReader
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import EDGE, PHONES, PhoneVocabulary, labels, words
+from paretone.front_end.reading import NaturalReader
 
 SENTENCE = "Rice is often served in round bowls."
 

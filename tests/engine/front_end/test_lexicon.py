@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import CheckpointError
-from paretone.front_end.natural.lexicon import SEPARATOR, Context, Lexicon, default_lexicon
+from paretone.front_end.lexicon import SEPARATOR, Context, Lexicon, default_lexicon
 
 VOWEL, CONSONANT, PAUSE = Context(True), Context(False), Context(None)
 

@@ -1,7 +1,7 @@
 """Pronunciations of words in the alphabet of natural speech, by part of speech where they depend on it.
 
 The dictionary is that of ``misaki`` in two parts, of which the first was checked by hand; see ``NOTICE`` next to the
-file. What it does not list is tried as a form of a word that it does (:mod:`paretone.front_end.natural.inflection`) and
+file. What it does not list is tried as a form of a word that it does (:mod:`paretone.front_end.lexicon`) and
 as letters to be named ("GPU").
 """
 
@@ -9,15 +9,179 @@ from __future__ import annotations
 
 import functools
 import gzip
+import re
 import unicodedata
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from paretone.front_end.natural.files import bundled, unreadable
-from paretone.front_end.natural.inflection import FORMS
-from paretone.front_end.natural.stress import PRIMARY, SECONDARY, emphasised, lightly_stressed, weakened
+from paretone.errors import CheckpointError
+from paretone.front_end.phones import STRESSES, VOWELS
+from paretone.paths import resource
+from paretone.reading import parsed_json, require_regular
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def bundled(name: str) -> Path:
+    """A file that is bundled."""
+    return resource("lexicon", "natural", name)
+
+
+def unreadable(path: Path, error: Exception) -> CheckpointError:
+    """A sentence for a file that cannot be read."""
+    return CheckpointError(
+        f"The file {path} of the text front end cannot be read ({type(error).__name__}: {error}); "
+        "install Paretone again."
+    )
+
+
+def read_network(path: Path, *lists: str) -> tuple[dict[str, Tensor], list[list[str]]]:
+    """The weights in ``path`` as they are stored, and ``lists`` of symbols from its header. Raises
+    :class:`CheckpointError`."""
+    # On use: most texts need no network, and torch takes its time.
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        require_regular(path)
+        with safe_open(path, "pt") as stored:
+            symbols = [parsed_json(stored.metadata()[name]) for name in lists]
+            return {name: stored.get_tensor(name) for name in stored.keys()}, symbols  # noqa: SIM118
+    except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
+        raise unreadable(path, error) from error
+
+
+_, SECONDARY, PRIMARY = STRESSES
+_HEAVY = frozenset("AIOWYʤʧ")
+"""Phonemes of two sounds."""
+
+
+def stressed(phonemes: str) -> bool:
+    """Whether there is any stress in ``phonemes``."""
+    return PRIMARY in phonemes or SECONDARY in phonemes
+
+
+def unstressed(phonemes: str) -> str:
+    """Without any stress."""
+    return phonemes.replace(PRIMARY, "").replace(SECONDARY, "")
+
+
+def weakened(phonemes: str) -> str:
+    """With secondary stress in place of primary, and none in place of secondary, if there is primary stress."""
+    if PRIMARY not in phonemes:
+        return phonemes
+    return phonemes.replace(SECONDARY, "").replace(PRIMARY, SECONDARY)
+
+
+def emphasised(phonemes: str) -> str:
+    """With primary stress: in place of the secondary, or on the first vowel."""
+    if PRIMARY in phonemes:
+        return phonemes
+    return _on_first_vowel(phonemes, PRIMARY).replace(SECONDARY, PRIMARY)
+
+
+def lightly_stressed(phonemes: str) -> str:
+    """With secondary stress on the first vowel, if there is no stress at all."""
+    return _on_first_vowel(phonemes, SECONDARY)
+
+
+def weight(phonemes: str) -> int:
+    """How much there is of a part of a word, in short sounds."""
+    return len(phonemes) + sum(phoneme in _HEAVY for phoneme in phonemes)
+
+
+def _on_first_vowel(phonemes: str, mark: str) -> str:
+    if stressed(phonemes):
+        return phonemes
+    place = next((place for place, phoneme in enumerate(phonemes) if phoneme in VOWELS), None)
+    return phonemes if place is None else phonemes[:place] + mark + phonemes[place:]
+
+
+Known = Callable[[str], bool]
+FLAPPED_AFTER = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
+"""After these phonemes an American t becomes a flap before a vowel."""
+_DOUBLED = re.compile(r"(?:([bcdgklmnprstvxz])\1|ck)ing$")
+
+
+class Form(ABC):
+    """An ending."""
+
+    stresses = False
+    """Whether a stem that has no stress gets some."""
+
+    @abstractmethod
+    def stem(self, word: str, known: Known) -> str | None:
+        """The word that ``word`` is a form of, of those that are ``known``."""
+
+    @abstractmethod
+    def end(self, phonemes: str) -> str:
+        """The phonemes of the form, from those of the stem."""
+
+
+class _S(Form):
+    def stem(self, word: str, known: Known) -> str | None:
+        if len(word) < 3 or not word.endswith("s"):
+            return None
+        if not word.endswith("ss") and known(word[:-1]):
+            return word[:-1]
+        long = len(word) > 4
+        if (word.endswith("'s") or (long and word.endswith("es") and not word.endswith("ies"))) and known(word[:-2]):
+            return word[:-2]
+        return f"{word[:-3]}y" if long and word.endswith("ies") and known(f"{word[:-3]}y") else None
+
+    def end(self, phonemes: str) -> str:
+        last = phonemes[-1:]
+        if last in tuple("ptkfθ"):
+            return f"{phonemes}s"
+        return f"{phonemes}ᵻz" if last in tuple("szʃʒʧʤ") else f"{phonemes}z"
+
+
+class _Ed(Form):
+    def stem(self, word: str, known: Known) -> str | None:
+        if len(word) < 4 or not word.endswith("d"):
+            return None
+        if not word.endswith("dd") and known(word[:-1]):
+            return word[:-1]
+        if len(word) > 4 and word.endswith("ed") and not word.endswith("eed") and known(word[:-2]):
+            return word[:-2]
+        return None
+
+    def end(self, phonemes: str) -> str:
+        last = phonemes[-1:]
+        if last in tuple("pkfθʃsʧ"):
+            return f"{phonemes}t"
+        if last == "d":
+            return f"{phonemes}ᵻd"
+        return f"{_flapped(phonemes)}ᵻd" if last == "t" else f"{phonemes}d"
+
+
+class _Ing(Form):
+    stresses = True
+
+    def stem(self, word: str, known: Known) -> str | None:
+        if len(word) < 5 or not word.endswith("ing"):
+            return None
+        if len(word) > 5 and known(word[:-3]):
+            return word[:-3]
+        if known(f"{word[:-3]}e"):
+            return f"{word[:-3]}e"
+        return word[:-4] if len(word) > 5 and _DOUBLED.search(word) and known(word[:-4]) else None
+
+    def end(self, phonemes: str) -> str:
+        return f"{_flapped(phonemes)}ɪŋ"
+
+
+def _flapped(phonemes: str) -> str:
+    flaps = phonemes.endswith("t") and phonemes[-2:-1] in FLAPPED_AFTER
+    return f"{phonemes[:-1]}T" if flaps else phonemes
+
+
+FORMS: tuple[Form, ...] = (_S(), _Ed(), _Ing())
+
 
 FILE = "pronunciations.tsv.gz"
 SEPARATOR = "\x1d"

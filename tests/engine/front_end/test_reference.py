@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from paretone.front_end.natural.phonemiser import NaturalPhonemiser
+from paretone.front_end.phonemiser import NaturalPhonemiser
 from paretone.training.everyday import written_sentences
-from tests.engine.front_end.natural.references import Reference, error_rate, errors, references
+from tests.engine.front_end.references import Reference, error_rate, errors, references
 
 
 @pytest.fixture(scope="module")

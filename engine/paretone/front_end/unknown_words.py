@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from paretone.front_end.natural.files import bundled, read_network
-from paretone.front_end.natural.phones import CONSONANTS, STRESSES, VOWELS
+from paretone.front_end.lexicon import bundled, read_network
+from paretone.front_end.phones import CONSONANTS, STRESSES, VOWELS
 from paretone.models.files.checkpoints import load_strictly
 
 FILE = "unknown_words.safetensors"

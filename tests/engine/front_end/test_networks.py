@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from paretone.errors import CheckpointError
-from paretone.front_end.natural import lengths, tagger, unknown_words
-from paretone.front_end.natural.files import bundled
-from paretone.front_end.natural.lengths import SymbolLengths, default_lengths
-from paretone.front_end.natural.phones import EDGE
-from paretone.front_end.natural.tagger import Tagger, default_tagger
-from paretone.front_end.natural.unknown_words import UnknownWords, default_unknown_words
+from paretone.front_end import lengths, tagger, unknown_words
+from paretone.front_end.lengths import SymbolLengths, default_lengths
+from paretone.front_end.lexicon import bundled
+from paretone.front_end.phones import EDGE
+from paretone.front_end.tagger import Tagger, default_tagger
+from paretone.front_end.unknown_words import UnknownWords, default_unknown_words
 
 
 def test_parts_of_speech_follow_from_the_sentence():

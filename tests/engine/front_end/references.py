@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from paretone.front_end.natural.phones import EDGE, timed_phones
+from paretone.front_end.phones import EDGE, timed_phones
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from paretone.front_end.natural.files import bundled, read_network
-from paretone.front_end.natural.phones import EDGE
+from paretone.front_end.lexicon import bundled, read_network
+from paretone.front_end.phones import EDGE
 from paretone.models.files.checkpoints import load_strictly
 from paretone.models.minis.natural.spectra import EPSILON, dequantised
 from paretone.models.networks.vocos import ConvNeXtBlock

@@ -10,10 +10,9 @@ import pytest
 import soundfile
 
 from paretone.errors import AudioError
-from paretone.front_end.alignment import FORCED, MEAN_LENGTHS
-from paretone.front_end.natural.aligning import ALIGNER_PHONES, align_phones
-from paretone.front_end.natural.phones import BLANK, CONSONANTS, EDGE, VOWELS, words
-from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.alignment import ALIGNER_PHONES, FORCED, MEAN_LENGTHS, align_phones
+from paretone.front_end.phones import BLANK, CONSONANTS, EDGE, VOWELS, words
+from paretone.front_end.reading import NaturalReader
 from paretone.models.catalogue import voice
 
 MONOTONE = tuple((name, 0.1 * place, 0.1 * (place + 1)) for place, name in enumerate("ɡO_nW."))
