@@ -1,4 +1,4 @@
-"""New."""
+"""Sentences to phonemes: words and marks, what the words around a word change, and words put together from parts."""
 
 from __future__ import annotations
 
