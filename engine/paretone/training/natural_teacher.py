@@ -20,9 +20,7 @@ from paretone.errors import PlainError
 from paretone.extras import how_to_add
 from paretone.front_end.phones import EDGE
 from paretone.front_end.reading import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
-from paretone.models.minis.natural.decoder import NaturalDecoder
-from paretone.models.minis.natural.excitation import SeededNoise
-from paretone.models.minis.natural.layout import LEVEL_MEAN, LOWEST_VOICED
+from paretone.models.minis.natural.decoder import LEVEL_MEAN, LOWEST_VOICED, NaturalDecoder, SeededNoise
 from paretone.training.natural_corpus import Manner, SpokenSentence
 
 if TYPE_CHECKING:

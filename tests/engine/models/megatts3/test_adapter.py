@@ -20,9 +20,8 @@ from paretone.models import load_model
 from paretone.models.base import Synthesis, Utterance, Voice
 from paretone.models.catalogue import entry, voice, voices
 from paretone.models.megatts3.adapter import MegaSpeech
-from paretone.models.minis.natural.decoder import NaturalDecoder
-from paretone.models.minis.natural.grouped import GROUP, GROUP_HOP, MARGIN
-from paretone.models.minis.natural.layout import HOP
+from paretone.models.minis.natural.decoder import HOP, NaturalDecoder
+from paretone.models.minis.natural.vocoder import GROUP, GROUP_HOP, MARGIN
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES, defaults
 from paretone.setting.setting import Setting, UsedTechnique

@@ -14,7 +14,7 @@ from paretone.models.families.token_decoder import TokenDecoder, streaming_diffe
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.models.minis.lm_mini.decoding import GatheringDecoder
 from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
-from paretone.models.minis.natural.layout import HOP
+from paretone.models.minis.natural.decoder import HOP
 from paretone.models.minis.natural.vocoder import LatentVocoder
 from paretone.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd
 from paretone.models.networks.vocos import ConvNeXtBlock, InverseTransform, VocosConfig

@@ -16,8 +16,7 @@ from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.catalogue import entry
-from paretone.models.minis.natural.grouped import GROUP_HOP
-from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from paretone.models.minis.natural.vocoder import GROUP_HOP, MelReader, MelReaderConfig
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting
 from paretone.training.recipes.natural_megatts3 import ARCHITECTURE, NaturalMega, NaturalMegaOptions

@@ -8,14 +8,13 @@ import torch
 from torch import Tensor
 
 from paretone.measure.roofline.launches import counted
-from paretone.models.minis.natural.decoder import NaturalDecoder
-from paretone.models.minis.natural.excitation import PulseTrain, SeededNoise
-from paretone.models.minis.natural.formants import moved_magnitudes, moved_phases
-from paretone.models.minis.natural.layout import (
+from paretone.models.minis.natural.decoder import (
     BINS,
+    BLOCKS,
     FORMANT,
     HIDDEN,
     HOP,
+    INNER,
     LATENT,
     LEVEL,
     LEVEL_MEAN,
@@ -27,10 +26,13 @@ from paretone.models.minis.natural.layout import (
     VOICE,
     VOICING,
     WINDOW,
+    NaturalDecoder,
+    PulseTrain,
+    SeededNoise,
+    moved_magnitudes,
+    moved_phases,
 )
-from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from paretone.models.minis.natural.spectra import BLOCKS, INNER
-from paretone.models.minis.natural.streaming import StreamedMelReader, StreamedNatural
+from paretone.models.minis.natural.vocoder import MelReader, MelReaderConfig, StreamedMelReader, StreamedNatural
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretone.models.minis.natural.layout import FORMANT, LEVEL, PITCH, VOICE, VOICING
-from paretone.models.minis.natural.said import NaturalVoice
+from paretone.models.minis.natural.coding import NaturalVoice
+from paretone.models.minis.natural.decoder import FORMANT, LEVEL, PITCH, VOICE, VOICING
 
 
 def voice_frames(pitch: float, formant: float, count: int = 40) -> torch.Tensor:

@@ -4,10 +4,8 @@ import pytest
 import torch
 
 from paretone.audio.mel import MelFrontEnd
-from paretone.models.minis.natural.decoder import NaturalDecoder
-from paretone.models.minis.natural.layout import LEVEL, LEVEL_MEAN, LEVEL_SCALE, PITCH, VOICE, VOICING
-from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from paretone.models.minis.natural.vocoder import LatentVocoder, StreamedVocoder
+from paretone.models.minis.natural.decoder import LEVEL, LEVEL_MEAN, LEVEL_SCALE, PITCH, VOICE, VOICING, NaturalDecoder
+from paretone.models.minis.natural.vocoder import LatentVocoder, MelReader, MelReaderConfig, StreamedVocoder
 
 SMALL = MelReaderConfig(width=16, inner_width=24, layers=2)
 

@@ -7,7 +7,7 @@ import soundfile
 
 from paretone.audio.resampling import resample
 from paretone.models.catalogue import voice
-from paretone.models.minis.natural.voice_reader import VoiceReader
+from paretone.models.minis.natural.coding import VoiceReader
 from paretone.training.recipes.natural_voices import VOICES, NamedVoice
 
 
