@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from paretone.models.minis.natural.decoder import (
+from paretone.models.minis.natural_decoder import (
     BINS,
     HOP,
     LOWEST_VOICED,

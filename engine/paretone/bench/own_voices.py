@@ -28,8 +28,8 @@ from paretone.measure.metrics import estimate
 from paretone.measure.verdicts import copied
 from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.catalogue import voices
-from paretone.models.minis.natural.decoder import SAMPLE_RATE
-from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.minis.natural_decoder import SAMPLE_RATE
+from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.own_voices import own_voice
 from paretone.models.silent_observer import SilentObserver
 from paretone.paths import resource

@@ -32,8 +32,8 @@ from paretone.measure.melody import diversity, log_pitch, mean_pitch, pitch_rang
 from paretone.measure.metrics import estimate
 from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.catalogue import harvard_sentences, unseen_sentences, voice, voices
-from paretone.models.minis.natural.coding import VoiceReader
-from paretone.models.minis.natural.decoder import SAMPLE_RATE
+from paretone.models.minis.natural_coding import VoiceReader
+from paretone.models.minis.natural_decoder import SAMPLE_RATE
 from paretone.models.silent_observer import SilentObserver
 from paretone.training.originals import decoder_copy
 

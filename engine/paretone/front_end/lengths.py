@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from paretone.front_end.lexicon import bundled, read_network
 from paretone.front_end.phones import EDGE
 from paretone.models.files.checkpoints import load_strictly
-from paretone.models.minis.natural.decoder import EPSILON, dequantised
+from paretone.models.minis.natural_decoder import EPSILON, dequantised
 from paretone.models.networks.vocos import ConvNeXtBlock
 
 FILE = "lengths.safetensors"

@@ -26,7 +26,7 @@ from paretone.files import reason, write_atomically
 from paretone.front_end.phones import TimedPhone, timed_phones
 from paretone.front_end.reading import EMPHASISED, STRENGTHS, TEMPOS
 from paretone.models.catalogue import judged_sentences
-from paretone.models.minis.natural.decoder import HOP, LEVEL_MEAN, SAMPLE_RATE
+from paretone.models.minis.natural_decoder import HOP, LEVEL_MEAN, SAMPLE_RATE
 from paretone.reading import parsed_json, read_text
 from paretone.training.corpus import Corpus
 from paretone.training.everyday import corpus_sentences

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from paretone.models.minis.natural.decoder import PITCH, PITCH_SCALE, VOICING, NaturalDecoder
+from paretone.models.minis.natural_decoder import PITCH, PITCH_SCALE, VOICING, NaturalDecoder
 
 CENTS = PITCH_SCALE * 1200 / math.log(2)
 """Of one unit of a frame's pitch."""

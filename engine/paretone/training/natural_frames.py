@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.models.minis.natural.decoder import FORMANT, FORMANT_MEAN, FORMANT_SCALE, VOICE
+from paretone.models.minis.natural_decoder import FORMANT, FORMANT_MEAN, FORMANT_SCALE, VOICE
 from paretone.training.natural_corpus import NaturalClip
 
 

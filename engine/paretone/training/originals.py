@@ -9,7 +9,7 @@ import torch
 
 from paretone.errors import PlainError
 from paretone.models.base import Voice
-from paretone.models.minis.natural.decoder import NaturalDecoder
+from paretone.models.minis.natural_decoder import NaturalDecoder
 from paretone.models.shipped_voices import Origin, origin_of
 from paretone.training.natural_corpus import Manner, SpokenSentence
 from paretone.training.natural_teacher import NaturalTeacher, at_prompt_level

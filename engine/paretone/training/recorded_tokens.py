@@ -12,8 +12,8 @@ from torch import Tensor
 from paretone.models.minis.frames import HOP as MEL_HOP
 from paretone.models.minis.frames import token_phones
 from paretone.models.minis.lm_mini.parts import LmMiniParts
-from paretone.models.minis.natural.coding import NaturalVoice
-from paretone.models.minis.natural.decoder import HOP
+from paretone.models.minis.natural_coding import NaturalVoice
+from paretone.models.minis.natural_decoder import HOP
 from paretone.training import features
 from paretone.training.manifest import read_manifest
 from paretone.training.spoken_tokens import SpokenTokens

@@ -14,7 +14,7 @@ from paretone.errors import CheckpointError
 from paretone.models import load_model
 from paretone.models.base import run_to_completion
 from paretone.models.catalogue import entry, voices
-from paretone.models.minis.natural.vocoder import LatentVocoder, MelReader, MelReaderConfig
+from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, MelReaderConfig
 from paretone.models.networks.vocos import Vocos
 from paretone.models.silent_observer import SilentObserver
 from paretone.models.vocoders import load_vocoder

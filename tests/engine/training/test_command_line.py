@@ -15,7 +15,7 @@ from paretone.cli import main as paretone
 from paretone.commands import train_bundled
 from paretone.errors import TrainingError
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
-from paretone.models.minis.natural.vocoder import MelReader
+from paretone.models.minis.natural_vocoder import MelReader
 from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from paretone.models.minis.omni_mini.codec import ResidualCodec
 from paretone.models.networks.quantised_mel import read_quantised_mel

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from paretone.models.minis.natural.decoder import PITCH, VOICE, VOICING, NaturalDecoder
+from paretone.models.minis.natural_decoder import PITCH, VOICE, VOICING, NaturalDecoder
 from paretone.training.natural_errors import frame_error, spectral_error
 from paretone.training.natural_frames import voice_frames
 from tests.engine.training.toy_natural import toy_natural_clip

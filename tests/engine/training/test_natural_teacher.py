@@ -19,7 +19,7 @@ from paretone.front_end.phones import (
 )
 from paretone.front_end.reading import LEAD, LONGER, TAIL
 from paretone.models.files.checkpoints import read_weights
-from paretone.models.minis.natural.decoder import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
+from paretone.models.minis.natural_decoder import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
 from paretone.paths import resource
 from paretone.training.everyday import everyday_sentences
 from paretone.training.natural_corpus import Manner

@@ -12,7 +12,7 @@ from paretone.models.load_request import LoadRequest
 from paretone.models.minis.frames import token_phones
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.models.minis.lm_mini.parts import LmMiniParts, read_parts
-from paretone.models.minis.natural.coding import NaturalVoice
+from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.silent_observer import SilentObserver
 from paretone.training.recorded_tokens import record_tokens
 from tests.engine.small_language import CODES, write_model

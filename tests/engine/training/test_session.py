@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from paretone.errors import Cancelled, PlainError
-from paretone.models.minis.natural.vocoder import MelReaderConfig
+from paretone.models.minis.natural_vocoder import MelReaderConfig
 from paretone.training import session as session_module
 from paretone.training.recipe import Diverged, Recipe, require_finite
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options

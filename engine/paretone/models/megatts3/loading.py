@@ -23,7 +23,7 @@ from paretone.models.megatts3.passages import MegaPassages, MegaPrompt
 from paretone.models.minis.folder import NATURAL_PHONES
 from paretone.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from paretone.models.minis.megatts3_mini.front_end import MegaMiniFrontEnd
-from paretone.models.minis.natural.vocoder import GroupedCodec
+from paretone.models.minis.natural_vocoder import GroupedCodec
 from paretone.setting.knobs import Values
 
 OFFICIAL = "official"

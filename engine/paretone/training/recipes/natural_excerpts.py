@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import nn
 
-from paretone.models.minis.natural.decoder import NaturalDecoder
+from paretone.models.minis.natural_decoder import NaturalDecoder
 from paretone.training.corpus import Corpus
 from paretone.training.draws import draw_state, restore_draw
 from paretone.training.learner import Learner, LearningOptions

@@ -25,7 +25,7 @@ from torch import Tensor
 from paretone.errors import PlainError
 from paretone.files import write_atomically
 from paretone.front_end import lengths, lexicon, tagger, unknown_words
-from paretone.models.minis.natural.decoder import SCALE
+from paretone.models.minis.natural_decoder import SCALE
 from paretone.training.natural_teacher import MISSING
 
 SOURCE = "hibari-tts 0.2.1"

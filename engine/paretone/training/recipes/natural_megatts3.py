@@ -20,8 +20,8 @@ from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.minis.megatts3_mini.checkpoint import VOCABULARY
 from paretone.models.minis.megatts3_mini.front_end import DURATION_HOP
 from paretone.models.minis.megatts3_mini.phones import phones_of_frames
-from paretone.models.minis.natural.decoder import SAMPLE_RATE
-from paretone.models.minis.natural.vocoder import GROUP, GROUPED, grouped
+from paretone.models.minis.natural_decoder import SAMPLE_RATE
+from paretone.models.minis.natural_vocoder import GROUP, GROUPED, grouped
 from paretone.training.corpus import Corpus
 from paretone.training.natural_alignment import Alignment, AlignmentOptions, drawn_alignment
 from paretone.training.natural_corpus import NaturalClip

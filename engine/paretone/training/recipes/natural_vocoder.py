@@ -23,7 +23,7 @@ from torch import Tensor
 
 from paretone.files import write_atomically
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.minis.natural.decoder import (
+from paretone.models.minis.natural_decoder import (
     COMPONENTS,
     FORMANT,
     FORMANT_SCALE,
@@ -32,7 +32,7 @@ from paretone.models.minis.natural.decoder import (
     PITCH,
     VOICING,
 )
-from paretone.models.minis.natural.vocoder import (
+from paretone.models.minis.natural_vocoder import (
     CONFIG_FILE,
     WEIGHT_FILE,
     MelReader,
@@ -171,7 +171,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         return {name: total / len(self.held_out) for name, total in sums.items()}
 
     def export(self, folder: Path) -> None:
-        """Write what :meth:`paretone.models.minis.natural.vocoder.MelReader.load` reads, in half precision."""
+        """Write what :meth:`paretone.models.minis.natural_vocoder.MelReader.load` reads, in half precision."""
         folder.mkdir(parents=True, exist_ok=True)
         reader = self.average.module
         content = json.dumps({"mel_reader": asdict(reader.config)}, indent=1) + "\n"

@@ -16,7 +16,7 @@ from paretone.models.base import Piece, StepReport, Synthesis, flow_model, run_t
 from paretone.models.catalogue import voice
 from paretone.models.kernels.few_rows import available
 from paretone.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
-from paretone.models.minis.natural.decoder import HOP
+from paretone.models.minis.natural_decoder import HOP
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique

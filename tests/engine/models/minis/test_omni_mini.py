@@ -17,9 +17,9 @@ from paretone.errors import CheckpointError
 from paretone.models import load_model
 from paretone.models.base import Synthesis, Voice, run_to_completion
 from paretone.models.catalogue import entry, voice, voices
-from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
-from paretone.models.minis.natural.decoder import HOP, LATENT
-from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.minis.natural_coding import NOBODY, NaturalCoding
+from paretone.models.minis.natural_decoder import HOP, LATENT
+from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
 from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from paretone.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from paretone.models.minis.natural.vocoder import MelReader, MelReaderConfig
+from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig
 from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.training.recipes.initialising import begin_over_mels
 

@@ -13,9 +13,9 @@ from paretone.models.catalogue import entry
 from paretone.models.families.token_decoder import TokenDecoder, streaming_difference
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.models.minis.lm_mini.decoding import GatheringDecoder
-from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
-from paretone.models.minis.natural.decoder import HOP
-from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.minis.natural_coding import NOBODY, NaturalCoding
+from paretone.models.minis.natural_decoder import HOP
+from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd
 from paretone.models.networks.vocos import ConvNeXtBlock, InverseTransform, VocosConfig
 

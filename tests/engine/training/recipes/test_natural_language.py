@@ -10,7 +10,7 @@ from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.folder import CONFIG, LAYOUT_FILE, WEIGHTS
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.models.minis.lm_mini.layout import Layout as LmLayout
-from paretone.models.minis.natural.coding import NaturalVoice
+from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from paretone.models.minis.omni_mini.layout import Layout as OmniLayout
 from paretone.paths import resource

@@ -13,8 +13,8 @@ from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE
 from paretone.models.minis.folder import WEIGHTS
 from paretone.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
-from paretone.models.minis.natural.decoder import LEVEL
-from paretone.models.minis.natural.vocoder import GROUPED, ungrouped
+from paretone.models.minis.natural_decoder import LEVEL
+from paretone.models.minis.natural_vocoder import GROUPED, ungrouped
 from paretone.paths import resource
 from paretone.training.natural_alignment import AlignmentOptions, evened
 from paretone.training.natural_frames import voice_frames

@@ -9,8 +9,8 @@ import torch
 
 from paretone.audio.mel import MelFrontEnd
 from paretone.audio.resampling import resample
-from paretone.models.minis.natural.decoder import FORMANT, LEVEL, LEVEL_SCALE, VOICE
-from paretone.models.minis.natural.vocoder import MelReader, MelReaderConfig, latent_frames
+from paretone.models.minis.natural_decoder import FORMANT, LEVEL, LEVEL_SCALE, VOICE
+from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, latent_frames
 from paretone.training.natural_frames import voice_frames
 from paretone.training.recipes.band_limits import band_limited, centres
 from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, mel_at

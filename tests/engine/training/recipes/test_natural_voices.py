@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from paretone.models.minis.natural.decoder import HOP, SAMPLE_RATE
+from paretone.models.minis.natural_decoder import HOP, SAMPLE_RATE
 from paretone.models.shipped_voices import INDEX, read_voice
 from paretone.training.natural_corpus import FORMANTS, PITCHES
 from paretone.training.recipes.natural_voices import SPEAKER, VOICES, export

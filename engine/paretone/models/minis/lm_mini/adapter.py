@@ -19,7 +19,7 @@ from paretone.models.minis.lm_mini.decoding import GatheringDecoder
 from paretone.models.minis.lm_mini.front_end import LmMiniPassage, LmMiniPassages, LmMiniPrompt
 from paretone.models.minis.lm_mini.layout import positions
 from paretone.models.minis.lm_mini.parts import LmMiniParts
-from paretone.models.minis.natural.coding import NOBODY
+from paretone.models.minis.natural_coding import NOBODY
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, TokenSampler, Uniforms
 from paretone.setting.knobs import Values

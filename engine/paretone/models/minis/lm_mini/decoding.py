@@ -10,7 +10,7 @@ from torch import Tensor
 
 from paretone.models.families.passages import Decoded
 from paretone.models.families.token_decoder import TokenDecoder
-from paretone.models.minis.natural.coding import StreamedSpeech
+from paretone.models.minis.natural_coding import StreamedSpeech
 
 GATHERED = 8
 """Tokens that are decoded at once: enough that calling the operators costs little, and 170 to 200 ms of speech."""

@@ -15,7 +15,7 @@ from paretone.models.f5.passages import Prompt as ReadPrompt
 from paretone.models.families.voices import Remembered
 from paretone.models.minis.frames import token_phones
 from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
-from paretone.models.minis.natural.coding import NaturalCoding, NaturalVoice
+from paretone.models.minis.natural_coding import NaturalCoding, NaturalVoice
 from paretone.models.minis.prompts import phones_of_prompt
 from paretone.models.minis.texts import Texts
 from paretone.setting.knobs import Values

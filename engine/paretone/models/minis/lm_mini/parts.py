@@ -12,7 +12,7 @@ from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.models.minis.lm_mini.front_end import LmMiniFrontEnd
 from paretone.models.minis.lm_mini.layout import Layout
 from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
-from paretone.models.minis.natural.coding import NaturalCoding, natural_coding
+from paretone.models.minis.natural_coding import NaturalCoding, natural_coding
 from paretone.models.minis.texts import Texts
 
 

@@ -21,7 +21,7 @@ from paretone.models.megatts3.config import LATENT_STRIDE
 from paretone.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
 from paretone.models.megatts3.phone_table import ENGLISH_TONE, durations_of_phones
 from paretone.models.minis.megatts3_mini.phones import phones_of_frames
-from paretone.models.minis.natural.vocoder import GROUP_HOP, GroupedCodec
+from paretone.models.minis.natural_vocoder import GROUP_HOP, GroupedCodec
 from paretone.models.minis.prompts import phones_of_prompt
 from paretone.setting.knobs import Values
 

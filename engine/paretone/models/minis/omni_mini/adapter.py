@@ -16,7 +16,7 @@ from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_script import MaskedScript
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.minis.frames import SAMPLE_RATE
-from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
+from paretone.models.minis.natural_coding import NOBODY, NaturalCoding
 from paretone.models.minis.omni_mini.codec import ResidualCodec
 from paretone.models.minis.omni_mini.decoding import ResidualGridDecoder
 from paretone.models.minis.omni_mini.front_end import (

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from paretone.models.families.grid_decoder import GridDecoder
 from paretone.models.families.passages import Decoded
-from paretone.models.minis.natural.coding import StreamedSpeech
+from paretone.models.minis.natural_coding import StreamedSpeech
 
 
 class ResidualGridDecoder(GridDecoder):

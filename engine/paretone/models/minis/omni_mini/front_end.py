@@ -16,7 +16,7 @@ from paretone.models.base import Voice
 from paretone.models.f5.passages import Prompt as ReadPrompt
 from paretone.models.f5.prompts import PromptReader
 from paretone.models.families.voices import Remembered
-from paretone.models.minis.natural.coding import NaturalCoding, NaturalVoice
+from paretone.models.minis.natural_coding import NaturalCoding, NaturalVoice
 from paretone.models.minis.omni_mini.codec import ResidualCodec
 from paretone.models.minis.omni_mini.layout import Layout
 from paretone.models.minis.prompts import phones_of_prompt

@@ -8,7 +8,7 @@ from paretone.models.files.checkpoints import fingerprint
 from paretone.models.load_request import LoadRequest
 from paretone.models.minis.folder import NATURAL_PHONES
 from paretone.models.minis.frames import SAMPLE_RATE
-from paretone.models.minis.natural.coding import natural_coding
+from paretone.models.minis.natural_coding import natural_coding
 from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
 from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from paretone.models.minis.omni_mini.front_end import OmniMiniFrontEnd

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretone.models.minis.natural.vocoder import StreamedFrames, at_latent_frames, latent_frames
+from paretone.models.minis.natural_vocoder import StreamedFrames, at_latent_frames, latent_frames
 
 
 def test_what_changes_linearly_is_met_exactly():

@@ -5,7 +5,7 @@ import soundfile
 import torch
 
 from paretone.audio.mel import MelFrontEnd
-from paretone.models.minis.natural.vocoder import GROUP_HOP, GROUPED, GroupedCodec, LatentVocoder
+from paretone.models.minis.natural_vocoder import GROUP_HOP, GROUPED, GroupedCodec, LatentVocoder
 from paretone.models.shipped_voices import shipped_voices
 from paretone.models.vocoders import load_vocoder
 from paretone.paths import resource

@@ -25,8 +25,8 @@ from paretone.models.minis.folder import LAYOUT_FILE, NATURAL_PHONES
 from paretone.models.minis.frames import token_phones
 from paretone.models.minis.lm_mini.adapter import SPARE, LmMiniSpeech
 from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
-from paretone.models.minis.natural.coding import NOBODY, NaturalCoding, NaturalVoice
-from paretone.models.minis.natural.decoder import FORMANT, HOP, PITCH, SAMPLE_RATE
+from paretone.models.minis.natural_coding import NOBODY, NaturalCoding, NaturalVoice
+from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH, SAMPLE_RATE
 from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values, defaults

@@ -20,7 +20,7 @@ from paretone.errors import CheckpointError
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels, last_sound
 from paretone.models.families.passages import Decoded
 from paretone.models.load_request import LoadRequest
-from paretone.models.minis.natural.decoder import (
+from paretone.models.minis.natural_decoder import (
     FORMANT,
     FORMANT_MEAN,
     FORMANT_SCALE,
@@ -32,7 +32,7 @@ from paretone.models.minis.natural.decoder import (
     VOICING,
     NaturalDecoder,
 )
-from paretone.models.minis.natural.vocoder import LatentVocoder, MelReader, StreamedNatural
+from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, StreamedNatural
 from paretone.models.networks.quantised_mel import QuantisedMel, StreamedCodec
 from paretone.paths import resource
 

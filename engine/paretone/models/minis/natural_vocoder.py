@@ -1,5 +1,5 @@
-"""Mel to natural speech: ConvNeXt blocks read voice frames off the mel of the official F5-TTS layout, and the decoder makes
-them heard, at once or in pieces. It takes the place of a Vocos."""
+"""Mel to natural speech: ConvNeXt blocks read voice frames off the mel of the official F5-TTS layout, and the decoder
+makes them heard, at once or in pieces. It takes the place of a Vocos."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paretone.models.families.passages import Decoded
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.minis.frames import HOP as MEL_HOP
-from paretone.models.minis.natural.decoder import (
+from paretone.models.minis.natural_decoder import (
     HIDDEN,
     HOP,
     LEVEL,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from paretone.measure.roofline.launches import counted
-from paretone.models.minis.natural.decoder import (
+from paretone.models.minis.natural_decoder import (
     BINS,
     BLOCKS,
     FORMANT,
@@ -32,7 +32,7 @@ from paretone.models.minis.natural.decoder import (
     moved_magnitudes,
     moved_phases,
 )
-from paretone.models.minis.natural.vocoder import MelReader, MelReaderConfig, StreamedMelReader, StreamedNatural
+from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, StreamedMelReader, StreamedNatural
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 ``hibari-tts`` (Maureese Williams, Apache-2.0, distilled from Kokoro-82M) turns phonemes into five spectra a frame and
 these into audio. The output of the fourth of its decoder's eight blocks is a latent that a model can learn to make;
 what follows is here: the 34 numbers, four blocks and a head to spectra, pulses and noise, and the inverse transform.
-The layout of the network is hibari's from its fifth block on: ConvNeXt blocks, a norm, and one linear layer. Its weights
-are whole numbers of eight bits with one scale a matrix, and stay so in the file.
+The network's layout is hibari's from its fifth block on: ConvNeXt blocks, a norm, and one linear layer. Its weights are
+whole numbers of eight bits with one scale a matrix, and stay so in the file.
 
 A *latent frame* is 34 numbers: 32 principal components of the output of the teacher's fourth decoder block,
 log f0 (interpolated where there is no voice), and voicing, 1 or −1. The components have mean zero and variance one over

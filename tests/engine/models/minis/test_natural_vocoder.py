@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from paretone.audio.mel import MelFrontEnd
-from paretone.models.minis.natural.decoder import LEVEL, LEVEL_MEAN, LEVEL_SCALE, PITCH, VOICE, VOICING, NaturalDecoder
-from paretone.models.minis.natural.vocoder import LatentVocoder, MelReader, MelReaderConfig, StreamedVocoder
+from paretone.models.minis.natural_decoder import LEVEL, LEVEL_MEAN, LEVEL_SCALE, PITCH, VOICE, VOICING, NaturalDecoder
+from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, MelReaderConfig, StreamedVocoder
 
 SMALL = MelReaderConfig(width=16, inner_width=24, layers=2)
 

@@ -12,17 +12,27 @@ import torch
 from safetensors.torch import save_file
 
 from paretone.errors import CheckpointError, TextError
+from paretone.front_end.phones import EDGE
 from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.catalogue import entry
-from paretone.models.minis.natural.vocoder import GROUP_HOP, MelReader, MelReaderConfig
+from paretone.models.minis.megatts3_mini.phones import phones_of_frames
+from paretone.models.minis.natural_vocoder import GROUP_HOP, MelReader, MelReaderConfig
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting
 from paretone.training.recipes.natural_megatts3 import ARCHITECTURE, NaturalMega, NaturalMegaOptions
 from tests.engine.awake import awake
 from tests.engine.small_vocos import write_vocos
 from tests.engine.training.toy_natural import toy_natural_corpus
+
+
+def test_frames_get_the_phone_at_their_middle_counted_from_one():
+    phones = [("s", 0.0, 0.2), ("ˈi", 0.2, 0.5), (EDGE, 0.5, 0.55)]
+    places = phones_of_frames(phones, 8, rate=100, hop=10)
+    assert places.tolist() == [1, 1, 2, 2, 2, 3, 3, 3]  # The sixth frame's middle is the silence's end.
+    assert places.dtype == np.int64
+
 
 MODEL = entry("megatts3-mini")
 SMALL = replace(
