@@ -17,8 +17,7 @@ from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.checkpoint import backbone_weights
 from paretone.models.f5.config import HOP, OPTIONS, SAMPLE_RATE, BackboneConfig
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.duration import PromptLevel
-from paretone.models.f5.passages import Passage, Passages, Prompt
+from paretone.models.f5.front_end import Passage, Passages, Prompt, PromptLevel
 from paretone.models.f5.unett import UNetT
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint
 from paretone.models.files.interval_weights import PREFIX, metadata, save_interval_weights

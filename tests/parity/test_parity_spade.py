@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
-from paretone.models.cosyvoice2.language_model import LanguageModel
-from paretone.models.cosyvoice2.training_layout import CosyNames
+from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel
 from paretone.models.families.training_layout import IGNORED
 from paretone.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance, pruned
 from paretone.models.networks.causal import CausalConfig

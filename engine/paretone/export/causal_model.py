@@ -16,8 +16,7 @@ from torch import Tensor
 from paretone.errors import CheckpointError
 from paretone.export.language import CONFIG, HEAD, CosySource, HuggingFaceSource, Source, read_config, shallower
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
-from paretone.models.cosyvoice2.language_model import MARKS, TEXT
-from paretone.models.cosyvoice2.training_layout import CosyNames
+from paretone.models.cosyvoice2.language_model import MARKS, TEXT, CosyNames
 from paretone.models.families.official_ids import OfficialIds
 
 EMBEDDING, BODY = "model.embed_tokens.weight", "model."

@@ -26,7 +26,7 @@ from paretone.models.base import DraftWeights, StudentWeights, WorkObserver
 from paretone.models.catalogue import CatalogueEntry, entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
-from paretone.models.cosyvoice2.training_layout import with_text_head
+from paretone.models.cosyvoice2.language_model import with_text_head
 from paretone.models.files.bundled import SUFFIX
 from paretone.models.files.checkpoints import fingerprint, plain_file, read_weights
 from paretone.models.files.language_weights import find_language_weights, places

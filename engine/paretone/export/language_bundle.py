@@ -25,7 +25,7 @@ from paretone.models.base import DraftWeights, StudentWeights, Voice
 from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
 from paretone.models.cosyvoice2.checkpoint import BLANK
-from paretone.models.cosyvoice2.tokenizer import TextTokenizer
+from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.models.files.layer_importance import pruned

@@ -9,8 +9,8 @@ from paretone.by_name import by_name, meant
 from paretone.errors import CheckpointError, SettingError
 from paretone.front_end.speakable import unread_transcript
 from paretone.models.base import Voice
-from paretone.models.cosyvoice2.acoustic_config import FlowConfig
 from paretone.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
+from paretone.models.cosyvoice2.config import FlowConfig
 from paretone.models.f5.config import OPTIONS as F5_OPTIONS
 from paretone.models.f5.config import VARIANTS as F5_VARIANTS
 from paretone.models.files import config_file

@@ -13,9 +13,9 @@ from paretone.audio.recording import read_recording
 from paretone.errors import TextError
 from paretone.models.catalogue import CatalogueEntry
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
-from paretone.models.cosyvoice2.features import ENCODER_RATE
+from paretone.models.cosyvoice2.language_model import CosyNames
+from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE
 from paretone.models.cosyvoice2.text import normalised, read_text
-from paretone.models.cosyvoice2.training_layout import CosyNames
 from paretone.models.families.training_layout import TrainingRow
 from paretone.models.files.checkpoints import fingerprint
 from paretone.sampling.tokens import RepetitionAware

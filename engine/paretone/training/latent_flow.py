@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from paretone.models.megatts3.phone_table import NO_PHONE, NO_TONE
+from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
 from paretone.training.flow_times import drawn_times
 from paretone.training.moving import moved
 

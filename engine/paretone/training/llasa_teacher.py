@@ -14,9 +14,8 @@ from paretone.errors import TextError
 from paretone.models.catalogue import CatalogueEntry
 from paretone.models.families.training_layout import HuggingFaceNames, TrainingRow
 from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder
-from paretone.models.llasa.codec_encoder import VoiceEncoder
-from paretone.models.llasa.prompt import rendered
-from paretone.models.llasa.training_layout import training_row
+from paretone.models.llasa.tokenizer import rendered, training_row
+from paretone.models.llasa.voices import VoiceEncoder
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
 from paretone.models.load_request import LoadRequest
 from paretone.paths import data_folder

@@ -9,9 +9,9 @@ import soundfile
 import torch
 import yaml
 
+from paretone.models.f5.checkpoint import save_official
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.saving import save_official
 from paretone.training.manifest import ManifestRow
 from paretone.training.recipes.f5_layout import export_layout
 from paretone.training.recipes.f5_recipe import SMALL_F5, initialise

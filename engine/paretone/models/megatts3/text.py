@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from paretone.errors import TextError
 from paretone.front_end.speakable import CHINESE, ENGLISH, HAN, WORD, language_of, name_characters
 from paretone.front_end.writing import write_out
-from paretone.models.f5.chunks import split
+from paretone.models.f5.text import split
 
 ENGLISH_BYTES = 130
 CHINESE_CHARACTERS, LOOK_AHEAD = 60, 30

@@ -276,7 +276,7 @@ def ungrouped(groups: Tensor) -> Tensor:
 
 
 class GroupedCodec:
-    """Between recordings and groups; as a decoder see :class:`paretone.models.megatts3.decoding.LatentDecoder`."""
+    """Between recordings and groups; as a decoder see :class:`paretone.models.megatts3.wavvae.LatentDecoder`."""
 
     sample_rate = SAMPLE_RATE
     samples_per_latent = GROUP_HOP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paretone.front_end.alignment import Aligner, alignment_notes
 from paretone.front_end.phones import TimedPhone
-from paretone.models.f5.passages import Prompt
+from paretone.models.f5.front_end import Prompt
 from paretone.models.minis.frames import SAMPLE_RATE
 
 

@@ -20,12 +20,16 @@ from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_script import MaskedScript
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.networks.masked_network import MaskedNetwork
+from paretone.models.omnivoice.front_end import (
+    OmniVoicePassage,
+    OmniVoicePassages,
+    OmniVoicePrompt,
+    VoiceReader,
+    prepare,
+)
 from paretone.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
-from paretone.models.omnivoice.joining import StreamedPassages, WholePassages
-from paretone.models.omnivoice.passages import OmniVoicePassage, OmniVoicePassages, prepare
-from paretone.models.omnivoice.text import combined
-from paretone.models.omnivoice.tokenizer import OmniVoiceTokenizer
-from paretone.models.omnivoice.voices import OmniVoicePrompt, VoiceReader
+from paretone.models.omnivoice.sound import StreamedPassages, WholePassages
+from paretone.models.omnivoice.text import OmniVoiceTokenizer, combined
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 

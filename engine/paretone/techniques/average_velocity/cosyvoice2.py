@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN
-from paretone.models.cosyvoice2.flow_estimator import Estimator, conditions
-from paretone.models.cosyvoice2.intervals import add_interval, official
-from paretone.models.cosyvoice2.token_to_mel import TokenToMel
+from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
+from paretone.models.cosyvoice2.flow_networks import Estimator, conditions
+from paretone.models.cosyvoice2.token_to_mel import TokenToMel, add_interval, official
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity.subjects import Subject

@@ -12,7 +12,7 @@ from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
-from paretone.models.cosyvoice2.prompts import VoicePrompts
+from paretone.models.cosyvoice2.front_end import VoicePrompts
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
 from paretone.models.families.voices import changed
 from paretone.models.files.checkpoints import fingerprint

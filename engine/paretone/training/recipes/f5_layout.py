@@ -8,10 +8,9 @@ from typing import Any
 import yaml
 
 from paretone.front_end.phones import PhoneVocabulary
-from paretone.models.f5.checkpoint import NATURAL_PHONES
+from paretone.models.f5.checkpoint import NATURAL_PHONES, save_official
 from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.saving import save_official
 
 
 def export_layout(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, step: int) -> None:

@@ -19,7 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from paretone.models.megatts3.config import DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.megatts3.phone_table import ENGLISH_TONE
+from paretone.models.megatts3.phones import ENGLISH_TONE
 from paretone.training.batch_queue import QueuedClip, held_out_pairs
 from paretone.training.corpus import Corpus
 from paretone.training.flow_matching import span_error

@@ -23,7 +23,7 @@ from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.checkpoint import NATURAL_PHONES
-from paretone.models.f5.phones import FramePhones
+from paretone.models.f5.front_end import FramePhones
 from paretone.models.shipped_voices import read_voice
 from paretone.models.silent_observer import SilentObserver
 from paretone.studies import definition, results

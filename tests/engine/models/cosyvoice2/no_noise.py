@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from paretone.models.cosyvoice2.acoustic_config import HiftConfig
+from paretone.models.cosyvoice2.config import HiftConfig
 
 
 class NoNoise:
-    """See :class:`paretone.models.cosyvoice2.hift_source.Noise`."""
+    """See :class:`paretone.models.cosyvoice2.hift.Noise`."""
 
     def __init__(self, config: HiftConfig) -> None:
         self._shape = (config.samples_per_frame, config.harmonics + 1)

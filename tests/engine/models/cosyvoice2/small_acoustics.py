@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from paretone.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
+from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.hift import Hift
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from paretone.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
+from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.hift import GENERATOR, PLAIN_CONVOLUTIONS, Hift
 from paretone.models.cosyvoice2.language_model import STOPS
 from paretone.models.cosyvoice2.token_to_mel import TokenToMel

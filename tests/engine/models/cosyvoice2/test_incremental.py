@@ -8,10 +8,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from paretone.models.cosyvoice2.acoustic_config import HiftConfig
-from paretone.models.cosyvoice2.hift import InverseSpectrum, ResidualStack, SourceSpectrum
-from paretone.models.cosyvoice2.hift_source import HarmonicSource, SeededNoise
-from paretone.models.cosyvoice2.incremental import IncrementalConv, Progress, ReflectedStart, Upsampler
+from paretone.models.cosyvoice2.config import HiftConfig
+from paretone.models.cosyvoice2.hift import (
+    HarmonicSource,
+    IncrementalConv,
+    InverseSpectrum,
+    Progress,
+    ReflectedStart,
+    ResidualStack,
+    SeededNoise,
+    SourceSpectrum,
+    Upsampler,
+)
 from tests.engine.models.cosyvoice2.no_noise import NoNoise
 
 CONFIG = HiftConfig()

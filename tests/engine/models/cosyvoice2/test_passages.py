@@ -10,10 +10,9 @@ import torch
 from paretone.errors import AudioError, TextError
 from paretone.models.base import Voice
 from paretone.models.cosyvoice2.config import CROSS_LINGUAL, INSTRUCT, USUAL_TOKENS, ZERO_SHOT
-from paretone.models.cosyvoice2.passages import prepare
-from paretone.models.cosyvoice2.prompts import VoicePrompt
+from paretone.models.cosyvoice2.front_end import VoicePrompt, prepare
+from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
-from paretone.models.cosyvoice2.tokenizer import TextTokenizer
 from tests.engine.models.cosyvoice2.small_tokenizer import write_tokenizer
 
 TOKENS = 60

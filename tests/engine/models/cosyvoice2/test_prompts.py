@@ -11,7 +11,7 @@ import torch
 
 from paretone.errors import AudioError, Cancelled, CheckpointError
 from paretone.files import wav
-from paretone.models.cosyvoice2.prompts import VoicePrompts
+from paretone.models.cosyvoice2.front_end import VoicePrompts
 from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
 from tests.engine.models.cosyvoice2.small_recording_encoder import write_recording_encoder
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.models.cosyvoice2.hift import GENERATOR, PLAIN_CONVOLUTIONS, AudioStream
-from paretone.models.cosyvoice2.hift_source import SeededNoise
+from paretone.models.cosyvoice2.hift import GENERATOR, PLAIN_CONVOLUTIONS, AudioStream, SeededNoise
 from paretone.models.cosyvoice2.streaming import CosyDecoder
 from paretone.models.networks.weight_norm import PARAMETRISED, stored_shapes
 from tests.engine.models.cosyvoice2.small_acoustics import small_flow, small_prompt, small_speech, small_vocoder

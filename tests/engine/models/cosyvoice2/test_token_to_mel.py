@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from paretone.errors import AudioError, CheckpointError, TextError
-from paretone.models.cosyvoice2 import memory as memories
-from paretone.models.cosyvoice2.acoustic_config import EstimatorConfig, FlowConfig
-from paretone.models.cosyvoice2.flow_estimator import conditions
-from paretone.models.cosyvoice2.memory import CausalConv, Growing, Memory, chunk_mask
+from paretone.models.cosyvoice2 import flow_networks as memories
+from paretone.models.cosyvoice2.config import EstimatorConfig, FlowConfig
+from paretone.models.cosyvoice2.flow_networks import CausalConv, Growing, Memory, chunk_mask, conditions
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from tests.engine.models.cosyvoice2.small_acoustics import CHUNK, small_flow, small_prompt, small_speech
 

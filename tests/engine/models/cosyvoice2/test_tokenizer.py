@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import CheckpointError
-from paretone.models.cosyvoice2.tokenizer import ADDED, END_OF_PROMPT, TextTokenizer
+from paretone.models.cosyvoice2.text import ADDED, END_OF_PROMPT, TextTokenizer
 from tests.engine.models.cosyvoice2.small_tokenizer import SIZE, write_tokenizer
 
 TEXTS = (

@@ -10,12 +10,9 @@ import torch
 
 from paretone.errors import TextError
 from paretone.models.base import Voice
-from paretone.models.f5.characters import CharacterFrontEnd
-from paretone.models.f5.chunks import maximum_bytes, split
 from paretone.models.f5.config import HOP, SAMPLE_RATE
-from paretone.models.f5.duration import PromptLevel
-from paretone.models.f5.passages import Prompt
-from paretone.models.f5.text import Vocabulary
+from paretone.models.f5.front_end import CharacterFrontEnd, Prompt, PromptLevel
+from paretone.models.f5.text import Vocabulary, maximum_bytes, split
 
 TRANSCRIPT = "Rice is often served in round bowls."
 FINISHED = f"{TRANSCRIPT} "

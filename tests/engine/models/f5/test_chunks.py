@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from paretone.models.f5.chunks import maximum_bytes, split, split_for_streaming
+from paretone.models.f5.text import maximum_bytes, split, split_for_streaming
 
 TEXT = (
     "The boat left early, before the sun was up. Nobody saw it go! Who would have thought so? "

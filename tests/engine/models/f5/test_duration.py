@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from paretone.errors import AudioError, SettingError
-from paretone.models.f5.duration import PromptLevel, prompt_frames, sampled_frames, total_frames
+from paretone.models.f5.front_end import PromptLevel, prompt_frames, sampled_frames, total_frames
 
 
 def test_duration_follows_bytes_and_speed() -> None:

@@ -8,7 +8,7 @@ import soundfile
 
 from paretone.audio.mel import MelFrontEnd
 from paretone.models.base import Voice
-from paretone.models.f5.prompts import PromptReader
+from paretone.models.f5.front_end import PromptReader
 
 PHONES = (("pau", 0.0, 0.3), ("aa", 0.3, 0.8))
 

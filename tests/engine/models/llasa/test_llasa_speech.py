@@ -22,7 +22,7 @@ from paretone.models.llasa import adapter
 from paretone.models.llasa.adapter import LlasaSpeech
 from paretone.models.llasa.config import FIRST_CODES
 from paretone.models.llasa.voices import LlasaPrompt, spoken_bytes
-from paretone.models.llasa.windows import Window
+from paretone.models.llasa.xcodec2 import Window
 from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import CheckpointError, TextError
-from paretone.models.llasa.prompt import SPEECH_START, rendered
-from paretone.models.llasa.tokenizer import LlasaTokenizer, code_token
+from paretone.models.llasa.tokenizer import SPEECH_START, LlasaTokenizer, code_token, rendered
 from tests.engine.models.llasa.small_release import CODES, END, FIRST_CODE, ROWS, TOKENIZER
 
 pytest.importorskip("tokenizers")

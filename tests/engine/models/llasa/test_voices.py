@@ -15,9 +15,8 @@ from paretone.errors import CheckpointError
 from paretone.models import catalogue, load_model
 from paretone.models.base import Voice, run_to_completion
 from paretone.models.files.shards import WEIGHTS
-from paretone.models.llasa import codec_encoder
-from paretone.models.llasa.codec_encoder import VoiceEncoder
-from paretone.models.llasa.voices import VoiceReader
+from paretone.models.llasa import voices
+from paretone.models.llasa.voices import VoiceEncoder, VoiceReader
 from paretone.models.llasa.xcodec2 import CODES
 from paretone.models.silent_observer import SilentObserver
 from paretone.paths import data_folder
@@ -69,7 +68,7 @@ def test_a_voice_is_encoded_once(
 ) -> None:
     said: list[str] = []
     first = VoiceEncoder(codec, tmp_path)(samples, said.append)
-    monkeypatch.setattr(codec_encoder, "load_encoder", lambda shards: pytest.fail("The encoder was loaded again."))
+    monkeypatch.setattr(voices, "load_encoder", lambda shards: pytest.fail("The encoder was loaded again."))
     assert VoiceEncoder(codec, tmp_path)(samples, said.append) == first
     assert said == ["Encoding the voice …"]
     with pytest.raises(pytest.fail.Exception):
@@ -84,8 +83,8 @@ def test_the_encoder_of_several_recordings_is_loaded_once(
     codec: Path, samples: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[object] = []
-    load = codec_encoder.load_encoder
-    monkeypatch.setattr(codec_encoder, "load_encoder", lambda shards: loaded.append(load(shards)) or loaded[-1])
+    load = voices.load_encoder
+    monkeypatch.setattr(voices, "load_encoder", lambda shards: loaded.append(load(shards)) or loaded[-1])
     alone = [VoiceEncoder(codec, tmp_path / "alone")(one) for one in (samples, samples[:8000])]
     assert len(loaded) == 2
     encoder = VoiceEncoder(codec, tmp_path / "several", several=True)

@@ -14,9 +14,18 @@ from torch.nn import functional
 
 from paretone.errors import CheckpointError
 from paretone.models.files.shards import WEIGHTS
-from paretone.models.llasa.codec_checkpoint import load_decoder
-from paretone.models.llasa.windows import FADE_CODES, Window, WindowedDecoder
-from paretone.models.llasa.xcodec2 import CODES, REACH, CodecAttention, InverseTransform, XCodec2Config, XCodec2Decoder
+from paretone.models.llasa.checkpoint import load_decoder
+from paretone.models.llasa.xcodec2 import (
+    CODES,
+    FADE_CODES,
+    REACH,
+    CodecAttention,
+    InverseTransform,
+    Window,
+    WindowedDecoder,
+    XCodec2Config,
+    XCodec2Decoder,
+)
 from tests.engine.models.llasa.small_release import codec_weights, write_converted_codec, write_original_codec
 
 HOP = 320

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretone.models.megatts3.durations import Tempo, settled_durations
-from paretone.models.megatts3.phone_table import phone_number
+from paretone.models.megatts3.duration_model import Tempo, settled_durations
+from paretone.models.megatts3.phones import phone_number
 
 SPOKEN = phone_number("E0aa")
 COMMA, STOP, SILENCE = phone_number("，"), phone_number("。"), phone_number("sil")

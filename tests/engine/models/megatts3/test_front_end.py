@@ -11,7 +11,7 @@ from paretone.errors import AudioError, Cancelled, TextError
 from paretone.files import wav
 from paretone.models.megatts3 import graphemes
 from paretone.models.megatts3.checkpoint import OfficialFolder
-from paretone.models.megatts3.durations import Tempo
+from paretone.models.megatts3.duration_model import Tempo
 from paretone.models.megatts3.front_end import OfficialFrontEnd
 from paretone.models.megatts3.passages import MegaPassage, Timed
 from tests.engine.models.megatts3.small_grapheme_model import FIRST, write_folder

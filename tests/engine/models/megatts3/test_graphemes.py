@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from paretone.errors import Cancelled, CheckpointError, TextError
 from paretone.models.megatts3 import graphemes
 from paretone.models.megatts3.graphemes import END, GraphemeModel
-from paretone.models.megatts3.phone_table import separated
+from paretone.models.megatts3.phones import separated
 from tests.engine.models.megatts3.small_grapheme_model import FIRST, write_folder
 from tests.packages import needs
 

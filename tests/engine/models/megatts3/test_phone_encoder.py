@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.models.megatts3.phone_encoder import PhoneEncoder, RelativeAttention
+from paretone.models.megatts3.phones import PhoneEncoder, RelativeAttention
 
 TOLERANCE = 1e-5
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone.models.megatts3.phone_table import (
+from paretone.models.megatts3.phones import (
     ENGLISH_TONE,
     FIRST_CHINESE,
     LAST_CHINESE,

@@ -12,7 +12,7 @@ from paretone.audio.mel import MelFrontEnd
 from paretone.front_end.reading import NaturalReader
 from paretone.models.base import Voice
 from paretone.models.catalogue import voice
-from paretone.models.f5.prompts import PromptReader
+from paretone.models.f5.front_end import PromptReader
 from paretone.models.minis.prompts import phones_of_prompt
 from tests.voices import FIRST
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone.models.omnivoice.joining import StreamedPassages, WholePassages
+from paretone.models.omnivoice.sound import StreamedPassages, WholePassages
 
 RATE = 24000
 TENTH = RATE // 10

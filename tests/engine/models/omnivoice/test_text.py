@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paretone.errors import SettingError
-from paretone.models.omnivoice import duration, tags
+from paretone.models.omnivoice import text
 from paretone.models.omnivoice.text import is_spoken, sentences
 
 
@@ -22,9 +22,9 @@ def test_what_can_be_heard() -> None:
 
 
 def test_languages_by_name_and_id_and_hints_for_others() -> None:
-    assert tags.language(" German ") == ("de", ())
-    assert tags.language("") == tags.language("None") == (None, ())
-    found, (note,) = tags.language("Germn")
+    assert text.language(" German ") == ("de", ())
+    assert text.language("") == text.language("None") == (None, ())
+    found, (note,) = text.language("Germn")
     assert found is None
     assert "Did you mean german" in note
 
@@ -40,12 +40,12 @@ def test_languages_by_name_and_id_and_hints_for_others() -> None:
 )
 def test_descriptions_that_cannot_be(said: str, words: str) -> None:
     with pytest.raises(SettingError, match=words):
-        tags.instruct(said, chinese=False)
+        text.instruct(said, chinese=False)
 
 
 def test_durations_never_vanish() -> None:
-    assert duration.frames("", "", 0) == 1
-    assert duration.frames("a") < duration.frames("a much longer text than that")
+    assert text.frames("", "", 0) == 1
+    assert text.frames("a") < text.frames("a much longer text than that")
     # A reference that says nothing has no pace.
-    assert duration.frames("Some words.", "\u0301", 40) == duration.frames("Some words.")
-    assert duration.frames("Some words.", speed=2.0) == pytest.approx(duration.frames("Some words.") / 2, abs=1)
+    assert text.frames("Some words.", "\u0301", 40) == text.frames("Some words.")
+    assert text.frames("Some words.", speed=2.0) == pytest.approx(text.frames("Some words.") / 2, abs=1)

@@ -11,7 +11,7 @@ import torch
 
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone
 from paretone.models.base import Voice
-from paretone.models.f5.passages import Prompt as ReadPrompt
+from paretone.models.f5.front_end import Prompt as ReadPrompt
 from paretone.models.families.voices import Remembered
 from paretone.models.minis.frames import token_phones
 from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer

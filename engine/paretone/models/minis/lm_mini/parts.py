@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
-from paretone.models.f5.prompts import PromptReader
+from paretone.models.f5.front_end import PromptReader
 from paretone.models.load_request import LoadRequest
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.models.minis.lm_mini.front_end import LmMiniFrontEnd

@@ -14,12 +14,11 @@ from paretone.front_end.reading import NaturalReader
 from paretone.measure.loudness import integrated_loudness
 from paretone.models.base import Voice
 from paretone.models.f5.config import SAMPLE_RATE
-from paretone.models.f5.passages import Prompt
-from paretone.models.f5.prompts import PromptReader
+from paretone.models.f5.front_end import Prompt, PromptReader
 from paretone.models.families.voices import Remembered
 from paretone.models.megatts3.config import LATENT_STRIDE
 from paretone.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
-from paretone.models.megatts3.phone_table import ENGLISH_TONE, durations_of_phones
+from paretone.models.megatts3.phones import ENGLISH_TONE, durations_of_phones
 from paretone.models.minis.megatts3_mini.phones import phones_of_frames
 from paretone.models.minis.natural_vocoder import GROUP_HOP, GroupedCodec
 from paretone.models.minis.prompts import phones_of_prompt

@@ -13,8 +13,8 @@ from torch import Tensor
 from paretone.audio.mel import MelFrontEnd
 from paretone.front_end.phones import TimedPhone
 from paretone.models.base import Voice
-from paretone.models.f5.passages import Prompt as ReadPrompt
-from paretone.models.f5.prompts import PromptReader
+from paretone.models.f5.front_end import Prompt as ReadPrompt
+from paretone.models.f5.front_end import PromptReader
 from paretone.models.families.voices import Remembered
 from paretone.models.minis.natural_coding import NaturalCoding, NaturalVoice
 from paretone.models.minis.omni_mini.codec import ResidualCodec

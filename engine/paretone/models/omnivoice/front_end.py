@@ -1,11 +1,11 @@
-"""A recording as OmniVoice is given it: its codes, what it says, and how loud it was. Codes are kept in memory and on
-disk by what they depend on, so that the encoder is loaded only when a voice is new."""
+"""Front end of OmniVoice: a recording as it is given it, and passages. Codes are kept in memory and on disk by what
+they depend on, so that the encoder is loaded only when a voice is new."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +14,17 @@ from torch import Tensor
 
 from paretone.audio.prompt_resampling import resample
 from paretone.audio.recording import Recording, read_recording
+from paretone.errors import SettingError, TextError
 from paretone.files import keep_array, kept_array
 from paretone.models.base import Voice
 from paretone.models.families.voices import Remembered, changed, transcript_notes, transcript_of
 from paretone.models.files.shards import Shards
-from paretone.models.omnivoice import duration
+from paretone.models.omnivoice import text
 from paretone.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
-from paretone.models.omnivoice.config import FASTEST, FRAME_RATE, LONGEST_REFERENCE, SLOWEST
+from paretone.models.omnivoice.config import CHUNK, FASTEST, FRAME_RATE, LONGEST_CANVAS, LONGEST_REFERENCE, SLOWEST
 from paretone.models.omnivoice.sound import QUIET, REFERENCE_PAUSES, cut_of, without_silence
-from paretone.models.omnivoice.text import ended
+from paretone.models.omnivoice.text import chunks, ended, instruct, is_chinese, is_spoken, language, sentences
+from paretone.setting.knobs import Values
 
 
 @dataclass(frozen=True)
@@ -132,12 +134,87 @@ def _long(voice: Voice, seconds: float) -> tuple[str, ...]:
 
 def _mismatch(voice: Voice, transcript: str, recording: Recording) -> str:
     """That a transcript is too long or too short for its recording, as a sentence, or ``""``."""
-    pace = duration.weight(transcript) / recording.seconds
+    pace = text.weight(transcript) / recording.seconds
     if SLOWEST <= pace <= FASTEST:
         return ""
     amount, manner = ("long", "fast") if pace > FASTEST else ("short", "slow")
-    expected = duration.frames(transcript) / FRAME_RATE
+    expected = text.frames(transcript) / FRAME_RATE
     return (
         f"The transcript of {Path(voice.audio).name} is too {amount} for its {recording.seconds:.1f} s: so much text "
         f"usually takes about {expected:.1f} s. If the two do not fit, speech is too {manner} and may lack its end."
     )
+
+
+# Passages of OmniVoice: a text, or a chunk of a long one, and the length of its canvas.
+
+
+MOST_STRETCHED = 5.0
+"""Greatest factor between a requested and the estimated duration."""
+
+
+@dataclass(frozen=True)
+class OmniVoicePassage:
+    """One piece of text."""
+
+    text: str
+    frames: int
+    speed: float
+    """Divisor of its estimated length."""
+    language: str | None
+    instruct: str | None
+
+    def after(self, first: OmniVoicePassage) -> OmniVoicePassage:
+        """The same as long as it takes at the pace of the ``first`` one."""
+        return replace(self, frames=text.frames(self.text, first.text, first.frames, self.speed))
+
+
+@dataclass(frozen=True)
+class OmniVoicePassages:
+    """A whole text."""
+
+    passages: tuple[OmniVoicePassage, ...]
+    notes: tuple[str, ...] = ()
+
+
+def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePassages:
+    """``text`` after ``prompt``.
+
+    Raises :class:`TextError` for a text with nothing to speak, and :class:`SettingError` for a description or duration
+    that cannot be.
+    """
+    text = text.strip()
+    if not is_spoken(text):
+        raise TextError("There is nothing to speak in this text; type a sentence.")
+    language_id, notes = language(str(options["language"]))
+    described = instruct(str(options["instruct"]), chinese=is_chinese(text))
+    frames, speed = _length(text, prompt, options)
+    pieces = [text]
+    if options["by_sentence"]:
+        pieces = [one for one in sentences(text) if is_spoken(one)]
+    elif frames > LONGEST_CANVAS * FRAME_RATE:
+        pieces = [one for one in chunks(text, int(CHUNK * FRAME_RATE * len(text) / frames)) if is_spoken(one)]
+    lengths = [frames]
+    if len(pieces) > 1:
+        lengths = [text.frames(one, prompt.transcript, prompt.frames, speed) for one in pieces]
+    passages = (
+        OmniVoicePassage(one, length, speed, language_id, described)
+        for one, length in zip(pieces, lengths, strict=True)
+    )
+    return OmniVoicePassages(tuple(passages), notes)
+
+
+def _length(text: str, prompt: OmniVoicePrompt, options: Values) -> tuple[int, float]:
+    """Frames of the whole text, and the speed that results."""
+    wanted = float(options["duration"])
+    if not wanted:
+        speed = float(options["speed"])
+        return text.frames(text, prompt.transcript, prompt.frames, speed), speed
+    usual = text.frames(text, prompt.transcript, prompt.frames)
+    frames = max(1, int(wanted * FRAME_RATE))
+    if not 1 / MOST_STRETCHED <= frames / usual <= MOST_STRETCHED:
+        raise SettingError(
+            f"A duration of {wanted:g} s is too far from what this text usually takes ({usual / FRAME_RATE:.1f} s): "
+            f"choose {usual / FRAME_RATE / MOST_STRETCHED:.1f} to {usual / FRAME_RATE * MOST_STRETCHED:.1f} s, or 0 "
+            "for the usual."
+        )
+    return frames, usual / frames
