@@ -8,7 +8,7 @@ from typing import Any
 from paretone.models import load_model
 from paretone.models.base import Synthesis, Utterance, run_to_completion
 from paretone.models.catalogue import entry, voice
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique

@@ -32,8 +32,8 @@ from paretone.models.files.checkpoints import fingerprint, plain_file, read_weig
 from paretone.models.files.language_weights import find_language_weights, places
 from paretone.models.files.layer_importance import pruned, require_layers
 from paretone.models.files.shards import Shards
-from paretone.models.minis.folder import LAYOUT_FILE
-from paretone.models.minis.lm_mini.checkpoint import TOKENIZER
+from paretone.models.minis.lm_mini import TOKENIZER
+from paretone.models.minis.speaking import LAYOUT_FILE
 from paretone.reading import parsed_json, read_bytes
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import UsedTechnique

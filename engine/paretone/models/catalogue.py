@@ -19,8 +19,7 @@ from paretone.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from paretone.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
 from paretone.models.megatts3.config import ENCODER, LATENTS, no_latents
 from paretone.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
-from paretone.models.minis.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
-from paretone.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
+from paretone.models.minis.options import LM_MINI_OPTIONS, OMNI_MINI_OPTIONS
 from paretone.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
 from paretone.models.shipped_voices import shipped_voices
 from paretone.paths import own_place, resource

@@ -35,8 +35,8 @@ DECODER = "models", "natural-decoder"
 LOADERS: Mapping[str, str] = {
     "f5": "paretone.models.f5.loading:load_f5",
     "megatts3": "paretone.models.megatts3.loading:load_megatts3",
-    "lm_mini": "paretone.models.minis.lm_mini.loading:load_lm_mini",
-    "omni_mini": "paretone.models.minis.omni_mini.loading:load_omni_mini",
+    "lm_mini": "paretone.models.minis.lm_mini:load_lm_mini",
+    "omni_mini": "paretone.models.minis.omni_mini:load_omni_mini",
     "cosyvoice2": "paretone.models.cosyvoice2.loading:load_cosyvoice2",
     "llasa": "paretone.models.llasa.loading:load_llasa",
     "omnivoice": "paretone.models.omnivoice.loading:load_omnivoice",

@@ -13,8 +13,7 @@ from paretone.models.catalogue import CatalogueEntry
 from paretone.models.families.training_layout import HuggingFaceNames
 from paretone.models.files.checkpoints import fingerprint, read_weights
 from paretone.models.load_request import LoadRequest
-from paretone.models.minis.lm_mini.checkpoint import TOKENIZER, LmMiniFolder
-from paretone.models.minis.lm_mini.parts import LmMiniParts, read_parts
+from paretone.models.minis.lm_mini import TOKENIZER, LmMiniFolder, LmMiniParts, read_parts
 from paretone.sampling.tokens import Nucleus
 from paretone.training.everyday import corpus_sentences
 from paretone.training.follower import Follower

@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.models.minis.frames import HOP as MEL_HOP
-from paretone.models.minis.frames import token_phones
-from paretone.models.minis.lm_mini.parts import LmMiniParts
+from paretone.models.minis.lm_mini import LmMiniParts
 from paretone.models.minis.natural_coding import NaturalVoice
-from paretone.models.minis.natural_decoder import HOP
+from paretone.models.minis.natural_decoder import HOP, MEL_HOP
+from paretone.models.minis.quantisers import token_phones
 from paretone.training import features
 from paretone.training.manifest import read_manifest
 from paretone.training.spoken_tokens import SpokenTokens

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.minis.frames import token_phones
 from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.natural_decoder import HOP, SAMPLE_RATE
+from paretone.models.minis.quantisers import token_phones
 from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel
 from paretone.training.corpus import Corpus
 from paretone.training.natural_corpus import NaturalClip

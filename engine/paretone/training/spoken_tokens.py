@@ -19,7 +19,7 @@ from torch import Tensor
 from paretone import files
 from paretone.errors import TrainingError
 from paretone.models.families.training_layout import IGNORED, TrainingRow
-from paretone.models.minis.lm_mini.layout import Layout, positions
+from paretone.models.minis.lm_mini import Layout, positions
 from paretone.training.batch_queue import QueuedClip
 from paretone.training.corpus import Corpus
 from paretone.training.moving import moved

@@ -29,7 +29,7 @@ from paretone.models.cosyvoice2.language_model import LanguageModel, official_sh
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.language_weights import find_language_weights
 from paretone.models.files.layer_importance import pruned
-from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.networks.causal import CausalConfig
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values

@@ -20,7 +20,7 @@ from paretone.models import load_model
 from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE
-from paretone.models.minis.lm_mini.checkpoint import TOKENIZER, LmMiniFolder
+from paretone.models.minis.lm_mini import TOKENIZER, LmMiniFolder
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique

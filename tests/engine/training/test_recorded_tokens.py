@@ -9,10 +9,9 @@ import torch
 
 from paretone.models.catalogue import entry
 from paretone.models.load_request import LoadRequest
-from paretone.models.minis.frames import token_phones
-from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
-from paretone.models.minis.lm_mini.parts import LmMiniParts, read_parts
+from paretone.models.minis.lm_mini import LmMiniFolder, LmMiniParts, read_parts
 from paretone.models.minis.natural_coding import NaturalVoice
+from paretone.models.minis.quantisers import token_phones
 from paretone.models.silent_observer import SilentObserver
 from paretone.training.recorded_tokens import record_tokens
 from tests.engine.small_language import CODES, write_model

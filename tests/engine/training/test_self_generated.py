@@ -15,7 +15,7 @@ from paretone.errors import Cancelled, TrainingError
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice, voices
 from paretone.models.families.training_layout import IGNORED
-from paretone.models.minis.lm_mini import adapter
+from paretone.models.minis import lm_mini as adapter
 from paretone.models.silent_observer import SilentObserver
 from paretone.paths import resource
 from paretone.setting.setting import Setting

@@ -20,10 +20,9 @@ from paretone.models.megatts3.duration_model import Tempo
 from paretone.models.megatts3.front_end import OfficialFrontEnd
 from paretone.models.megatts3.passages import MegaPassages, MegaPrompt
 from paretone.models.megatts3.wavvae import LatentDecoder, WavDecoder
-from paretone.models.minis.folder import NATURAL_PHONES
-from paretone.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
-from paretone.models.minis.megatts3_mini.front_end import MegaMiniFrontEnd
+from paretone.models.minis.megatts3_mini import MegaMiniFolder, MegaMiniFrontEnd
 from paretone.models.minis.natural_vocoder import GroupedCodec
+from paretone.models.minis.speaking import NATURAL_PHONES
 from paretone.setting.knobs import Values
 
 OFFICIAL = "official"

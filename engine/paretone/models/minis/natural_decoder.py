@@ -32,6 +32,8 @@ from paretone.paths import resource
 SAMPLE_RATE = 24_000
 HOP = 300
 """Samples of a latent frame: 80 frames a second."""
+MEL_HOP = 256
+"""Samples of a mel frame."""
 WINDOW = 1_200
 """Samples of the inverse transform's window."""
 BINS = WINDOW // 2 + 1

@@ -13,11 +13,11 @@ from paretone.audio.mel import MelFrontEnd
 from paretone.models.families.passages import Decoded
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.minis.frames import HOP as MEL_HOP
 from paretone.models.minis.natural_decoder import (
     HIDDEN,
     HOP,
     LEVEL,
+    MEL_HOP,
     SAMPLE_RATE,
     VOICE,
     NaturalDecoder,

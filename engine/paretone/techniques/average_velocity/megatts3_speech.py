@@ -16,7 +16,7 @@ from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.config import LATENTS
 from paretone.models.megatts3.front_end import OfficialFrontEnd
 from paretone.models.megatts3.passages import MegaPassage, MegaPrompt, Timed
-from paretone.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
+from paretone.models.minis.megatts3_mini import MegaMiniFolder
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity.megatts3 import MegaSubject
 from paretone.techniques.average_velocity.requests import AverageVelocityRequest

@@ -11,7 +11,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from paretone.files import write_atomically
-from paretone.models.minis.folder import CONFIG, LAYOUT_FILE, WEIGHTS
+from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
 from paretone.models.networks.causal import CausalConfig
 
 LONGEST_POSITION = 4_096

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.models.minis.omni_mini.layout import positions
+from paretone.models.minis.omni_mini import positions
 from paretone.training.moving import moved
 from paretone.training.spoken_tokens import SpokenTokens
 

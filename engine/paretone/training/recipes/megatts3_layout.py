@@ -11,7 +11,7 @@ from paretone.files import write_atomically
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.megatts3.checkpoint import CONFIG, TRANSFORMER
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.minis.folder import WEIGHTS
+from paretone.models.minis.speaking import WEIGHTS
 
 
 def export_transformer(folder: Path, model: MegaDiT, hop: int, stride: int) -> None:

@@ -17,9 +17,7 @@ from torch import Tensor
 
 from paretone.front_end.phones import PHONES
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
-from paretone.models.minis.megatts3_mini.checkpoint import VOCABULARY
-from paretone.models.minis.megatts3_mini.front_end import DURATION_HOP
-from paretone.models.minis.megatts3_mini.phones import phones_of_frames
+from paretone.models.minis.megatts3_mini import DURATION_HOP, VOCABULARY, phones_of_frames
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
 from paretone.models.minis.natural_vocoder import GROUP, GROUPED, grouped
 from paretone.training.corpus import Corpus

@@ -23,11 +23,15 @@ from torch.nn import functional
 
 from paretone.files import write_atomically
 from paretone.front_end.phones import PHONES
-from paretone.models.minis.frames import token_phones
-from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
 from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.natural_decoder import COMPONENTS, LATENT, PITCH, VOICING
-from paretone.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
+from paretone.models.minis.quantisers import (
+    ResidualCodec,
+    ResidualCodecConfig,
+    SpeechTokenizer,
+    SpeechTokenizerConfig,
+    token_phones,
+)
 from paretone.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
 from paretone.stopping import may_stop
 from paretone.training.corpus import Corpus

@@ -15,7 +15,7 @@ from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
 from paretone.models.base import Piece, StepReport, Synthesis, flow_model, run_to_completion
 from paretone.models.catalogue import voice
 from paretone.models.kernels.few_rows import available
-from paretone.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
+from paretone.models.minis.lm_mini import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural_decoder import HOP
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
@@ -137,7 +137,7 @@ def test_speech_that_repeats_itself_is_stopped(model: LmMiniSpeech, monkeypatch:
 
 
 def test_a_model_that_ends_at_once_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretone.models.minis.lm_mini.adapter.SHORTEST", 0.0)
+    monkeypatch.setattr("paretone.models.minis.lm_mini.SHORTEST", 0.0)
     silent = load(write_model(tmp_path / "silent", end_score=100.0))
     with pytest.raises(PlainError, match="stopped immediately and said nothing"):
         spoken(silent, setting())

@@ -9,8 +9,7 @@ import torch
 from paretone.front_end.phones import PHONES
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.minis.megatts3_mini.checkpoint import VOCABULARY
-from paretone.models.minis.megatts3_mini.front_end import DURATION_HOP
+from paretone.models.minis.megatts3_mini import DURATION_HOP, VOCABULARY
 from paretone.models.minis.natural_vocoder import GROUPED
 from paretone.training.recipes.megatts3_layout import export_transformer
 from tests.engine.awake import awake

@@ -21,7 +21,7 @@ from paretone.measure.intelligibility import Judge, words_of
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Synthesis, run_to_completion
 from paretone.models.catalogue import entry, voices
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique

@@ -17,7 +17,7 @@ from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.catalogue import entry
-from paretone.models.minis.megatts3_mini.phones import phones_of_frames
+from paretone.models.minis.megatts3_mini import phones_of_frames
 from paretone.models.minis.natural_vocoder import GROUP_HOP, MelReader, MelReaderConfig
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting

@@ -21,13 +21,12 @@ from paretone.measure.roofline.report import DECODER
 from paretone.models import load_model
 from paretone.models.base import Piece, Synthesis, Utterance, Voice, run_to_completion
 from paretone.models.catalogue import entry, voice, voice_problem
-from paretone.models.minis.folder import LAYOUT_FILE, NATURAL_PHONES
-from paretone.models.minis.frames import token_phones
-from paretone.models.minis.lm_mini.adapter import SPARE, LmMiniSpeech
-from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
+from paretone.models.minis.lm_mini import SPARE, LmMiniSpeech
 from paretone.models.minis.natural_coding import NOBODY, NaturalCoding, NaturalVoice
 from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH, SAMPLE_RATE
-from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
+from paretone.models.minis.omni_mini import OmniMiniSpeech
+from paretone.models.minis.quantisers import SpeechTokenizer, SpeechTokenizerConfig, token_phones
+from paretone.models.minis.speaking import LAYOUT_FILE, NATURAL_PHONES
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique

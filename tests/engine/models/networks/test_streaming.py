@@ -11,8 +11,7 @@ from torch import nn
 
 from paretone.models.catalogue import entry
 from paretone.models.families.token_decoder import TokenDecoder, streaming_difference
-from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
-from paretone.models.minis.lm_mini.decoding import GatheringDecoder
+from paretone.models.minis.lm_mini import GatheringDecoder, LmMiniFolder
 from paretone.models.minis.natural_coding import NOBODY, NaturalCoding
 from paretone.models.minis.natural_decoder import HOP
 from paretone.models.minis.natural_vocoder import LatentVocoder

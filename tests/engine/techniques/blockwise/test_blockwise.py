@@ -18,8 +18,7 @@ from paretone.models.base import StepReport, Synthesis
 from paretone.models.catalogue import entry, voice
 from paretone.models.families.pacing import FEWEST_STEPS
 from paretone.models.kernels.fused_masked import MaskedRequest, MaskedRun
-from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
-from paretone.models.minis.omni_mini.decoding import ResidualGridDecoder
+from paretone.models.minis.omni_mini import OmniMiniSpeech, ResidualGridDecoder
 from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values

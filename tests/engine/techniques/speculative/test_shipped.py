@@ -10,7 +10,7 @@ import pytest
 from paretone.models.catalogue import entry
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.language_weights import LanguageWeights, find_language_weights
-from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.minis.lm_mini import LmMiniFolder
 
 FOLDER = entry("lm-mini").folder
 LAYERS = LmMiniFolder(FOLDER).config().layers

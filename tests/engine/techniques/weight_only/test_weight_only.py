@@ -13,7 +13,7 @@ import torch
 from paretone.errors import SettingError
 from paretone.models.kernels import few_rows
 from paretone.models.kernels.few_rows import Int8Product
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import foreseen, resolve

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from paretone.front_end.phones import PHONES
-from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.training.recipes.natural_lm import layout_of
 from paretone.training.said_tokens import VOCABULARY
 from tests.engine.training.learning import learning

@@ -11,10 +11,10 @@ import torch
 from paretone.front_end.phones import PHONES
 from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE
-from paretone.models.minis.folder import WEIGHTS
-from paretone.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
+from paretone.models.minis.megatts3_mini import MegaMiniFolder
 from paretone.models.minis.natural_decoder import LEVEL
 from paretone.models.minis.natural_vocoder import GROUPED, ungrouped
+from paretone.models.minis.speaking import WEIGHTS
 from paretone.paths import resource
 from paretone.training.natural_alignment import AlignmentOptions, evened
 from paretone.training.natural_frames import voice_frames

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.models.minis.omni_mini.checkpoint import CODEC, OmniMiniFolder
-from paretone.models.minis.omni_mini.layout import Layout
+from paretone.models.minis.omni_mini import CODEC, Layout, OmniMiniFolder
 from paretone.training.recipes.natural_omni import PhonePairs
 from paretone.training.said_tokens import VOCABULARY, frame_phones
 from tests.engine.training.learning import learning

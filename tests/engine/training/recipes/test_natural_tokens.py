@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from paretone.models.minis.natural_decoder import LATENT, PITCH
-from paretone.models.minis.omni_mini.codec import ResidualCodec
+from paretone.models.minis.quantisers import ResidualCodec, SpeechTokenizer
 from paretone.models.networks.quantised_mel import read_quantised_mel
 from paretone.training.recipes.natural_tokens import (
     CODEC,

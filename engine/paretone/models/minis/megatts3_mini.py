@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import torch
 
 from paretone.errors import TextError
@@ -16,13 +19,53 @@ from paretone.models.base import Voice
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.f5.front_end import Prompt, PromptReader
 from paretone.models.families.voices import Remembered
-from paretone.models.megatts3.config import LATENT_STRIDE
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
+from paretone.models.megatts3.checkpoint import TRANSFORMER
+from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
+from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
 from paretone.models.megatts3.phones import ENGLISH_TONE, durations_of_phones
-from paretone.models.minis.megatts3_mini.phones import phones_of_frames
 from paretone.models.minis.natural_vocoder import GROUP_HOP, GroupedCodec
-from paretone.models.minis.prompts import phones_of_prompt
+from paretone.models.minis.speaking import WEIGHTS, MiniFolder, phones_of_prompt
 from paretone.setting.knobs import Values
+
+
+def phones_of_frames(phones: Sequence[TimedPhone], frames: int, rate: int, hop: int) -> np.ndarray:
+    """(frames,) int64, ``mel2ph`` of the official code: the place, from one, of the phone that sounds at the middle of
+    each frame, ``(i + 0.5) · hop / rate`` seconds. Frames after the last phone get the last phone."""
+    ends = np.array([end for _, _, end in phones])
+    middles = (np.arange(frames) + 0.5) * hop / rate
+    return np.searchsorted(ends, middles, side="right").clip(max=len(phones) - 1) + 1
+
+
+VOCABULARY = "vocab.txt"
+
+
+@dataclass(frozen=True)
+class MegaMiniFolder(MiniFolder):
+    """A folder of this layout."""
+
+    @classmethod
+    def is_at(cls, root: Path) -> bool:
+        """Whether ``root`` has this layout and not the official one."""
+        return cls(root).weights_path.is_file()
+
+    @property
+    def weights_path(self) -> Path:
+        return self.root / TRANSFORMER / WEIGHTS
+
+    def vocabulary(self) -> PhoneVocabulary:
+        """Its phones."""
+        return PhoneVocabulary.load(self.root / VOCABULARY)
+
+    def backbone(self) -> MegaDiT:
+        """The diffusion transformer, float32."""
+        where = str(self.weights_path)
+        weights = read_float_weights(self.weights_path, self.check)
+        config = DiTConfig.from_shapes({name: tuple(one.shape) for name, one in weights.items()}, where)
+        model = loaded_strictly(lambda: MegaDiT(config), weights, where)
+        return model.eval().requires_grad_(False)
+
 
 DURATION_HOP = GROUP_HOP // LATENT_STRIDE
 """Samples of a frame of the duration clock."""
