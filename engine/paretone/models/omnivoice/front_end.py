@@ -19,11 +19,19 @@ from paretone.files import keep_array, kept_array
 from paretone.models.base import Voice
 from paretone.models.families.voices import Remembered, changed, transcript_notes, transcript_of
 from paretone.models.files.shards import Shards
-from paretone.models.omnivoice import text
 from paretone.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
 from paretone.models.omnivoice.config import CHUNK, FASTEST, FRAME_RATE, LONGEST_CANVAS, LONGEST_REFERENCE, SLOWEST
 from paretone.models.omnivoice.sound import QUIET, REFERENCE_PAUSES, cut_of, without_silence
-from paretone.models.omnivoice.text import chunks, ended, instruct, is_chinese, is_spoken, language, sentences
+from paretone.models.omnivoice.text import (
+    chunks,
+    ended,
+    expected_frames,
+    instruct,
+    is_chinese,
+    is_spoken,
+    language,
+    sentences,
+)
 from paretone.setting.knobs import Values
 
 
@@ -134,11 +142,11 @@ def _long(voice: Voice, seconds: float) -> tuple[str, ...]:
 
 def _mismatch(voice: Voice, transcript: str, recording: Recording) -> str:
     """That a transcript is too long or too short for its recording, as a sentence, or ``""``."""
-    pace = text.weight(transcript) / recording.seconds
+    pace = weight(transcript) / recording.seconds
     if SLOWEST <= pace <= FASTEST:
         return ""
     amount, manner = ("long", "fast") if pace > FASTEST else ("short", "slow")
-    expected = text.frames(transcript) / FRAME_RATE
+    expected = expected_frames(transcript) / FRAME_RATE
     return (
         f"The transcript of {Path(voice.audio).name} is too {amount} for its {recording.seconds:.1f} s: so much text "
         f"usually takes about {expected:.1f} s. If the two do not fit, speech is too {manner} and may lack its end."
@@ -165,7 +173,7 @@ class OmniVoicePassage:
 
     def after(self, first: OmniVoicePassage) -> OmniVoicePassage:
         """The same as long as it takes at the pace of the ``first`` one."""
-        return replace(self, frames=text.frames(self.text, first.text, first.frames, self.speed))
+        return replace(self, frames=expected_frames(self.text, first.text, first.frames, self.speed))
 
 
 @dataclass(frozen=True)
@@ -195,7 +203,7 @@ def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePas
         pieces = [one for one in chunks(text, int(CHUNK * FRAME_RATE * len(text) / frames)) if is_spoken(one)]
     lengths = [frames]
     if len(pieces) > 1:
-        lengths = [text.frames(one, prompt.transcript, prompt.frames, speed) for one in pieces]
+        lengths = [expected_frames(one, prompt.transcript, prompt.frames, speed) for one in pieces]
     passages = (
         OmniVoicePassage(one, length, speed, language_id, described)
         for one, length in zip(pieces, lengths, strict=True)
@@ -208,8 +216,8 @@ def _length(text: str, prompt: OmniVoicePrompt, options: Values) -> tuple[int, f
     wanted = float(options["duration"])
     if not wanted:
         speed = float(options["speed"])
-        return text.frames(text, prompt.transcript, prompt.frames, speed), speed
-    usual = text.frames(text, prompt.transcript, prompt.frames)
+        return expected_frames(text, prompt.transcript, prompt.frames, speed), speed
+    usual = expected_frames(text, prompt.transcript, prompt.frames)
     frames = max(1, int(wanted * FRAME_RATE))
     if not 1 / MOST_STRETCHED <= frames / usual <= MOST_STRETCHED:
         raise SettingError(

@@ -91,7 +91,7 @@ def weight(text: str) -> float:
     return sum(map(_character, text))
 
 
-def frames(text: str, reference: str = "", reference_frames: int = 0, speed: float = 1.0) -> int:
+def expected_frames(text: str, reference: str = "", reference_frames: int = 0, speed: float = 1.0) -> int:
     """Frames that ``text`` takes at the pace of a ``reference`` that says so much in ``reference_frames``; at the usual
     pace if there is none. At least 1."""
     if not reference or not reference_frames or not weight(reference):
