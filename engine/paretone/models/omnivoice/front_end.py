@@ -31,6 +31,7 @@ from paretone.models.omnivoice.text import (
     is_spoken,
     language,
     sentences,
+    weight,
 )
 from paretone.setting.knobs import Values
 
