@@ -20,6 +20,7 @@ from paretone.models.silent_observer import SilentObserver
 from paretone.setting.artefact import Artefact
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import stream
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
 
@@ -106,7 +107,7 @@ def _curves(
     model: SpeechModel, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], seeds: int
 ) -> Iterator[np.ndarray]:
     for seed in range(seeds):
-        speech = model.synthesise(text, voice, replace(setting, seed=seed), artefacts, SilentObserver())
+        speech = stream(model, text, voice, replace(setting, seed=seed), artefacts)
         take = run_to_completion(speech)
         yield log_pitch(take.samples, take.sample_rate)
 
