@@ -17,7 +17,7 @@ from paretone.errors import AudioError, ProfileError, SettingError
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Synthesis, Voice, run_to_completion
 from paretone.models.own_voices import is_own, shown_name
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.reading import first_line, require_regular, shown
 from paretone.setting import profile_file
 from paretone.setting.artefact import Artefact
@@ -43,7 +43,7 @@ _KIND = "paretone profile"
 _LARGEST_BYTES = 16 * 2**20
 
 
-class _Warning(SilentObserver):
+class _Warning(Observer):
     """Cautions as Python's warnings."""
 
     def caution(self, sentence: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from paretone.models.base import Observer, StepReport
+from paretone.observer import Observer, StepReport
 from paretone.sampling.demasking_schedule import Block
 
 

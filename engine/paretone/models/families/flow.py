@@ -35,7 +35,7 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError
-from paretone.models.base import AttentionCapture, ModelInfo, Observer, StepReport, Voice, WeightSet
+from paretone.models.base import AttentionCapture, ModelInfo, Voice, WeightSet
 from paretone.models.families import parts
 from paretone.models.families.backbones import Backbones
 from paretone.models.families.branch_evaluations import DecidedEvaluations
@@ -44,12 +44,13 @@ from paretone.models.families.flow_internals import FlowInternals, attention_of
 from paretone.models.families.flow_script import FlowNetwork, FlowScript, grid_of
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
-from paretone.models.families.speech import SILENT, Speech
+from paretone.models.families.speech import Speech
 from paretone.models.files import interval_weights, weight_sets
 from paretone.models.kernels import products
 from paretone.models.kernels.compiled import notes_of
 from paretone.models.kernels.flow_graphs import GraphedEvaluator
 from paretone.models.networks.diffusion import DiffusionTransformer
+from paretone.observer import SILENT, Observer, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.evaluating import Evaluated, Evaluator, Run, Whole

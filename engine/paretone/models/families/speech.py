@@ -14,12 +14,12 @@ import numpy as np
 from paretone.errors import Cancelled, PlainError, PlugInError
 from paretone.front_end.markup import markup_notes
 from paretone.measure.processor_time import ProcessorTime, processor_time
-from paretone.models.base import ModelInfo, Observer, Piece, Script, Synthesis, Voice, caution, keep_finished_part
+from paretone.models.base import ModelInfo, Piece, Script, Synthesis, Voice, keep_finished_part
 from paretone.models.families.delivery import Delivery, Joiner
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Passages, Spoken, Uttered, require_numbers, whole_mel
 from paretone.models.kernels.graphs import GraphCache
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import SILENT, Observer
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Plan
 from paretone.setting.take import Measurements, Trace
@@ -28,7 +28,6 @@ from paretone.wording import grouped
 
 LONG_TEXT = 2000
 """Characters of a text that takes a while to read."""
-SILENT = SilentObserver()
 
 
 AnyScript = TypeVar("AnyScript", bound=Script)
@@ -122,7 +121,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         started = _Moment(now.clock - script.seconds, now.processor.earlier(*script.cpu_seconds))
         self._graphs.status = observer.status
         for note in script.prompt.notes:
-            caution(observer, note)
+            observer.caution(note)
         pace = Pace(started.clock, self.clock)
         planned = self._planned(script, pace)
         require_sound = partial(self._require_sound, script.plan)

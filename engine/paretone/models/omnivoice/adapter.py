@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from paretone import device as devices
-from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.delivery import Joiner
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_script import MaskedScript
@@ -27,6 +27,7 @@ from paretone.models.omnivoice.passages import OmniVoicePassage, OmniVoicePassag
 from paretone.models.omnivoice.text import combined
 from paretone.models.omnivoice.tokenizer import OmniVoiceTokenizer
 from paretone.models.omnivoice.voices import OmniVoicePrompt, VoiceReader
+from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 

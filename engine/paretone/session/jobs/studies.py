@@ -9,17 +9,73 @@ from paretone import device
 from paretone.errors import StudyError
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models.catalogue import entry
+from paretone.observer import StepReport
 from paretone.session.commands import RunStudy
-from paretone.session.events import Prepared, StudyEnded
+from paretone.session.events import Prepared, Progress, StudyBegun, StudyEnded, StudyTakeDone
 from paretone.session.executor import Executor
-from paretone.session.observers import RunningJob, StudyObserver
+from paretone.session.observers import JobObserver, RunningJob
 from paretone.setting.knobs import Values
 from paretone.studies import definition
 from paretone.studies.cluster import Cluster
 from paretone.studies.hooks import Finding, hooks
-from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, TaskExecutor, run
+from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, StudyFollower, TaskExecutor, run
 from paretone.studies.store import Store
+from paretone.studies.stored import StoredTake
 from paretone.studies.study import Study, results_folder
+
+
+class StudyObserver(JobObserver, StudyFollower):
+    """Follows a study. Its progress is counted in takes and such."""
+
+    def __init__(self, job: RunningJob) -> None:
+        super().__init__(job)
+        self.made = 0
+        """Takes of this run."""
+        self._pausing = job.pausing
+        self._folder = ""
+        self._seconds_left: float | None = None
+        self._under_way = 0, 0, ""
+        self._percent = 0
+
+    def begin(self, folder: str, title: str) -> None:
+        """Say which study it is."""
+        self._folder = folder
+        self.post(StudyBegun(self.job, folder, title))
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+    def begun(self, title: str, done: int, total: int) -> None:
+        """Tell what is being made."""
+        self._under_way, self._percent = (done, total, title), 0
+        self._tell(title)
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how far the calibration under way is, by the hundredth: its units are not the study's."""
+        self.check()
+        percent = 100 * done // max(1, total)
+        if percent > self._percent:
+            self._percent = percent
+            self._tell(f"{self._under_way[2]} ({percent} %)")
+
+    def _tell(self, title: str) -> None:
+        done, total, _ = self._under_way
+        self.post(Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
+
+    def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
+        """Tell how far it is, with the study's own estimate."""
+        self.check()
+        self._seconds_left = seconds_left
+        self.post(Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
+
+    def pausing(self) -> bool:
+        return self._pausing.is_set()
+
+    def take(self, take: StoredTake) -> None:
+        """Tell of a finished take."""
+        self.made += 1
+        self.post(StudyTakeDone(self.job, self._folder, take))
 
 
 def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEnded:

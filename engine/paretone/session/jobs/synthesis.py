@@ -16,7 +16,7 @@ from paretone.models.base import (
     run_to_completion,
 )
 from paretone.models.families.masked import MaskedSpeech
-from paretone.models.silent_observer import ProgressingObserver
+from paretone.observer import Passing
 from paretone.session.commands import DecodePartial, MakeTake, Synthesise, TimeAgain
 from paretone.session.events import AudioReady, PartialDecoded, TakeMade, TakeReady, TimedAgain
 from paretone.session.executor import Executor
@@ -131,7 +131,7 @@ def _prepared(
         return command.setting, command.artefacts
     observer.status(f"Calibrating {technique(lacking).title} …")
     utterances = (Utterance(command.text, command.voice),)
-    artefact = preparer(lacking)(model, utterances, command.setting, ProgressingObserver(observer))
+    artefact = preparer(lacking)(model, utterances, command.setting, Passing(observer, "caution", "progress"))
     setting = seeded(candidate, command.setting.seed, artefact.fingerprint)
     return setting, (*command.artefacts, artefact)
 

@@ -21,7 +21,7 @@ from paretone.models import catalogue, load_model
 from paretone.models.base import Piece, Synthesis, Voice, run_to_completion
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream, synthesise
@@ -144,7 +144,7 @@ def test_long_texts_come_in_passages(model: CosySpeech, voice: Voice) -> None:
 
 @pytest.mark.slow
 def test_speaking_can_be_cancelled(model: CosySpeech, voice: Voice) -> None:
-    class Impatient(SilentObserver):
+    class Impatient(Observer):
         checks = 0
 
         def check(self) -> None:

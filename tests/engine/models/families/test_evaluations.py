@@ -9,7 +9,7 @@ from paretone.errors import Cancelled
 from paretone.models.base import Synthesis
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.dit import DiT
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import euler_steps, sampling_grid
 from paretone.setting.knobs import Values
@@ -111,7 +111,7 @@ def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(model: F
 
 
 def test_measuring_a_curve_can_be_cancelled(model: F5Speech) -> None:
-    class Stop(SilentObserver):
+    class Stop(Observer):
         def check(self) -> None:
             raise Cancelled
 

@@ -13,7 +13,7 @@ from paretone.errors import CheckpointError, SettingError
 from paretone.models.base import Synthesis, Utterance
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.dit import DiT
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import NO_VALUES, Values
@@ -21,6 +21,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.requests import Similarities
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_speech
 from tests.engine.small_speech import LAYERS, VOICE, make_backbone, save_cfg_free, setting
@@ -158,11 +159,12 @@ def test_what_was_prepared_is_kept_but_not_without_bound(model: F5Speech, seen: 
 
 
 def test_calibration_is_for_what_runs(model: F5Speech) -> None:
-    class Trials(SilentObserver):
+    class Trials(Observer):
         steps = 0
 
-        def similarities(self, similarities: np.ndarray) -> None:
-            self.steps = similarities.shape[1]
+        def report(self, name: str, value: object) -> None:
+            if isinstance(value, Similarities):
+                self.steps = value.values.shape[1]
 
     of = using(plain(), FREE, PRUNED, NARROW, UsedTechnique("ditreducio", Values(threshold=0.5)))
     observer = Trials()
