@@ -14,8 +14,7 @@ from typing import Any
 
 from paretone.models.base import Piece, SpeechModel, Synthesis, Voice, run_to_completion
 from paretone.observer import SILENT, Observer
-from paretone.setting.artefact import Artefact
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.techniques.resolving import resolve
 
 

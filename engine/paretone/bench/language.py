@@ -23,8 +23,7 @@ from paretone.models.catalogue import entry, harvard_sentences
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.vocoders import load_vocoder
 from paretone.sampling.autoregressive import Cycle
-from paretone.setting.artefact import Artefact
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.speaking import make_ready, scripted
 
 AGAIN = "autoregressive, again (A/A)"

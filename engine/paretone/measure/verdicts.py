@@ -22,8 +22,7 @@ from paretone.models.base import SpeechModel, Synthesis, Voice
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.own_voices import shown_name
 from paretone.models.vocoders import Vocoder
-from paretone.setting.artefact import Artefact
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.speaking import synthesise
 from paretone.training.originals import original_speech
 

@@ -23,11 +23,10 @@ from paretone.models.base import ModelInfo, SpeechModel, TrainedWeights
 from paretone.models.catalogue import MODELS
 from paretone.observer import Observer
 from paretone.reading import shown
-from paretone.setting.artefact import Artefact
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Knob, Values
 from paretone.setting.plan import NOTHING_TO_SKIP, Idle, NotPrepared, Plan
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 AnyWeights = TypeVar("AnyWeights", bound=TrainedWeights)

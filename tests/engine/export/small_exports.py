@@ -21,9 +21,8 @@ from paretone.models.llasa import adapter as llasa_adapter
 from paretone.observer import Observer
 from paretone.sampling.autoregressive import Request, after_prompt, decode
 from paretone.sampling.tokens import Greedy
-from paretone.setting.evidence import Evidence
 from paretone.setting.knobs import Values
-from paretone.setting.profile import Profile
+from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
 from paretone.techniques import resolve, spade, speculative

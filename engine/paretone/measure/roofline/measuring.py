@@ -26,9 +26,8 @@ from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_internals import MaskedInternals
 from paretone.observer import Observer, Passing
-from paretone.setting.artefact import Artefact
 from paretone.setting.plan import Launching
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.techniques import resolve
 
 ONCE = ("conditioning", "prefill", "decoder")

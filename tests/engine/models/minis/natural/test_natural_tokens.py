@@ -169,7 +169,7 @@ def test_streams_give_what_decoding_at_once_gives(lm: LmMiniSpeech, omni: OmniMi
         joined, whole = np.concatenate([*pieces, streamed.finish(codes[:0])]), streamed.whole(codes)
         assert len(joined) == len(whole.samples) == len(codes) * coding.stride * HOP
         assert_same_sound(joined, whole.samples)
-        assert np.abs(stream.mel - whole.mel).max() < 0.05
+        assert np.abs(streamed.mel - whole.mel).max() < 0.05
 
 
 def test_a_seed_gives_the_same_bits_and_a_pace_of_its_own(model: Speech, anna: Voice):
