@@ -12,7 +12,7 @@ from torch import Tensor
 from paretone.models.families.evaluations import Evaluations, Phase
 from paretone.models.families.passages import Decoded, Sampler
 from paretone.models.networks.diffusion import DiffusionTransformer
-from paretone.sampling.attention_similarity import diagonal_similarity
+from paretone.sampling.calibration_target import diagonal_similarity
 from paretone.sampling.evaluating import Evaluated, Run
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan

@@ -11,7 +11,7 @@ A model derives from :class:`MaskedSpeech` and fills in what is its own:
   (what a passage takes over from the first one), ``_ready_voice`` (what of a voice is worth preparing before the clock
   runs).
 
-All masked models have the options :data:`paretone.sampling.masked_options.DEMASKING_OPTIONS`; where ``by_sentence`` is
+All masked models have the options :data:`paretone.sampling.options.DEMASKING_OPTIONS`; where ``by_sentence`` is
 set, ``_passages`` gives every sentence its own passage.
 
 ``ops_ratio`` of its takes is the network's operations over those of the same setting without techniques. Counted are

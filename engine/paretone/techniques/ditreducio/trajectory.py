@@ -20,10 +20,8 @@ from torch import Tensor
 
 from paretone.errors import PlainError
 from paretone.observer import Observer
-from paretone.sampling.actions import SkipAction
-from paretone.sampling.attention_similarity import diagonal_similarity
-from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.sampling.forecasting import extrapolation_factor
+from paretone.sampling.actions import SkipAction, extrapolation_factor
+from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, ModuleMemory, ModulePlan, residual
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.metrics import ERRORS

@@ -10,7 +10,7 @@ from paretone.models.families.decoding import DecodingLoop
 from paretone.models.families.token_model import TokenModel
 from paretone.sampling.autoregressive import Decoding
 from paretone.sampling.draft_length import AdaptiveLength
-from paretone.sampling.speculation import speculation
+from paretone.sampling.speculative import speculation
 from paretone.sampling.verification import Rule, by_block, by_token
 
 MOST_LENGTHS = 8
