@@ -1,4 +1,12 @@
-"""Actions of a layer at a step: compute, reuse, forecast or share. Torch-free."""
+"""Actions of a layer at a step: compute, reuse or share; and forecasts of what a skipped module would have returned, if a
+strategy table says so. Torch-free.
+
+Forecasting is ours, after TaylorSeer (Liu et al., arXiv 2503.06923) of order one and the two-step Adams–Bashforth rule:
+a skipped output is not the last one again, but that one moved on at the rate at which the last two computed ones
+differ. What differs from TaylorSeer: the step lengths of the grid are taken into account (an EPSS grid is uneven),
+which modules are skipped is a calibrated table's choice instead of every n steps, and that table was calibrated with
+forecasts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draft length of speculative decoding: predicted speed-up, from acceptance and the cost of a draft pass, and the length
+"""Draft length of speculative decoding: predicted speed-up from acceptance and the cost of a draft pass, and the length
 adapted while decoding. Torch-free.
 
 Source of the prediction: Leviathan et al., arXiv 2211.17192, section 3.1 to 3.4.

@@ -38,10 +38,18 @@ from paretone.errors import SettingError
 from paretone.models.base import AttentionCapture, ModelInfo, Voice, WeightSet
 from paretone.models.families import parts
 from paretone.models.families.backbones import Backbones
-from paretone.models.families.branch_evaluations import DecidedEvaluations
-from paretone.models.families.evaluations import Evaluations, Phase, Stage, require_layers
-from paretone.models.families.flow_internals import FlowInternals, attention_of
-from paretone.models.families.flow_script import FlowNetwork, FlowScript, grid_of
+from paretone.models.families.evaluations import (
+    DecidedEvaluations,
+    Evaluations,
+    FlowInternals,
+    FlowNetwork,
+    FlowScript,
+    Phase,
+    Stage,
+    attention_of,
+    grid_of,
+    require_layers,
+)
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech

@@ -34,15 +34,12 @@ from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError
 from paretone.failures import enough_memory
 from paretone.models.base import ModelInfo, Voice
-from paretone.models.families.delivery import Joiner
-from paretone.models.families.demasking_progress import DemaskingProgress
-from paretone.models.families.grid_decoder import GridDecoder
-from paretone.models.families.masked_internals import MaskedInternals
 from paretone.models.families.masked_networks import MaskedNetworks
-from paretone.models.families.masked_script import MaskedScript, guide_of
+from paretone.models.families.masked_script import DemaskingProgress, MaskedInternals, MaskedScript, guide_of
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import FramedPassage, Passages, Prompt, Spoken, Uttered, cost_of
-from paretone.models.families.speech import Speech
+from paretone.models.families.speech import Joiner, Speech
+from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRun
 from paretone.models.kernels.masked_graphs import with_graphs

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from paretone import device as devices
 from paretone.models.base import ModelInfo, Voice
-from paretone.models.families.delivery import Joiner
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_script import MaskedScript
+from paretone.models.families.speech import Joiner
 from paretone.models.kernels.fused_masked import FusedMasked
 from paretone.models.kernels.masked_rows import MaskedRequest
 from paretone.models.networks.masked_network import MaskedNetwork

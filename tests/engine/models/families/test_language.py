@@ -98,7 +98,7 @@ def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
 
 
 def test_progress_counts_tokens_of_the_whole_text(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretone.models.families.token_progress.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("paretone.models.families.language.REPORT_SECONDS", 0.0)
     observer = Follower()
     tokens = spoken(model, setting(), LONG, observer).measurements.tokens
     assert list(dict.fromkeys(report.tokens for report in observer.reports)) == list(range(1, tokens + 1))
