@@ -1,5 +1,5 @@
-"""Actions of a layer at a step: compute, reuse or share; and forecasts of what a skipped module would have returned, if a
-strategy table says so. Torch-free.
+"""Actions of a layer at a step: compute, reuse or share; and forecasts of what a skipped module would have returned,
+if a strategy table says so. Torch-free.
 
 Forecasting is ours, after TaylorSeer (Liu et al., arXiv 2503.06923) of order one and the two-step Adams–Bashforth rule:
 a skipped output is not the last one again, but that one moved on at the rate at which the last two computed ones

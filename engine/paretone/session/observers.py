@@ -10,16 +10,8 @@ from dataclasses import dataclass, field
 from paretone.errors import Cancelled
 from paretone.measure.memory import PeakMemory
 from paretone.models.families.pacing import Pace
-from paretone.observer import Observer, StepReport
-from paretone.session.events import (
-    Caution,
-    EngineStatus,
-    Event,
-    PreparationReport,
-    Progress,
-    Telemetry,
-)
-from paretone.session.progress import RemainingTime
+from paretone.observer import Observer, RemainingTime, StepReport
+from paretone.session.events import Caution, EngineStatus, Event, PreparationReport, Progress, Telemetry
 
 Post = Callable[[Event], None]
 

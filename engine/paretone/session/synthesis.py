@@ -1,9 +1,13 @@
-"""Speaking, and hearing a part of what was spoken."""
+"""What carries out commands with the loaded model: speaking, hearing tokens and unfinished canvases, looking inside.
+The others are in :mod:`paretone.session.jobs`, which says what such functions have in common.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from paretone.errors import SettingError
-from paretone.measure.audible import audible
+from paretone.measure.audible import audible, require_finite
 from paretone.measure.takes import make_take
 from paretone.models.base import (
     FLOW,
@@ -15,17 +19,42 @@ from paretone.models.base import (
     flow_model,
     run_to_completion,
 )
+from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.masked import MaskedSpeech
 from paretone.observer import Passing
-from paretone.session.commands import DecodePartial, MakeTake, Synthesise, TimeAgain
-from paretone.session.events import AudioReady, PartialDecoded, TakeMade, TakeReady, TimedAgain
+from paretone.session.commands import (
+    CaptureAttention,
+    ComputeView,
+    DecodePartial,
+    EncodePrompts,
+    HearTokens,
+    MakeTake,
+    MeasureRoofline,
+    Synthesise,
+    TimeAgain,
+)
+from paretone.session.events import (
+    AttentionCaptured,
+    AudioReady,
+    PartialDecoded,
+    PromptsEncoded,
+    RooflineMeasured,
+    TakeMade,
+    TakeReady,
+    TimedAgain,
+    TokensHeard,
+    ViewComputed,
+)
 from paretone.session.executor import Executor
-from paretone.session.observers import JobObserver, RepeatingObserver, RunningJob, SynthesisObserver
+from paretone.session.observers import JobObserver, MeasuringObserver, RepeatingObserver, RunningJob, SynthesisObserver
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take
+from paretone.speaking import scripted
 from paretone.studies.hooks import preparer
 from paretone.studies.study import Candidate, seeded
 from paretone.techniques import resolve, technique
+from paretone.views import computing
+from paretone.views.view import Task
 
 
 def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> TakeReady:
@@ -146,3 +175,57 @@ def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) 
     observer.check()
     samples = audible(samples, f"the speech after step {command.step + 1}", command.setting, model.info)
     return PartialDecoded(command.job, samples, model.info.sample_rate, command.step)
+
+
+def encode(command: EncodePrompts, executor: Executor, job: RunningJob) -> PromptsEncoded:
+    """Make voice and text ready, and list what would be continued."""
+    model, check = _language_model(executor, command.setting), JobObserver(job).check
+    prompts = model.official_prompts(command.text, command.voice, resolve(model.info, command.setting), check)
+    return PromptsEncoded(command.job, prompts, model.official_ids)
+
+
+def hear(command: HearTokens, executor: Executor, job: RunningJob) -> TokensHeard:
+    """Decode tokens to sound."""
+    model, check = _language_model(executor, command.setting), JobObserver(job).check
+    plan = resolve(model.info, command.setting)
+    samples = model.heard(command.tokens, command.text, command.voice, plan, check)
+    return TokensHeard(command.job, samples, model.info.sample_rate)
+
+
+def _language_model(executor: Executor, setting: Setting) -> LanguageSpeech:
+    """The loaded model. Raises :class:`SettingError` for one without tokens."""
+    model = executor.model_for(setting)
+    if not isinstance(model, LanguageSpeech):
+        raise SettingError(f"{model.info.title} decodes no tokens one by one; choose a speech language model.")
+    return model
+
+
+def capture_attention(command: CaptureAttention, executor: Executor, job: RunningJob) -> AttentionCaptured:
+    """Run up to a step and keep the attention of a layer there."""
+    observer = JobObserver(job)
+    model = flow_model(executor.model_for(command.setting), "Capturing attention at a step")
+    script = scripted(model, command.text, command.voice, command.setting, command.artefacts, observer)
+    found = model.capture_attention(script, command.layer, command.step, observer)
+    observer.check()
+    require_finite(found.maps, f"the attention of layer {found.layer + 1}", command.setting, model.info)
+    return AttentionCaptured(command.job, found)
+
+
+def compute_view(command: ComputeView, executor: Executor, job: RunningJob) -> ViewComputed:
+    """Compute a view's figure."""
+    model = executor.model_for(command.setting)
+    task = Task(model, command.utterance, command.setting, command.knobs, JobObserver(job), command.records)
+    return ViewComputed(command.job, computing.compute_view(command.view, task))
+
+
+def measure_roofline(command: MeasureRoofline, executor: Executor, job: RunningJob) -> RooflineMeasured:
+    """Measure every component against the machine's ceilings."""
+    # Imported on use: torch's profiler takes its time.
+    from paretone.measure.roofline import measuring
+
+    model = executor.model_for(command.setting)
+    target = measuring.RooflineTarget(model, command.utterance, command.setting, command.artefacts)
+    trace = Path(command.trace) if command.trace else None
+    observer = MeasuringObserver(job)
+    report = measuring.measure_roofline(target, observer, command.again, command.rounds, trace)
+    return RooflineMeasured(command.job, report)
