@@ -10,10 +10,10 @@ from paretone.commands import arguments
 from paretone.commands.result import Result
 from paretone.commands.session import Session
 from paretone.commands.terminal import Terminal
+from paretone.training.follower import Follower
 
 if TYPE_CHECKING:
-    from paretone.training.follower import Follower
-from paretone.training.session import Milestone
+    from paretone.training.session import Milestone
 
 SUMMARIES = {
     "voice-vocoder": "Make the bundled vocoder from a voice-corpus.",

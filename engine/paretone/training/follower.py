@@ -1,9 +1,13 @@
-"""Receives the progress of a training."""
+"""Receives the progress of a training. Torch-free."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from paretone.observer import Observer
-from paretone.training.session import Milestone
+
+if TYPE_CHECKING:
+    from paretone.training.session import Milestone
 
 
 class Follower(Observer):
