@@ -110,7 +110,7 @@ async def _compared(window: MainWindow) -> None:
 
 async def _example(window: MainWindow) -> None:
     """The example study is open, and its settings are points."""
-    if not window.state.open_studies.folders:
+    if not window.results.studies:
         window.action["open_example"].trigger()
         await _until(lambda: window.features.find(StudiesPresenter).summary is not None, window)
 

@@ -57,7 +57,7 @@ async def take(window: MainWindow, folder: Path, sizes: Sequence[tuple[int, int]
     window.show()
     await make_takes(window, steps, print)
     window.action["open_example"].trigger()
-    await until(lambda: bool(window.state.open_studies.folders), window)
+    await until(lambda: bool(window.results.studies), window)
     for name in arranged(window, sizes):
         await asyncio.sleep(_SECONDS)
         save(window, folder / f"{name}.webp")

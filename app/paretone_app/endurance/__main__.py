@@ -104,7 +104,6 @@ async def _rounds(
 ) -> None:
     """Round after round, each read and written down."""
     from paretone_app.endurance import readings, verdict
-    from paretone_app.features.takes.presenter import TakesPresenter
 
     began = time.monotonic()
     warm: Counter[str] = Counter()
@@ -117,7 +116,7 @@ async def _rounds(
                 round(time.monotonic() - began, 1),
                 readings.read(types),
                 doing.takes,
-                len(window.features.find(TakesPresenter).library),
+                len(window.results.library),
                 doing.done,
                 tuple(doing.failures),
                 tuple(doing.refused),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from paretone.models.own_voices import shown_name
-from paretone_app.features.studies.study_summary import StudySummary
+from paretone_app.results.study import OpenStudy
 
 _COLUMNS = "Setting", "Sentence", "Reason"
 
@@ -29,7 +29,7 @@ class FailuresTable(QTableWidget):
         for column in range(2):
             self.setColumnWidth(column, 18 * self.fontMetrics().height())
 
-    def show_summary(self, summary: StudySummary | None) -> None:
+    def show_summary(self, summary: OpenStudy | None) -> None:
         """Show the failures of a study; nothing is touched where they are the same."""
         rows = _rows(summary) if summary is not None else []
         if rows == self._shown:
@@ -43,7 +43,7 @@ class FailuresTable(QTableWidget):
                 self.setItem(line, column, item)
 
 
-def _rows(summary: StudySummary) -> list[tuple[str, str, str]]:
+def _rows(summary: OpenStudy) -> list[tuple[str, str, str]]:
     """Setting, sentence and reason of every failure."""
     return [
         (

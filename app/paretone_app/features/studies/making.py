@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from paretone import files
 from paretone.errors import PlainError
 from paretone_app.features.presenter import built
 from paretone_app.features.studies.within import Within, fill_in
-from paretone_app.shell.background import Background
+from paretone_app.results.reader import Results
 from paretone_app.shell.notices import Notices
 from paretone_app.state.app_state import AppState
 
@@ -33,19 +32,16 @@ class StudyMaking(QObject):
         window: QWidget,
         state: AppState,
         notices: Notices,
-        background: Background,
-        pace: Callable[[], Callable[[str], float | None]],
+        results: Results,
         folder: Path,
         parent: QObject,
     ) -> None:
-        """``folder`` is where files are proposed; ``pace`` gives how fast models were, see
-        :mod:`paretone.studies.estimating`."""
+        """``folder`` is where files are proposed."""
         super().__init__(parent)
         self._window = window
         self._state = state
         self._notices = notices
-        self._background = background
-        self._pace = pace
+        self._results = results
         self._folder = folder
         self.maker: StudyMaker | None = None
         """The dialog, while it is open."""
@@ -87,10 +83,10 @@ class StudyMaking(QObject):
     def _check(self, given: dict) -> None:
         """Say the size of a study, or why it cannot be."""
         from paretone.studies import definition, estimating
-        from paretone_app.features.studies.study_summary import plan_words
+        from paretone_app.features.studies.wording import plan_words
 
         maker = built(self.maker)
-        pace, root = self._pace(), Path(maker.path.text()).parent
+        pace, root = self._results.pace(), Path(maker.path.text()).parent
 
         def checked() -> tuple[Study, float | None]:
             planned = definition.parse(given, "This study", root)
@@ -106,7 +102,7 @@ class StudyMaking(QObject):
             else:
                 maker.show_verdict(plan_words(*found), ok=True)
 
-        self._background.run(checked, shown)
+        self._results.run(checked, shown)
 
     @Slot(object, object, bool)
     def _keep(self, given: dict, path: Path, start: bool) -> None:

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import QWidget
 from paretone import files
 from paretone.errors import PlainError, StudyError
 from paretone.extras import why_no_cluster, why_no_search
-from paretone.listening import trials
 from paretone.reading import read_text
 from paretone.session.commands import RunStudy
 from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone
@@ -25,19 +24,16 @@ from paretone_app.features.setup.model_choice import CHECKPOINT_FOLDER
 from paretone_app.features.setup.presenter import CHOOSE_FOLDER
 from paretone_app.features.studies.making import StudyMaking
 from paretone_app.features.studies.opened import OpenedStudies
-from paretone_app.features.studies.reporting import StudyReporting
-from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.numbers import counted
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.background import Background
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
     from paretone_app.features.studies.maker import StudyMaker
     from paretone_app.features.studies.panel import StudiesPanel
-    from paretone_app.features.studies.study_summary import StudySummary
     from paretone_app.features.studies.within import Within
+    from paretone_app.results.study import OpenStudy
 
 _KINDS = "Study (*.toml *.json)"
 _LOOK_MILLISECONDS = 1000
@@ -50,11 +46,7 @@ class StudiesPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._studies = services.folder / "studies"
-        self._background = Background("studies", self)
-        takes = services.features.find(TakesPresenter)
-        self.opened = OpenedStudies(
-            services.state.open_studies, services.settings, lambda: takes.library, self._notices, self._background, self
-        )
+        self.opened = OpenedStudies(self._results, services.settings, self)
         """The studies that the panel lists."""
         self.opened.changed.connect(self._show)
         self.opened.brought_forward.connect(self._go_to)
@@ -66,14 +58,11 @@ class StudiesPresenter(Presenter):
             self._window,
             self._state,
             self._notices,
-            self._background,
-            self.opened.pace,
+            self._results,
             self._studies,
             self,
         )
         self._making.made.connect(self._made)
-        self._reporting = StudyReporting(services.folder / trials.FOLDER, self._notices, self._background, self)
-        self._reporting.ended.connect(lambda: built(self.studies).say(""))
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
         actions = self._actions
@@ -118,12 +107,11 @@ class StudiesPresenter(Presenter):
             built(self.studies).set_reasons(run, use, why_no_cluster())
 
     def shut_down(self) -> None:
-        """End the thread."""
+        """Look no more at the study that runs."""
         self._soon.stop()
-        self._background.shut_down()
 
     @property
-    def summary(self) -> StudySummary | None:
+    def summary(self) -> OpenStudy | None:
         """Summary of the shown study."""
         return self.opened.summary
 
@@ -169,7 +157,7 @@ class StudiesPresenter(Presenter):
         self.open(copy_for_user(self._studies))
 
     @Slot(object)
-    def _go_to(self, found: StudySummary) -> None:
+    def _go_to(self, found: OpenStudy) -> None:
         self._workspaces.go_to("studies")
         if found.folder_problem:
             self._tell_damage(found)
@@ -189,7 +177,7 @@ class StudiesPresenter(Presenter):
             raise StudyError(reason)
         # It may be there again, on a disk for example. On a cluster, it is the workers' that counts.
         if seen.lost_folder and not Path(seen.lost_folder).exists() and not ray:
-            from paretone_app.features.studies.study_summary import lost_words
+            from paretone_app.features.studies.wording import lost_words
 
             self._notices.ask(lost_words(seen), (CHOOSE_FOLDER,), lambda _: self.ask_for_model_folder())
             return
@@ -204,7 +192,7 @@ class StudiesPresenter(Presenter):
         built(self.studies).begin(folder)
         self.refresh()
 
-    def _write_again(self, seen: StudySummary) -> None:
+    def _write_again(self, seen: OpenStudy) -> None:
         """The study's file is gone: write it as the folder remembers it."""
         try:
             files.write_through(seen.file, seen.definition.encode())
@@ -241,7 +229,7 @@ class StudiesPresenter(Presenter):
             reason = files.reason(error) if isinstance(error, OSError) else str(error)
             raise StudyError(f"The folder could not be written into {seen.file}: {reason}.") from error
         self._notices.note(f"{seen.file}: the model is in {folder}, no longer in {seen.lost_folder or 'its folder'}")
-        self.opened.look_again(seen.folder)
+        self._results.read_study(seen.folder)
 
     def pause(self) -> None:
         """End the running study once the takes under way are finished."""
@@ -254,7 +242,7 @@ class StudiesPresenter(Presenter):
         if self._running is None or event.job != self._running[0].number:
             return
         if isinstance(event, StudyBegun):
-            self.opened.touch(self._running[1])
+            self._results.read_study(self._running[1])
         elif isinstance(event, StudyTakeDone) and not self._soon.isActive():
             self._soon.start()
         elif isinstance(event, StudyEnded):
@@ -269,7 +257,7 @@ class StudiesPresenter(Presenter):
     @Slot()
     def _touch_running(self) -> None:
         if self._running is not None:
-            self.opened.touch(self._running[1])
+            self._results.read_study(self._running[1])
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
@@ -286,7 +274,7 @@ class StudiesPresenter(Presenter):
             how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
             said = " ".join([how, *self._ended.log, *self._ended.found])
         built(self.studies).end(said, failed=outcome is Outcome.FAILED)
-        self.opened.touch(folder)
+        self._results.read_study(folder)
 
     # --- Making ------------------------------------------------------------------------------------------------------
     @property
@@ -305,22 +293,16 @@ class StudiesPresenter(Presenter):
     @Slot(object, bool)
     def _made(self, path: Path, start: bool) -> None:
         """Show a study whose file was just written, and run it if wanted."""
-        self.open(path)
-        if start:
-            # Opening is done in the thread; what is asked for after it comes after it.
-            self._background.run(lambda: None, lambda _: self._start(path))
 
-    def _start(self, path: Path) -> None:
-        from paretone.studies.study import results_folder
+        def begin(_study: OpenStudy) -> None:
+            if start:
+                self._actions.attempt(lambda: self.run(*built(self.studies).cluster))
 
-        if self.opened.chosen == results_folder(path.expanduser().resolve()):
-            self._actions.attempt(lambda: self.run(*built(self.studies).cluster))
+        self.opened.open(path, then=begin)
 
     # --- What was found ----------------------------------------------------------------------------------------------
     def use(self, key: str) -> None:
         """Put a setting of the study that is shown into Setup, with its strategy table. Raises :class:`PlainError`."""
-        from paretone.studies.store import Store
-
         seen, state = self.summary, self._state
         row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
         if seen is None or row is None or row.setting is None:
@@ -329,8 +311,7 @@ class StudiesPresenter(Presenter):
         entry = state.artefacts.entry(row.setting)
         source = state.artefacts.source(entry.technique) if entry is not None else None
         if row.finished and source is not None:
-            with Store(seen.folder, read_only=True) as store:
-                table = store.artefacts().get(key)
+            table = seen.load_table(key)
             if table is not None and source.fits(table):
                 source.adopt(table, "use a study's strategy table")
         said = f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile."
@@ -355,10 +336,21 @@ class StudiesPresenter(Presenter):
         if self.summary is None:
             raise StudyError("Open or create a study first.")
         built(self.studies).say("Writing the report…")
-        self._reporting.write(self.summary.folder)
+        self._results.write_report(self.summary.folder, self._report_written)
+
+    def _report_written(self, page: Path | BaseException) -> None:
+        built(self.studies).say("")
+        if isinstance(page, PlainError):
+            self._notices.warn(str(page))
+        elif isinstance(page, BaseException):
+            raise page
+        else:
+            self._notices.note(f"Wrote {page}")
+            self._notices.say(f"Wrote {page}; the CSV and LaTeX tables are in the same folder.", "info")
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
 
     # --- Damage ------------------------------------------------------------------------------------------------------
-    def _tell_damage(self, seen: StudySummary) -> None:
+    def _tell_damage(self, seen: OpenStudy) -> None:
         if seen.damaged:
             self._notices.ask(seen.folder_problem, ("Set it aside",), lambda _: self.set_aside())
         else:
@@ -366,19 +358,16 @@ class StudiesPresenter(Presenter):
 
     def set_aside(self) -> None:
         """Move damaged results away, so that the study can be run again."""
-        from paretone.studies.running import set_aside
-
         seen = self.summary
         if seen is None or not seen.damaged:
             return
         try:
-            backup = set_aside(seen.folder)
+            backup = self._results.set_aside(seen.folder)
         except PlainError as error:
             self._notices.warn(str(error))
             return
         self._notices.note(f"Set the damaged study aside: {backup}")
         self._notices.say(f"Moved the damaged results, with audio, to {backup}. Run starts the study over.", "info")
-        self.opened.touch(seen.folder)
 
     # --- The panel ---------------------------------------------------------------------------------------------------
     def _build_studies(self) -> QWidget:
@@ -411,10 +400,11 @@ class StudiesPresenter(Presenter):
 
     @Slot()
     def _show(self) -> None:
-        self._state.gains.set_studies(self.opened.results)
+        self._state.gains.set_studies(self._results.measured)
         if self.studies is None:
             return
-        self.studies.show_studies(self.opened.listed, self.opened.chosen)
+        titles = [(folder, one.title) for folder, one in self._results.studies.items()]
+        self.studies.show_studies(titles, self.opened.chosen)
         self.studies.show_recent(self.opened.recent)
         self.studies.show_summary(self.summary)
         self.refresh()

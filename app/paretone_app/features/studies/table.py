@@ -10,8 +10,8 @@ from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import LOWER, Metric
 from paretone.measure.processor_time import BUSY, busy_line
 from paretone.studies.wording import figure_text, shown
-from paretone_app.features.studies.study_summary import Row, StudySummary
 from paretone_app.numbers import counted, general, grouped, localised
+from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.icons import icon
 from paretone_app.shell.metrics import text_font
@@ -39,7 +39,7 @@ class StudyModel(QAbstractTableModel):
         self._over = ("", "")
         """Unit of the intervals, in the singular."""
 
-    def show_summary(self, summary: StudySummary | None) -> None:
+    def show_summary(self, summary: OpenStudy | None) -> None:
         """Show the settings of a study, with what was measured of them; what only changed stays where it is."""
         rows = summary.rows if summary is not None else ()
         metrics = ()
@@ -217,7 +217,7 @@ class StudyTable(QTableView):
         index = self.currentIndex()
         return index.data(KEY_ROLE) if index.isValid() else ""
 
-    def show_summary(self, summary: StudySummary | None) -> None:
+    def show_summary(self, summary: OpenStudy | None) -> None:
         """Show a study, or nothing."""
         kept, columns = self.current, self.study.columnCount()
         self.study.show_summary(summary)

@@ -20,7 +20,6 @@ from paretone.setting.library import TakeSummary
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.take_grid.hearing import CellHearing
-from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.features.tradeoff.presenter import TradeoffPresenter
 from paretone_app.numbers import counted, rough_duration
 from paretone_app.state.cost import LONG_SECONDS
@@ -47,11 +46,10 @@ class TakeGridPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._takes = services.features.find(TakesPresenter)
         self._player = services.features.find(PlayerPresenter)
         self._tradeoff = services.features.find(TradeoffPresenter)
         self._settings = services.settings
-        self._sources, self._making = self._tradeoff.sources, services.state.making
+        self._making = services.state.making
         self._reference = ""
         """Id of the take."""
         self._chosen: Chosen | None = None
@@ -59,12 +57,12 @@ class TakeGridPresenter(Presenter):
         """What is shown of it."""
         self._known: tuple[Dimension, ...] = ()
         self.take_grid: TakeGridPanel | None = None
-        self.hearing = CellHearing(self._player, self._sources.known.load_audio, self)
+        self.hearing = CellHearing(self._player, self._results.load_audio, self)
         self.hearing.failed.connect(services.notices.warn)
         self.later: dict[str, Callable[[], QWidget]] = {"take_grid": self._build}
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._show)
-        for signal in (self._sources.changed, self._takes.takes_changed, self._making.changed):
+        for signal in (self._results.points_changed, self._results.takes.changed, self._making.changed):
             signal.connect(self._show_soon)
         services.state.playing.changed.connect(self._show_playing)
         actions = services.actions
@@ -74,11 +72,9 @@ class TakeGridPresenter(Presenter):
     def _build(self) -> QWidget:
         from paretone_app.features.take_grid.panel import TakeGridPanel
 
-        self._sources.begin()
         self.take_grid = panel = TakeGridPanel(self._theme.colours)
-        self._sources.watch(panel)
+        self._results.watch(panel, panel.shown)
         cells, attempt = panel.cells, self._actions.attempt
-        panel.shown.connect(self._sources.read)
         panel.shown.connect(self._show_soon)
         panel.chosen.connect(lambda chosen: attempt(lambda: self.choose(chosen)))
         panel.sentence_wanted.connect(self._go_to_sentence)
@@ -120,8 +116,7 @@ class TakeGridPresenter(Presenter):
     @property
     def takes(self) -> tuple[TakeSummary, ...]:
         """All takes at hand, the library's first, the newest first."""
-        studies = (one for read in self._sources.known.studies.values() for one in read.summaries.values())
-        return (*(one for one in self._takes.takes.all_takes if one.frames and not one.unfinished), *studies)
+        return self._results.all_takes
 
     @Slot()
     def _show_soon(self) -> None:
@@ -356,7 +351,7 @@ class TakeGridPresenter(Presenter):
 
     def set_side(self, side: str, cell: Cell) -> None:
         """Compare a cell's take as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
-        take = self._sources.known.take_reader(self._take_at(cell).id)()
+        take = self._results.take_reader(self._take_at(cell).id)()
         (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
 
     # --- Making ------------------------------------------------------------------------------------------------------
@@ -404,7 +399,7 @@ class TakeGridPresenter(Presenter):
         """What makes the take."""
         from paretone_app.features.take_grid.model.dimensions import MODEL
 
-        setting, artefacts = self._sources.known.prepared(asked.setting)
+        setting, artefacts = self._results.prepared(asked.setting)
         reference = next((one for one in self.takes if one.id == self._reference), None)
         # A take of other weights has no place in the grid, unless that is of several models.
         alike = reference is not None and MODEL not in (grid.rows.name, grid.columns.name)

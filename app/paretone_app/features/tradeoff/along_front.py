@@ -21,8 +21,8 @@ from paretone_app.state.undo import Edit
 from paretone_app.widgets.screen_readers import announce
 
 if TYPE_CHECKING:
-    from paretone_app.features.tradeoff.model.points import Point
     from paretone_app.features.tradeoff.panel import TradeoffPanel
+    from paretone_app.results.points import Point
 
 
 _LOOK_MILLISECONDS = 30

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from paretone.errors import PlainError
 from paretone.models.base import LANGUAGE
 from paretone.setting.take import Take
-from paretone_app.features.tradeoff.model.known_points import KnownPoints
+from paretone_app.results.reader import Results
 from paretone_app.state.comparison import Comparison
 from paretone_app.state.differences import family_of
 
@@ -27,13 +27,13 @@ class ChosenTake(QObject):
     def __init__(
         self,
         panel: TradeoffPanel,
-        known: KnownPoints,
+        results: Results,
         comparison: Comparison,
         run: Callable[[Callable[[], Take], Callable[[Take | BaseException], None]], object],
     ) -> None:
         """``run(work, callback)`` runs ``work`` in another thread, and ``callback`` with its result in this one."""
         super().__init__(panel)
-        self._panel, self._known, self._comparison, self._run = panel, known, comparison, run
+        self._panel, self._results, self._comparison, self._run = panel, results, comparison, run
         self._wanted = ""
         self._rest = QTimer(self, singleShot=True, interval=REST_MILLISECONDS)
         self._rest.timeout.connect(self._read)
@@ -53,7 +53,7 @@ class ChosenTake(QObject):
             self._comparison.set_chosen(None)
         elif sound.take != self._wanted:
             self._wanted = wanted = sound.take
-            take = self._known.take_reader(wanted)
+            take = self._results.take_reader(wanted)
             self._run(take, lambda found: self._take_over(wanted, found))
 
     def _take_over(self, wanted: str, found: Take | BaseException) -> None:

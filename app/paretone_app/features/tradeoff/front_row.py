@@ -15,15 +15,15 @@ from paretone.errors import PlainError, SettingError
 from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound, is_silent
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.tradeoff.model.known_points import KnownPoints
-from paretone_app.features.tradeoff.model.points import candidate_key
 from paretone_app.numbers import counted
+from paretone_app.results.points import candidate_key
+from paretone_app.results.reader import Results
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.making import Wanted, wanted_take
 
 if TYPE_CHECKING:
-    from paretone_app.features.tradeoff.model.points import Point
     from paretone_app.features.tradeoff.model.scene import Scene
+    from paretone_app.results.points import Point
     from paretone_app.state.app_state import AppState
 
 _AHEAD = 8
@@ -62,9 +62,9 @@ class FrontRow(QObject):
     failed = Signal(str)
     """A sentence on audio that could not be read."""
 
-    def __init__(self, known: KnownPoints, player: PlayerPresenter, state: AppState, parent: QObject) -> None:
+    def __init__(self, results: Results, player: PlayerPresenter, state: AppState, parent: QObject) -> None:
         super().__init__(parent)
-        self._known, self._player, self._state, self._making = known, player, state, state.making
+        self._results, self._player, self._state, self._making = results, player, state, state.making
         self._front: tuple[Point, ...] = ()
         self._sentence: Spoken = "", "", 0
         self._made: dict[str, Sound] = {}
@@ -120,7 +120,7 @@ class FrontRow(QObject):
     def begin(self, front: Iterable[Point], current: Point | None, sentence: Spoken) -> None:
         """Play ``sentence`` by the settings of ``front``. Raises :class:`PlainError` if fewer than two can say it."""
         self._front, self._sentence, self._made = tuple(front), sentence, {}
-        found = {one: self._known.sound_of(one, sentence) for one in self._front}
+        found = {one: self._results.sound_of(one, sentence) for one in self._front}
         spoken = [(one, sound) for one, sound in found.items() if sound is not None]
         lacking = [one for one, sound in found.items() if sound is None]
         if len(spoken) < 2 and not (spoken and self._can_make(lacking)):
@@ -129,7 +129,7 @@ class FrontRow(QObject):
                 + self._no_more
             )
         self._reading += 1
-        number, player, load, named = self._reading, self._player.player, self._known.load_audio(), self._titles()
+        number, player, load, named = self._reading, self._player.player, self._results.load_audio(), self._titles()
         self._at = current.key if current is not None else spoken[0][0].key
 
         def read() -> dict[str, Sound]:
@@ -225,7 +225,7 @@ class FrontRow(QObject):
         if point.setting is None:
             raise SettingError("It was measured by others, elsewhere.")
         seeded = replace(point.setting, seed=seed)
-        setting, artefacts = self._known.prepared(seeded, self._known.table_of(point))
+        setting, artefacts = self._results.prepared(seeded, self._results.table_of(point))
         return wanted_take(self._state.selection, text, voice, setting, artefacts)
 
     def _can_make(self, points: Iterable[Point]) -> bool:

@@ -13,9 +13,9 @@ from paretone.figures.glyphs import FILLED, HOLLOW, Glyph
 from paretone.techniques import techniques
 from paretone.techniques.marks import in_order
 from paretone_app.features.tradeoff.model.filtering import BASELINE
-from paretone_app.features.tradeoff.model.points import technique_title
 from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.plotting.glyphs import paint_glyph
+from paretone_app.results.points import technique_title
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build
 from paretone_app.widgets.flow_layout import Flow

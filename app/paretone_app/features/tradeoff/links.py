@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from paretone_app.features.takes.presenter import TakesPresenter
-from paretone_app.features.tradeoff.model.known_points import KnownPoints
+from paretone_app.features.takes.panel import TakesPanel
+from paretone_app.results.reader import Results
 from paretone_app.state.app_state import AppState
 
 if TYPE_CHECKING:
-    from paretone_app.features.tradeoff.model.points import Point
     from paretone_app.features.tradeoff.panel import TradeoffPanel
+    from paretone_app.results.points import Point
 
 _SETUP = "Setup"
 """Mark of the points with the setting in Setup."""
@@ -30,14 +30,14 @@ class TradeoffLinks(QObject):
     def __init__(
         self,
         panel: TradeoffPanel,
-        known: KnownPoints,
+        results: Results,
         state: AppState,
-        takes: TakesPresenter,
+        takes: TakesPanel,
         parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._panel = panel
-        self._known = known
+        self._results = results
         self._state = state
         self._takes = takes
         self._linking = False
@@ -47,7 +47,7 @@ class TradeoffLinks(QObject):
         self._in_setup: tuple[str, str] | None = None
         panel.chosen.connect(self._point_chosen)
         panel.selection_changed.connect(self._points_selected)
-        takes.takes.table.selectionModel().selectionChanged.connect(self._takes_selected)
+        takes.table.selectionModel().selectionChanged.connect(self._takes_selected)
         state.comparison.changed.connect(self.show_sides)
         state.selection.changed.connect(self.show_setup)
 
@@ -63,7 +63,7 @@ class TradeoffLinks(QObject):
     # --- From here ---------------------------------------------------------------------------------------------------
     @Slot(object)
     def _point_chosen(self, point: Point | None) -> None:
-        self._state.artefacts.compare_with(self._known.table_of(point) if point is not None else None)
+        self._state.artefacts.compare_with(self._results.table_of(point) if point is not None else None)
 
     @Slot(object)
     def _points_selected(self, points: tuple[Point, ...]) -> None:
@@ -75,19 +75,19 @@ class TradeoffLinks(QObject):
     @Slot()
     def _select_takes(self) -> None:
         with self._linked():
-            self._takes.takes.select(self._known.takes_of(self._wanted))
+            self._takes.select(self._results.takes_of(self._wanted))
 
     # --- From elsewhere ----------------------------------------------------------------------------------------------
     @Slot()
     def _takes_selected(self) -> None:
         if self._linking:
             return
-        selected = self._takes.takes.selected()
+        selected = self._takes.selected()
         with self._linked():
-            self._panel.select(self._known.of_takes({one.id for one in selected}, self._panel.scene.index.keys()))
+            self._panel.select(self._results.of_takes({one.id for one in selected}, self._panel.scene.index.keys()))
         point = self._panel.plot.current
         if len(selected) == 1 and point is not None:
-            self._state.artefacts.compare_with(self._known.table_of(point))
+            self._state.artefacts.compare_with(self._results.table_of(point))
         self.followed.emit()
 
     @Slot()
@@ -98,9 +98,9 @@ class TradeoffLinks(QObject):
         take = self._state.comparison.take_a
         reference = None if take is None else Reference("A", take.setting, take.text, take.voice)
         self._panel.set_a(reference, "" if take is None else take.id)
-        sides: dict[str, str] = dict.fromkeys(self._known.of_setup(), _SETUP)
+        sides: dict[str, str] = dict.fromkeys(self._results.of_setup(), _SETUP)
         for side, compared in (("A", self._state.comparison.take_a), ("B", self._state.comparison.take_b)):
-            for key in () if compared is None else self._known.of_take.get(compared.id, ()):
+            for key in () if compared is None else self._results.of_take.get(compared.id, ()):
                 sides[key] = f"{sides[key]}/{side}" if sides.get(key, _SETUP) != _SETUP else side
         self._panel.set_marks(sides)
 
@@ -110,11 +110,11 @@ class TradeoffLinks(QObject):
         if not self._panel.isVisible():
             return
         self.show_sides()
-        setup = self._known.setup
+        setup = self._results.setup
         if setup == self._in_setup:
             return
         first, self._in_setup = self._in_setup is None, setup
-        found = [] if first else self._known.of_setup()
+        found = [] if first else self._results.of_setup()
         if found:
             with self._linked():
                 self._panel.choose(found[0])

@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 
 from paretone_app.features.tradeoff.model.filtering import Range
 from paretone_app.features.tradeoff.model.parallel import DRAWN, parallel
-from paretone_app.features.tradeoff.model.points import Point
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.parallel_axes import ParallelAxes
 from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.numbers import counted
+from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
 from paretone_app.state.undo import Edit
 from paretone_app.widgets import build

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import QGraphicsRectItem, QToolTip, QWidget
 
 from paretone_app.features.tradeoff.heard_band import HeardBands
 from paretone_app.features.tradeoff.model.limits import Limit
-from paretone_app.features.tradeoff.model.points import Point
 from paretone_app.features.tradeoff.model.scene import Scene
 from paretone_app.features.tradeoff.model.words import plain, tip
 from paretone_app.features.tradeoff.point_marks import PointMarks
@@ -28,6 +27,7 @@ from paretone_app.plotting.frame import pen
 from paretone_app.plotting.scatter import ScatterLayers
 from paretone_app.plotting.sections import Wholes
 from paretone_app.plotting.zoom_chart import ZoomChart
+from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets.screen_readers import announce
 

@@ -25,15 +25,15 @@ from paretone_app.features.tradeoff.chosen_take import ChosenTake
 from paretone_app.features.tradeoff.files import TradeoffFiles
 from paretone_app.features.tradeoff.front_row import FrontRow
 from paretone_app.features.tradeoff.links import TradeoffLinks
-from paretone_app.features.tradeoff.sources import PointSources, audible
 from paretone_app.shell import file_dialogs
 from paretone_app.state.making import why_not_loaded
 from paretone_app.state.playing import Origin
 
 if TYPE_CHECKING:
-    from paretone_app.features.tradeoff.model.points import Point, Sound
     from paretone_app.features.tradeoff.panel import TradeoffPanel
     from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
+    from paretone_app.results.points import Point, Sound
+    from paretone_app.results.study import OpenStudy
 
 _SHOWN = "tradeoff/shown"
 """Settings key of options and filter."""
@@ -64,11 +64,8 @@ class TradeoffPresenter(Presenter):
         self._player = services.features.find(PlayerPresenter)
         self._takes = services.features.find(TakesPresenter)
         self._lab = services.features.find(LabPresenter)
-        self._studies = services.state.open_studies
         self._of_studies = services.features.find(StudiesPresenter)
         self._settings = services.settings
-        self.sources = PointSources(services, self._takes, self._lab, self)
-        self._known = self.sources.known
         self._links: TradeoffLinks | None = None
         self.along: AlongFront | None = None
         self.files = TradeoffFiles(lambda: built(self.tradeoff), self._window, self._actions, self._notices)
@@ -79,7 +76,7 @@ class TradeoffPresenter(Presenter):
             "parallel": self._build_parallel,
         }
         self._state.playing.changed.connect(self._show_playing)
-        self.sources.changed.connect(self._show_points)
+        self._results.points_changed.connect(self._show_points)
         self._looks = tuple(self._actions[f"point_{name}"] for name in _LOOKS)
         self._files = tuple(self._actions[f"point_{ending}"] for ending in file_dialogs.PLOTS)
         self._bind()
@@ -135,7 +132,7 @@ class TradeoffPresenter(Presenter):
         keep = use = ""
         if point is None:
             return hear, keep, use
-        if sound is not None and point.folder is not None and sound.take in self._known.taken:
+        if sound is not None and point.folder is not None and sound.take in self._results.taken:
             keep = "This take is already in Takes."
         if point.setting is not None and point.setting.model != state.selection.model_id:
             use = f"The point is from {point.model}. {why_not_loaded(point.setting.model)}"
@@ -174,7 +171,7 @@ class TradeoffPresenter(Presenter):
                 "open the example, a finished study (Ctrl+Alt+E).",
                 lambda: panel.pages.empty.buttons[-1] if panel.invitation else panel.open_button,
                 # Takes are points too, and leave the plot when the study's come.
-                lambda: any(point.folder in self._studies.folders for point in panel.scene.points),
+                lambda: any(point.folder in self._results.studies for point in panel.scene.points),
                 example.trigger,
                 lambda: "" if example.isEnabled() else example.toolTip(),
             ),
@@ -186,19 +183,13 @@ class TradeoffPresenter(Presenter):
             ),
         )
 
-    def shut_down(self) -> None:
-        """End the reading thread."""
-        self.sources.shut_down()
-
     def _build_tradeoff(self) -> QWidget:
         from paretone.studies.published import published
-        from paretone_app.features.tradeoff.model.points import published_points
         from paretone_app.features.tradeoff.panel import TradeoffPanel
+        from paretone_app.results.points import published_points
 
-        self.sources.begin()
         self.tradeoff = panel = TradeoffPanel(self._theme.colours, published_points(published()))
-        self.sources.watch(panel)
-        panel.shown.connect(self.sources.read)
+        self._results.watch(panel, panel.shown)
         panel.hear_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.hear(point, sound)))
         panel.side_wanted.connect(
             lambda side, point, sound: self._actions.attempt(lambda: self.set_side(side, point, sound))
@@ -215,13 +206,13 @@ class TradeoffPresenter(Presenter):
         # The menu has the switches in the same order.
         for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
             action.toggled.connect(box.setChecked)
-        self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self)
-        row = FrontRow(self._known, self._player, self._state, self)
+        self._links = TradeoffLinks(panel, self._results, self._state, self._takes.takes, self)
+        row = FrontRow(self._results, self._player, self._state, self)
         row.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
         row.changed.connect(self._show_along)
         self.along = AlongFront(panel, row, self._player, self._lab, self._state.undo_stack)
         self.along.mark_wanted.connect(partial(self._do_along, "mark"))
-        ChosenTake(panel, self._known, self._state.comparison, self._player.deck.analyser.run)
+        ChosenTake(panel, self._results, self._state.comparison, self._player.deck.analyser.run)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self._point_changed)
         panel.shown.connect(self._links.show_setup)
@@ -244,8 +235,7 @@ class TradeoffPresenter(Presenter):
 
         self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack)
         self.parallel.follow(self.tradeoff)
-        self.sources.watch(self.parallel)
-        self.parallel.shown.connect(self.sources.read)
+        self._results.watch(self.parallel, self.parallel.shown)
         self.parallel.rank_wanted.connect(partial(self._do_along, "rank"))
         self.parallel.study_wanted.connect(self._actions["shown_study"].trigger)
         return self.parallel
@@ -260,7 +250,7 @@ class TradeoffPresenter(Presenter):
     def _show_points(self) -> None:
         if self.tradeoff is None:
             return
-        self.tradeoff.show_points(self.sources.points, self.sources.heard)
+        self.tradeoff.show_points(self._results.points, self._results.heard)
         if self._links is not None:
             self._links.show_sides()
         self.refresh()
@@ -271,21 +261,27 @@ class TradeoffPresenter(Presenter):
 
     def open_study(self, folder: Path) -> None:
         """Show the study in ``folder``, with the panel in front."""
+
+        def opened(study: OpenStudy) -> None:
+            if study.results is None:
+                # It stays open: what is damaged can be set aside there.
+                self._notices.say(f"{study.folder_problem} Open it in the panel Studies.".strip(), "error")
+
         self._workspaces.bring_forward("tradeoff")
-        self.sources.open_study(folder)
+        self._of_studies.opened.open(folder, in_front=False, then=opened)
 
     # --- What can be done with a point -------------------------------------------------------------------------------
     def hear(self, point: Point, sound: Sound | None) -> None:
         """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
         if self.along is not None and self.along.has_arrived(point):
             return
-        sound, reason = audible(point, sound), self._reasons()[0]
+        sound, reason = _audible(point, sound), self._reasons()[0]
         if reason:
             raise SettingError(f"The point cannot be played: {reason}")
         if self._player.sounds(sound.take):
             self._player.player.pause()
             return
-        take = self._known.take_of(point, sound)
+        take = self._results.take_of(point, sound)
         source = f"Study “{point.source}”" if point.folder is not None else "Take"
         title = " · ".join((source, point.title, point.model))
         if is_silent(take.samples):
@@ -294,21 +290,31 @@ class TradeoffPresenter(Presenter):
 
     def set_side(self, side: str, point: Point, sound: Sound | None) -> None:
         """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
-        take = self._known.take_of(point, audible(point, sound))
+        take = self._results.take_of(point, _audible(point, sound))
         (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
 
     def keep(self, point: Point, sound: Sound | None) -> None:
         """Keep a copy of a study's take in the library. Raises :class:`PlainError` when it cannot be done."""
-        self._takes.takes.add(self._takes.library.add(self._known.take_of(point, audible(point, sound))))
+        self._results.takes.add(self._results.take_of(point, _audible(point, sound)))
         self._notices.say(f"Added “{point.title}” to Takes.", "info")
 
     def use(self, point: Point, sound: Sound | None) -> None:
         """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
         done."""
-        take, table = self._known.take_of(point, audible(point, sound)), self._known.table_of(point)
+        take, table = self._results.take_of(point, _audible(point, sound)), self._results.table_of(point)
         caution = self._state.editing.use_setting(take)
         if caution:
             self._notices.warn(caution)
         if table is not None:
             self._state.artefacts.adopt(take.setting, table, f"use table of {point.title}")
         self._workspaces.go_to("setup")
+
+
+def _audible(point: Point, sound: Sound | None) -> Sound:
+    """``sound`` of ``point``. Raises :class:`SettingError` if there is none, with the reason."""
+    if sound is not None:
+        return sound
+    if point.published:
+        raise SettingError(f"{point.title} was measured by others: there is no audio of it.")
+    done = "no take of it is finished yet" if not point.finished else "its takes are without audio"
+    raise SettingError(f"{point.title} cannot be heard: {done}.")

@@ -6,8 +6,8 @@ import json
 
 from paretone.tables import comma_separated
 from paretone_app.features.tradeoff.model.axes import AXES
-from paretone_app.features.tradeoff.model.points import Point
 from paretone_app.features.tradeoff.model.scene import Scene
+from paretone_app.results.points import Point
 
 
 def table(shown: Scene, delimiter: str = ",") -> str:

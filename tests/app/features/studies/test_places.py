@@ -182,7 +182,7 @@ def test_a_study_whose_model_moved_is_told_where_it_is(
     made_first = studies.summary.made
     path.write_text(path.read_text(encoding="utf-8").replace("[2, 3]", "[1, 2, 3]"), encoding="utf-8")
     folder.rename(moved)
-    studies.opened.look_again(path.with_suffix(".study"))
+    window.results.read_study(path.with_suffix(".study"))
     shown(window, qtbot)
     assert panel.folder_button.isVisibleTo(panel) and panel.folder_button.text() == "Choose folder…"
     assert f"The model's folder {folder} is gone" in panel._state.text()

@@ -26,18 +26,6 @@ from paretone.techniques.marks import in_order
 from paretone_app.features.tradeoff.model.axes import AXES, axis, figure_text
 from paretone_app.features.tradeoff.model.filtering import BASELINE, Filter
 from paretone_app.features.tradeoff.model.memory import recalled, remembered
-from paretone_app.features.tradeoff.model.points import (
-    LISTENING,
-    STUDY,
-    TAKES,
-    Point,
-    Scores,
-    Sound,
-    brief,
-    published_points,
-    study_points,
-    take_points,
-)
 from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, scene
 from paretone_app.features.tradeoff.model.words import (
     comparable,
@@ -53,6 +41,18 @@ from paretone_app.features.tradeoff.model.words import (
 from paretone_app.features.tradeoff.styles import PointStyles, described
 from paretone_app.features.tradeoff.table import table
 from paretone_app.listening.stimuli import setting_key
+from paretone_app.results.points import (
+    LISTENING,
+    STUDY,
+    TAKES,
+    Point,
+    Scores,
+    Sound,
+    brief,
+    published_points,
+    study_points,
+    take_points,
+)
 from paretone_app.shell.colours import LIGHT
 from tests.app.features.tradeoff.many_points import many
 from tests.engine.studies.small import finished, study

@@ -13,8 +13,8 @@ from paretone.measure.metrics import HIGHER, LOWER, Metric
 from paretone.setting.library import TakeSummary
 from paretone_app.features.take_grid.model.dimensions import MODEL, SEED, TEXT, VOICE, Asked, Dimension, Value, in_order
 from paretone_app.features.tradeoff.model.axes import TIMES, said
-from paretone_app.features.tradeoff.model.points import Scores, figures_of
 from paretone_app.numbers import counted
+from paretone_app.results.points import Scores, figures_of
 
 _NO_SCORES = Scores()
 

@@ -16,8 +16,8 @@ from paretone.models import catalogue
 from paretone.setting.knobs import Knob, Number
 from paretone.setting.setting import Setting
 from paretone.techniques import techniques
-from paretone_app.features.tradeoff.model.points import LISTENING, PUBLISHED, TAKE, Point, technique_title
 from paretone_app.numbers import general
+from paretone_app.results.points import LISTENING, PUBLISHED, TAKE, Point, technique_title
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
 """Metrics that already are ratios to the baseline."""

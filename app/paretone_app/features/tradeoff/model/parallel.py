@@ -11,9 +11,9 @@ import numpy as np
 
 from paretone_app.features.tradeoff.model.axes import TradeoffAxis, said
 from paretone_app.features.tradeoff.model.filtering import Filter, Range
-from paretone_app.features.tradeoff.model.points import Point
 from paretone_app.features.tradeoff.model.scene import Pool
 from paretone_app.numbers import counted
+from paretone_app.results.points import Point
 
 DRAWN = 2000
 """Lines beyond which more cannot be told apart."""

@@ -20,8 +20,8 @@ from paretone.studies.front import costs_of, front
 from paretone.techniques.marks import in_order
 from paretone_app.features.tradeoff.model.axes import AXES, TIMES, TradeoffAxis, axis, values, varied
 from paretone_app.features.tradeoff.model.filtering import BASELINE, Filter
-from paretone_app.features.tradeoff.model.points import PUBLISHED, STUDY, Point
 from paretone_app.numbers import fixed
+from paretone_app.results.points import PUBLISHED, STUDY, Point
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from paretone.errors import SettingError
 from paretone.fields import exact
 from paretone.reading import read_json
 from paretone.setting.setting import Setting
-from paretone_app.features.tradeoff.model.points import STUDY, Point
 from paretone_app.numbers import counted
+from paretone_app.results.points import STUDY, Point
 
 _VERSION = 1
 _FIELDS = {"paretone_selection": int, "view": dict, "points": list, "current": int}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from paretone.setting.setting import Setting
 from paretone_app.features.tradeoff.model.axes import said
-from paretone_app.features.tradeoff.model.points import STUDY, Point
 from paretone_app.features.tradeoff.model.scene import PlotOptions, Scene
+from paretone_app.results.points import STUDY, Point
 from paretone_app.shell.colours import Colours
 from paretone_app.state.differences import difference_words, setting_differences
 

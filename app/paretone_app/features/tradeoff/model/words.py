@@ -12,9 +12,9 @@ from paretone.measure.processor_time import busy_line
 from paretone.models.own_voices import shown_name
 from paretone.setting.setting import Setting
 from paretone_app.features.tradeoff.model.axes import AXES, TradeoffAxis, figure_text, said
-from paretone_app.features.tradeoff.model.points import STUDY, TAKE, Point
 from paretone_app.features.tradeoff.model.scene import PlotOptions, Scene
 from paretone_app.numbers import counted, localised
+from paretone_app.results.points import STUDY, TAKE, Point
 from paretone_app.state.differences import difference_words, setting_differences
 
 if TYPE_CHECKING:
