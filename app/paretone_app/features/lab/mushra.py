@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
 
+from paretone_app.features.lab.two_answers import _DIGITS
 from paretone_app.features.lab.trial import TrialPage, answer_button, sound_button
 from paretone_app.listening.mushra import HIGHEST, LABELS, REFERENCE, MushraSession
 from paretone_app.shell.theme import set_look
@@ -14,8 +15,6 @@ from paretone_app.widgets import build
 from paretone_app.widgets.boxes import Slider
 from paretone_app.widgets.layouts import GridLayout, VBoxLayout
 
-_DIGITS = "1234567890"
-"""Keys of the first ten sounds; Left and Right reach them all."""
 _LARGE_STEP = 10
 
 

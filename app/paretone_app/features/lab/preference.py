@@ -7,11 +7,11 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QWidget
 
 from paretone.listening.trials import CCR
+from paretone_app.features.lab.two_answers import _DIGITS
 from paretone_app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
 from paretone_app.listening.preference import FIRST, SECOND, PairsSession
 
 _NAMES = ("First", "Second")
-_DIGITS = "1234567"
 
 
 class PreferencePage(TrialPage):

@@ -10,7 +10,8 @@ from paretone_app.features.lab.trial import TrialPage, answer_button, row_of, so
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.staircase import StaircaseSession
 
-_DIGITS = "12"
+_DIGITS = "1234567890"
+"""Keys of answers, or of the first ten sounds."""
 
 
 class TwoAnswersPage(TrialPage):
@@ -33,7 +34,7 @@ class TwoAnswersPage(TrialPage):
 
     def _answers(self) -> QWidget:
         self.answer_buttons = tuple(
-            answer_button(f"{text}  ({key})", text) for text, key in zip(self.said, _DIGITS, strict=True)
+            answer_button(f"{text}  ({key})", text) for text, key in zip(self.said, _DIGITS, strict=False)
         )
         for place, button in enumerate(self.answer_buttons):
             button.clicked.connect(lambda _=False, one=place: self.say(one))
@@ -41,7 +42,7 @@ class TwoAnswersPage(TrialPage):
 
     def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
         hearing = tuple((key, lambda one=place: self.hear(one)) for place, (_, key) in enumerate(self.sounds))
-        return (*hearing, *((key, lambda one=place: self.say(one)) for place, key in enumerate(_DIGITS)))
+        return (*hearing, *((key, lambda one=place: self.say(one)) for place, key in enumerate(_DIGITS[:2])))
 
     def say(self, what: int) -> None:
         """Give the first answer (0) or the second (1)."""
