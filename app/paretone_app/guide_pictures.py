@@ -23,7 +23,7 @@ from paretone.listening.trials import MUSHRA
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
 from paretone_app.features.demasking.presenter import DemaskingPresenter
-from paretone_app.features.lab.mushra import MushraPage
+from paretone_app.features.lab.methods import MushraPage
 from paretone_app.features.lab.presenter import LabPresenter
 from paretone_app.features.lab.setup import LIBRARY
 from paretone_app.features.presenter import built

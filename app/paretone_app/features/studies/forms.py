@@ -1,8 +1,4 @@
-"""Fields that make a study, and the resulting definition. No widgets.
-
-Values are typed: ``4, 8, 12``; ``4..12`` is every whole number, ``0.1..0.5 by 0.1`` every tenth; a search draws from
-``0.1..0.5``, with ``log`` after it evenly over orders of magnitude.
-"""
+"""The form of a new study, without widgets: its knobs, goals and ranges, and the file's fields."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError, StudyError
 from paretone.measure.metrics import METRICS, NEITHER, Metric, metric
@@ -22,6 +19,10 @@ from paretone.studies.space import OFF, ON, USED
 from paretone.techniques import technique
 from paretone_app.features.studies.kinds import OfferedKind
 from paretone_app.numbers import grouped
+
+if TYPE_CHECKING:
+    from paretone_app.features.studies.maker import StudyMaker
+
 
 MOST_VALUES = 10_000
 """Limit for the values of one range."""
@@ -341,3 +342,48 @@ def _whole_numbers(part: str) -> list[int]:
 def _further(knob: Number) -> float:
     """A value beyond the default, for an example."""
     return min(knob.maximum, knob.default + 4 * knob.step)
+
+
+@dataclass(frozen=True)
+class Span:
+    """How far a knob varies."""
+
+    technique: str
+    """Its name, or ``""`` for an option of the model."""
+    knob: str
+    values: tuple[float, ...]
+    """Those that there are, ascending."""
+    without: bool = False
+    """Whether the technique is left out as well."""
+
+    def varied(self, searching: bool) -> Varied:
+        """The line of the form: from end to end in a search, else value by value."""
+        low, high = self.values[0], self.values[-1]
+        if searching and low < high:
+            return Varied(self.technique, self.knob, f"{low:.6g}..{high:.6g}", self.without)
+        return Varied(self.technique, self.knob, ", ".join(f"{one:.6g}" for one in self.values), self.without)
+
+
+@dataclass(frozen=True)
+class Within:
+    """What a study is to stay within."""
+
+    model: str
+    """Its id."""
+    spans: tuple[Span, ...]
+    bounds: tuple[Bound, ...]
+
+
+def fill_in(maker: StudyMaker, within: Within) -> None:
+    """Fill the dialog in: as a search, for only searches have bounds; without what searches need, as all values."""
+    from paretone.extras import why_no_search
+    from paretone_app.features.studies.maker import SEARCH
+
+    searching = not why_no_search()
+    maker.title.setText("Within ranges")
+    maker.title.selectAll()
+    maker.model.setCurrentIndex(maker.model.findData(within.model))
+    if searching:
+        maker.kind.setCurrentIndex(maker.kind.findData(SEARCH))
+    maker.axes.replace([one.varied(searching) for one in within.spans])
+    maker.goals.replace(within.bounds)

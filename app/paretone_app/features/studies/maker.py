@@ -29,10 +29,8 @@ from paretone.measure.evaluation.judges import JUDGES
 from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.techniques import applying_to
-from paretone_app.features.studies.axes import AxesEditor
+from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes
 from paretone_app.features.studies.forms import StudyForm, Varied, definition, file_name
-from paretone_app.features.studies.goals import GoalsEditor
-from paretone_app.features.studies.judge_boxes import USUAL_JUDGES, JudgeBoxes
 from paretone_app.features.studies.kinds import OfferedKind
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.metrics import BROAD, NEAR

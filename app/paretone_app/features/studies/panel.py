@@ -22,9 +22,8 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.studies.study import duration
-from paretone_app.features.studies.failures import FailuresTable
 from paretone_app.features.studies.opened import MOST_RECENT
-from paretone_app.features.studies.table import StudyTable
+from paretone_app.features.studies.table import FailuresTable, StudyTable
 from paretone_app.features.studies.wording import lost_words, progress_words
 from paretone_app.numbers import grouped
 from paretone_app.results.study import OpenStudy

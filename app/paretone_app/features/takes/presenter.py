@@ -3,31 +3,91 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtCore import QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
 from paretone.errors import PlainError
 from paretone.files import write_wav
-from paretone.session.commands import Synthesise
-from paretone.session.events import Event
+from paretone.models import catalogue
+from paretone.models.base import Voice
+from paretone.models.own_voices import is_own
+from paretone.session.commands import JudgeTake, Synthesise
+from paretone.session.events import Event, JobFailed, TakeJudged
 from paretone.setting.library import TakeSummary
 from paretone.setting.take import Measurements, Take
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.takes.judging import TakeJudging
 from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.table import FailedTake, made_at
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.notices import Level
 from paretone_app.state.data_place import choose_folder
 from paretone_app.state.differences import measured_against
-from paretone_app.state.jobs import Job, Kind, Outcome
+from paretone_app.state.idle_work import IdleWork, Piece
+from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 from paretone_app.state.playing import take_title
+
+
+class TakeJudging(QObject):
+    """Has takes judged. A job that begins cancels the judging, which is done again later: it takes a third of a second
+    at most until the job runs."""
+
+    judged = Signal(str, object)
+    """A take's id, and what the judges say: figures by name."""
+
+    def __init__(
+        self, jobs: Jobs, voices: Callable[[], Iterable[Voice]] = tuple, parent: QObject | None = None
+    ) -> None:
+        """``voices`` are those that can be spoken in, the user's own included."""
+        super().__init__(parent)
+        self._voices = voices
+        self._work = IdleWork(jobs, self)
+        self._work.happened.connect(self._note)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a take is being judged or waits for it."""
+        return self._work.busy
+
+    def add(self, take: Take) -> None:
+        """Judge ``take`` once there is time."""
+        prompt = prompt_of(take, self._voices())
+        self._work.add(
+            Piece(take.id, lambda number: JudgeTake(number, take.id, take.samples, take.sample_rate, prompt))
+        )
+
+    def follow(self, event: Event) -> None:
+        """Take in what the engine says of the take that it judges."""
+        self._work.follow(event)
+
+    def shut_down(self) -> None:
+        """Begin nothing more."""
+        self._work.clear()
+
+    @Slot(object, object)
+    def _note(self, _take: str, event: Event) -> None:
+        if isinstance(event, TakeJudged):
+            self.judged.emit(event.take, event.figures)
+        elif isinstance(event, JobFailed):
+            # It would fail with every other take, too.
+            self._work.clear()
+
+
+def prompt_of(take: Take, voices: Iterable[Voice] = ()) -> str:
+    """File of the recording of a take's voice, or ``""`` for one that is neither the model's own any more nor among the
+    user's ``voices``."""
+    if is_own(take.voice):
+        return next((one.audio for one in voices if one.id == take.voice), "")
+    try:
+        return catalogue.voice(take.voice, take.setting.model).audio
+    except PlainError:
+        return ""
+
 
 _COMPARED = "compared"
 """Settings key of the ids of A and B."""

@@ -3,29 +3,36 @@ and Setup."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from paretone.errors import SettingError
+from paretone.errors import PlainError, SettingError
+from paretone.models.base import LANGUAGE
+from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound as PlayerSound
 from paretone_app.audio.sound import is_silent
 from paretone_app.features.lab.presenter import LabPresenter
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.studies.presenter import StudiesPresenter
+from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.features.tour.model import Part
-from paretone_app.features.tradeoff.along_front import AlongFront
-from paretone_app.features.tradeoff.chosen_take import ChosenTake
-from paretone_app.features.tradeoff.files import TradeoffFiles
-from paretone_app.features.tradeoff.front_row import FrontRow
-from paretone_app.features.tradeoff.links import TradeoffLinks
+from paretone_app.features.tradeoff import saved
+from paretone_app.features.tradeoff.along_front import AlongFront, FrontRow
+from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
+from paretone_app.shell.actions import Actions
+from paretone_app.shell.notices import Notices
+from paretone_app.state.app_state import AppState
+from paretone_app.state.comparison import Comparison
+from paretone_app.state.differences import family_of
 from paretone_app.state.making import why_not_loaded
 from paretone_app.state.playing import Origin
 
@@ -34,6 +41,205 @@ if TYPE_CHECKING:
     from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
     from paretone_app.results.points import Point, Sound
     from paretone_app.results.study import OpenStudy
+
+
+_SETUP = "Setup"
+"""Mark of the points with the setting in Setup."""
+
+
+class TradeoffLinks(QObject):
+    """Between the panel and the rest of the window."""
+
+    followed = Signal()
+    """Another point was chosen from elsewhere."""
+
+    def __init__(
+        self,
+        panel: TradeoffPanel,
+        results: Results,
+        state: AppState,
+        takes: TakesPanel,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._panel = panel
+        self._results = results
+        self._state = state
+        self._takes = takes
+        self._linking = False
+        self._wanted: tuple[Point, ...] = ()
+        self._follow_in_takes = QTimer(self, singleShot=True, interval=0)
+        self._follow_in_takes.timeout.connect(self._select_takes)
+        self._in_setup: tuple[str, str] | None = None
+        panel.chosen.connect(self._point_chosen)
+        panel.selection_changed.connect(self._points_selected)
+        takes.table.selectionModel().selectionChanged.connect(self._takes_selected)
+        state.comparison.changed.connect(self.show_sides)
+        state.selection.changed.connect(self.show_setup)
+
+    @contextmanager
+    def _linked(self) -> Iterator[None]:
+        """Within the block, selections made in other panels are not sent back here."""
+        before, self._linking = self._linking, True
+        try:
+            yield
+        finally:
+            self._linking = before
+
+    # --- From here ---------------------------------------------------------------------------------------------------
+    @Slot(object)
+    def _point_chosen(self, point: Point | None) -> None:
+        self._state.artefacts.compare_with(self._results.table_of(point) if point is not None else None)
+
+    @Slot(object)
+    def _points_selected(self, points: tuple[Point, ...]) -> None:
+        """Takes follows in a separate turn, so that thousands of points are drawn first."""
+        if not self._linking:
+            self._wanted = points
+            self._follow_in_takes.start()
+
+    @Slot()
+    def _select_takes(self) -> None:
+        with self._linked():
+            self._takes.select(self._results.takes_of(self._wanted))
+
+    # --- From elsewhere ----------------------------------------------------------------------------------------------
+    @Slot()
+    def _takes_selected(self) -> None:
+        if self._linking:
+            return
+        selected = self._takes.selected()
+        with self._linked():
+            self._panel.select(self._results.of_takes({one.id for one in selected}, self._panel.scene.index.keys()))
+        point = self._panel.plot.current
+        if len(selected) == 1 and point is not None:
+            self._state.artefacts.compare_with(self._results.table_of(point))
+        self.followed.emit()
+
+    @Slot()
+    def show_sides(self) -> None:
+        """Mark A, B and the setting in Setup; the label of a point is its difference from A."""
+        from paretone_app.features.tradeoff.words import Reference
+
+        take = self._state.comparison.take_a
+        reference = None if take is None else Reference("A", take.setting, take.text, take.voice)
+        self._panel.set_a(reference, "" if take is None else take.id)
+        sides: dict[str, str] = dict.fromkeys(self._results.of_setup(), _SETUP)
+        for side, compared in (("A", self._state.comparison.take_a), ("B", self._state.comparison.take_b)):
+            for key in () if compared is None else self._results.of_take.get(compared.id, ()):
+                sides[key] = f"{sides[key]}/{side}" if sides.get(key, _SETUP) != _SETUP else side
+        self._panel.set_marks(sides)
+
+    @Slot()
+    def show_setup(self) -> None:
+        """Follow Setup and Strategy: what is selected there is chosen here, as soon as there is a point of it."""
+        if not self._panel.isVisible():
+            return
+        self.show_sides()
+        setup = self._results.setup
+        if setup == self._in_setup:
+            return
+        first, self._in_setup = self._in_setup is None, setup
+        found = [] if first else self._results.of_setup()
+        if found:
+            with self._linked():
+                self._panel.choose(found[0])
+            self.followed.emit()
+
+
+class TradeoffFiles:
+    """Asks for files, reads and writes them."""
+
+    def __init__(self, panel: Callable[[], TradeoffPanel], window: QWidget, actions: Actions, notices: Notices) -> None:
+        self._panel, self._window, self._actions, self._notices = panel, window, actions, notices
+
+    def ask_for_sheet(self, ending: str) -> None:
+        """Ask where to write what is shown."""
+        self._ask("Save the trade-off view", file_dialogs.PLOTS[ending], f"trade-off.{ending}", self.write)
+
+    def ask_for_selection(self) -> None:
+        """Ask which selection to open."""
+        file_dialogs.ask_for_file(
+            self._window,
+            "Open a selection of points",
+            file_dialogs.JSON,
+            lambda path: self._actions.attempt(partial(self.open_selection, path)),
+        )
+
+    def ask_where_to_save_selection(self) -> None:
+        """Ask where to write the selection. Raises :class:`SettingError` if there is none to share."""
+        _ = self._panel().selection
+        self._ask("Save the selection", file_dialogs.JSON, "selection.json", self.save_selection)
+
+    def _ask(self, title: str, kinds: str, proposal: str, write: Callable[[Path], None]) -> None:
+        file_dialogs.ask_where_to_write(
+            self._window, title, kinds, proposal, lambda path: self._actions.attempt(partial(write, path))
+        )
+
+    def write(self, path: Path) -> None:
+        """Write what is shown as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be written."""
+        self._panel().write(path)
+        self._notices.note(f"Wrote {path}")
+
+    def save_selection(self, path: Path) -> None:
+        """Write the selected points of studies. Raises :class:`PlainError` when it cannot be done."""
+        saved.write(self._panel().selection, path)
+        self._notices.note(f"Wrote {path}")
+
+    def open_selection(self, path: Path) -> None:
+        """Select what a file says. Raises :class:`SettingError` if it cannot be read, or nothing of it is here."""
+        remark = self._panel().take_up(saved.read(path))
+        if remark:
+            self._notices.warn(remark)
+
+
+REST_MILLISECONDS = 150
+"""How long a point stays chosen before its take is read, so that nothing is read on the way."""
+
+
+class ChosenTake(QObject):
+    """Between the panel and Decoding, which shows a take of a language model inside."""
+
+    def __init__(
+        self,
+        panel: TradeoffPanel,
+        results: Results,
+        comparison: Comparison,
+        run: Callable[[Callable[[], Take], Callable[[Take | BaseException], None]], object],
+    ) -> None:
+        """``run(work, callback)`` runs ``work`` in another thread, and ``callback`` with its result in this one."""
+        super().__init__(panel)
+        self._panel, self._results, self._comparison, self._run = panel, results, comparison, run
+        self._wanted = ""
+        self._rest = QTimer(self, singleShot=True, interval=REST_MILLISECONDS)
+        self._rest.timeout.connect(self._read)
+        for signal in (panel.chosen, panel.scene_changed, panel.details.sentence.activated):
+            signal.connect(self._point_chosen)
+
+    @Slot()
+    def _point_chosen(self) -> None:
+        self._rest.start()
+
+    @Slot()
+    def _read(self) -> None:
+        point, sound = self._panel.plot.current, self._panel.details.sound
+        seen = point is not None and point.setting is not None and family_of(point.setting) == LANGUAGE
+        if not seen or sound is None:
+            self._wanted = ""
+            self._comparison.set_chosen(None)
+        elif sound.take != self._wanted:
+            self._wanted = wanted = sound.take
+            take = self._results.take_reader(wanted)
+            self._run(take, lambda found: self._take_over(wanted, found))
+
+    def _take_over(self, wanted: str, found: Take | BaseException) -> None:
+        if wanted != self._wanted:
+            return
+        if isinstance(found, BaseException) and not isinstance(found, PlainError):
+            raise found
+        # A take that cannot be read says so where it is heard.
+        self._comparison.set_chosen(None if isinstance(found, BaseException) else found)
+
 
 _SHOWN = "tradeoff/shown"
 """Settings key of options and filter."""
@@ -224,8 +430,7 @@ class TradeoffPresenter(Presenter):
 
     def study_within(self) -> None:
         """Ask about a study within what is brushed. Raises :class:`SettingError` where that is none."""
-        from paretone_app.features.tradeoff.model.parallel import parallel
-        from paretone_app.features.tradeoff.model.within import within
+        from paretone_app.features.tradeoff.parallel import parallel, within
 
         panel = built(self.tradeoff)
         self._of_studies.begin_within(within(parallel(panel.pool, panel.filter)))

@@ -16,7 +16,7 @@ from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import Verdict
 from paretone.studies.store import DATABASE, Store
 from paretone.studies.tasks import MeasureReference, ReferenceMeasured
-from paretone_app.features.studies.axes import AxesEditor
+from paretone_app.features.studies.fields import AxesEditor
 from paretone_app.features.studies.forms import Bound, Varied
 from paretone_app.features.studies.maker import StudyMaker
 from paretone_app.features.studies.panel import CLUSTER, StudiesPanel

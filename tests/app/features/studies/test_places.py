@@ -18,9 +18,8 @@ from paretone.models import catalogue, load_model
 from paretone.models.base import SpeechModel
 from paretone.models.own_voices import own_voice
 from paretone.studies.store import Store
-from paretone_app.features.studies.forms import Varied
+from paretone_app.features.studies.forms import Span, Varied, Within
 from paretone_app.features.studies.maker import StudyMaker
-from paretone_app.features.studies.within import Span, Within
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS

@@ -14,8 +14,7 @@ from paretone.studies.running import LocalExecutor, run
 from paretone.studies.store import Store
 from paretone_app.audio.same_word import same_place
 from paretone_app.audio.switching import Mode
-from paretone_app.features.tradeoff.model.filtering import Filter
-from paretone_app.features.tradeoff.model.scene import PlotOptions
+from paretone_app.features.tradeoff.scene import Filter, PlotOptions
 from paretone_app.results.points import Scores
 from paretone_app.results.study import read_study
 from paretone_app.shell.window import MainWindow

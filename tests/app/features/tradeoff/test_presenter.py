@@ -27,10 +27,8 @@ from paretone.setting.take import Take
 from paretone.studies.store import DATABASE, Store
 from paretone_app.audio.sound import Sound
 from paretone_app.audio.switching import Mode
-from paretone_app.features.tradeoff.model.filtering import Filter, Range
-from paretone_app.features.tradeoff.model.limits import Crossing
-from paretone_app.features.tradeoff.model.scene import PlotOptions
 from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.features.tradeoff.scene import Crossing, Filter, PlotOptions, Range
 from paretone_app.listening.stimuli import setting_key
 from paretone_app.plotting.sections import EVERYTHING
 from paretone_app.results.points import Scores

@@ -1,24 +1,26 @@
-"""Points of the trade-off view in words: next to the pointer, next to the plot, and for screen readers."""
+"""What is said of the trade-off view and its points, in words and as a table. Free of Qt."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING
+from itertools import chain
+from pathlib import Path
 
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import HIGHER, LOWER
 from paretone.measure.processor_time import busy_line
 from paretone.models.own_voices import shown_name
 from paretone.setting.setting import Setting
-from paretone_app.features.tradeoff.model.axes import AXES, TradeoffAxis, figure_text, said
-from paretone_app.features.tradeoff.model.scene import PlotOptions, Scene
+from paretone.tables import comma_separated
+from paretone_app.features.tradeoff.axes import AXES, TradeoffAxis, figure_text, said
+from paretone_app.features.tradeoff.scene import PlotOptions, Scene
 from paretone_app.numbers import counted, localised
 from paretone_app.results.points import STUDY, TAKE, Point
+from paretone_app.shell.colours import Colours
 from paretone_app.state.differences import difference_words, setting_differences
-
-if TYPE_CHECKING:
-    from paretone_app.shell.colours import Colours
 
 _FLOOR = "&nbsp;&nbsp;of the reference speech"
 _FIRST = ("real_time_factor", "speed_up", "log_mel_distance", "word_error_rate", "naturalness", "voice_similarity")
@@ -212,3 +214,139 @@ def remarks(shown: Scene) -> tuple[str, ...]:
         )
         found.append(f"{counted(total, 'point', 'points')} not shown: {reasons}.")
     return tuple(found)
+
+
+Measured = Mapping[tuple[Path | None, Setting], Point]
+"""Points of studies, by folder and setting."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """An option, or a technique with all of its knobs, that differs."""
+
+    words: str
+    alone: Point | None
+    """The neighbour with this change and no other; ``None`` where that is not measured."""
+
+
+@dataclass(frozen=True)
+class Why:
+    """What leads from the ``neighbour`` to the ``point``."""
+
+    neighbour: Point
+    point: Point
+    changes: tuple[Change, ...]
+
+
+def why(point: Point | None, shown: Scene, measured: Measured) -> Why | None:
+    """Of a study's point on the front, from the one before it, for the first from the one after it, among those of the
+    same study and model; ``None`` if there is none."""
+    if point is None or point.kind != STUDY or point.setting is None:
+        return None
+    place = shown.index.get(point.key)
+    if place not in shown.front:
+        return None
+    at = shown.walk.index(place)
+    for near in chain(reversed(shown.walk[:at]), shown.walk[at + 1 :]):
+        neighbour = shown.points[near]
+        if neighbour.folder == point.folder and _model(neighbour) == _model(point):
+            return Why(neighbour, point, tuple(_changes(neighbour, point, measured)))
+    return None
+
+
+def _model(point: Point) -> str:
+    return "" if point.setting is None else point.setting.model
+
+
+def _changes(neighbour: Point, point: Point, measured: Measured) -> Iterator[Change]:
+    before, after = neighbour.setting, point.setting
+    assert before is not None and after is not None
+    for changed in _each_alone(before, after):
+        alone = measured.get((point.folder, changed))
+        words = "; ".join("{}: {} → {}".format(*difference_words(one)) for one in setting_differences(before, changed))
+        yield Change(words, alone)
+
+
+def _each_alone(before: Setting, after: Setting) -> Iterator[Setting]:
+    """``before`` with each of the changes that lead to ``after`` by itself: every option, and every technique."""
+    for name in sorted(set(before.options) | set(after.options)):
+        if before.options.get(name) != after.options.get(name) and name in after.options:
+            yield replace(before, options=before.options.replace(**{name: after.options[name]}))
+    for name in sorted({one.technique for one in (*before.techniques, *after.techniques)}):
+        entry = after.technique(name)
+        if entry != before.technique(name):
+            yield before.without(name) if entry is None else before.with_technique(entry)
+
+
+def why_html(one: Why, options: PlotOptions, colours: Colours) -> str:
+    """As rich text: every change with what it does alone on both axes."""
+    moved = _moved(one.neighbour, one.point, options)
+    lines = [f"<b>From {escape(one.neighbour.title)}, its neighbour on the front:</b> {moved}"]
+    for change in one.changes:
+        if change.alone is None:
+            effect = f'<span style="color:{colours.muted}">not measured alone</span>'
+        elif change.alone is one.point:
+            effect = "all of it"
+        else:
+            effect = f"alone {_moved(one.neighbour, change.alone, options)}"
+        lines.append(f"{escape(change.words)}: {effect}")
+    return "<br>".join(lines)
+
+
+def _moved(before: Point, after: Point, options: PlotOptions) -> str:
+    found = []
+    for axis in dict.fromkeys(one for one in options.axes if not one.knob):
+        two = [axis.figure(one, options.ratios) for one in (before, after)]
+        if two[0] is not None and two[1] is not None:
+            found.append(f"{escape(axis.label(options.ratios))} {said(two[0].value)} → {said(two[1].value)}")
+    return ", ".join(found)
+
+
+def table(shown: Scene, delimiter: str = ",") -> str:
+    """One row for each point that is shown, from left to right: every figure with its interval and number of takes."""
+    rows: list[list[object]] = []
+    there = {name for one in shown.points for name in one.figures}
+    names = [one.name for one in AXES if one.name in there]
+    # Of papers, there may be figures that nobody measures here.
+    names += sorted(there - set(names))
+    head = ["title", "kind", "source", "model", "techniques", "front", "busy_takes", *_places(shown)]
+    columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]
+    judged = [name for name in names if any(name in one.floors for one in shown.points)]
+    columns += [f"{name}_of_reference_speech" for name in judged]
+    rows.append([*head, *columns, "setting", "machines", "remarks"])
+    for index in shown.across:
+        one = shown.points[index]
+        cells: list[object] = []
+        for name in names:
+            figure = one.figures.get(name)
+            cells += ["", "", "", ""] if figure is None else [figure.value, figure.low, figure.high, figure.n]
+        cells += [one.floors[name].value if name in one.floors else "" for name in judged]
+        places = [shown.x[index, 0], shown.y[index, 0]]
+        rows.append(
+            [
+                *(
+                    one.title,
+                    one.kind,
+                    one.source,
+                    one.model,
+                    "+".join(one.techniques),
+                    int(index in shown.front),
+                    one.busy,
+                ),
+                *(float(place) for place in places),
+                *cells,
+                _setting(one),
+                "; ".join(one.machines),
+                "; ".join(one.remarks),
+            ]
+        )
+    return comma_separated(rows, delimiter)
+
+
+def _places(shown: Scene) -> list[str]:
+    axes = zip("xy", shown.options.axes, shown.logarithmic, strict=True)
+    return [f"{side}{' (logarithmic)' * of}: {one.label(shown.options.ratios)}" for side, one, of in axes]
+
+
+def _setting(one: Point) -> str:
+    return "" if one.setting is None else json.dumps(one.setting.to_json(), sort_keys=True)

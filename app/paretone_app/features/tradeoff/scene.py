@@ -1,12 +1,11 @@
-"""Which points the trade-off view shows where, which are on the front, and which it does not show and why: the model of
-the plot. Free of Qt; everything is computed for all points at once, so that thousands of them stay fluent."""
+"""What the trade-off view shows: which points are wanted, where they lie, and the front. Free of Qt."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
@@ -18,10 +17,68 @@ from paretone.measure.metrics import NEITHER
 from paretone.setting.setting import Setting
 from paretone.studies.front import costs_of, front
 from paretone.techniques.marks import in_order
-from paretone_app.features.tradeoff.model.axes import AXES, TIMES, TradeoffAxis, axis, values, varied
-from paretone_app.features.tradeoff.model.filtering import BASELINE, Filter
-from paretone_app.numbers import fixed
+from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, values, varied
+from paretone_app.numbers import counted, fixed
 from paretone_app.results.points import PUBLISHED, STUDY, Point
+
+BASELINE = ""
+"""Stands for "no technique" among techniques."""
+ORIGINS = ("source", "ghosts", "model", "voice")
+"""Fields of a filter that name what points come from."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A part of an axis, its ends included."""
+
+    axis: str
+    """By the name of the figure or knob."""
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which points are wanted."""
+
+    source: str = ""
+    """Takes, or the title of a study; ``""`` for all."""
+    model: str = ""
+    voice: str = ""
+    words: str = ""
+    """All of them must occur."""
+    hidden: frozenset[str] = frozenset()
+    """Techniques, by name, that no shown point uses; :data:`BASELINE` for those that use none."""
+    only: frozenset[str] | None = None
+    """Keys of the only points that are shown; ``None`` for all."""
+    ranges: tuple[Range, ...] = ()
+    """In all of which a shown point's values lie."""
+    ghosts: str = ""
+    """Takes, or the title of a study, whose points are ghosts: drawn faintly beneath the others, and never on the
+    front; ``""`` for none."""
+
+    def with_origins(self, origins: Mapping[str, str]) -> Filter:
+        """A copy with these sources, ghosts, models, voices or words, by the names of their fields."""
+        return replace(
+            self,
+            source=origins.get("source", self.source),
+            ghosts=origins.get("ghosts", self.ghosts),
+            model=origins.get("model", self.model),
+            voice=origins.get("voice", self.voice),
+            words=origins.get("words", self.words),
+        )
+
+    @property
+    def filters(self) -> bool:
+        """Whether it leaves anything out."""
+        return self != Filter()
+
+    @property
+    def of_ghosts(self) -> Filter | None:
+        """The same filter for the ghosts; ``None`` if there are to be none."""
+        if not self.ghosts or self.ghosts == self.source:
+            return None
+        return replace(self, source=self.ghosts, ghosts="")
 
 
 @dataclass(frozen=True)
@@ -60,7 +117,7 @@ class Pool:
         self._words: dict[str, np.ndarray] = {}
 
     def values(self, one: TradeoffAxis, ratios: bool) -> np.ndarray:
-        """As :func:`paretone_app.features.tradeoff.model.axes.values`, for all points."""
+        """As :func:`paretone_app.features.tradeoff.axes.values`, for all points."""
         key = one.name, ratios and one.takes_ratios
         # Published results have a place on ratios only, so one and the same metric differs for them.
         if key not in self._values:
@@ -378,3 +435,55 @@ def _why_none_published(options: PlotOptions) -> str:
     if never is None:
         return "Published results are ratios to their own baselines: choose Ratios to see them."
     return f"No published results here: no paper reports {never.title}."
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A step from one point of the front to the next one, after which the listener heard otherwise than before."""
+
+    before: str
+    """Key of the point."""
+    after: str
+    heard: bool
+    """Now it is heard, on the way to faster settings; no longer, on the way back."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """From where on the X axis a difference is heard: the mean of the crossings, the first of them and the last."""
+
+    value: float
+    low: float
+    high: float
+    crossings: int
+
+
+def limit(crossings: Sequence[Crossing], shown: Scene) -> Limit | None:
+    """Of the crossings both of whose points are ``shown``, each halfway between them; ``None`` if there is none.
+
+    Means are geometric where all values are above 0, as those of speed-ups are.
+    """
+    pairs = [(shown.index.get(one.before), shown.index.get(one.after)) for one in crossings]
+    ends = np.array([pair for pair in pairs if None not in pair], int).reshape(-1, 2)
+    if not len(ends):
+        return None
+    values = shown.x[ends, 0]
+    if geometric := bool((values > 0).all()):
+        values = np.log(values)
+    middles = values.mean(1)
+    found = [float(one) for one in (middles.mean(), middles.min(), middles.max())]
+    value, low, high = map(math.exp, found) if geometric else found
+    return Limit(value, low, high, len(ends))
+
+
+def _at(value: float, axis: TradeoffAxis, unit: str) -> str:
+    return f"{said(value)}×" if unit == "times" else f"{axis.title} {said(value, unit)}"
+
+
+def in_words(one: Limit, shown: Scene) -> str:
+    """A sentence."""
+    axis = shown.options.axes[0]
+    unit = "" if shown.options.ratios and axis.takes_ratios else axis.unit
+    several = f", {said(one.low)} to {said(one.high)}" if one.high > one.low else ""
+    marks = counted(one.crossings, "mark", "marks")
+    return f"Difference heard from {_at(one.value, axis, unit)} ({marks}{several}): quick, and not blind."

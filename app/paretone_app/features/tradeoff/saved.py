@@ -1,11 +1,10 @@
-"""A selection of a study's points as a file, which another person opens on the same study: axes, filter, the selected
-settings and the one that is looked at. Free of Qt."""
+"""Axes and filter of the trade-off view between sessions, and a selection of points as a file to share. Free of Qt."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,62 @@ from paretone.errors import SettingError
 from paretone.fields import exact
 from paretone.reading import read_json
 from paretone.setting.setting import Setting
+from paretone_app.features.tradeoff.axes import AXES, KNOB_AXES
+from paretone_app.features.tradeoff.scene import ORIGINS, Filter, PlotOptions, Range
 from paretone_app.numbers import counted
 from paretone_app.results.points import STUDY, Point
+
+_AXES = ("x", "y")
+_KEPT = (*ORIGINS, "words")
+
+
+def remembered(options: PlotOptions, own_axes: bool, chosen: Filter) -> str:
+    """As JSON. Axes that the user did not choose are left out, and so are the points of *Show only these*: which those
+    were is of the moment."""
+    look_kept = {name: value for name, value in asdict(options).items() if own_axes or name not in _AXES}
+    filter_kept = {name: getattr(chosen, name) for name in _KEPT} | {"hidden": sorted(chosen.hidden)}
+    filter_kept["ranges"] = [[one.axis, one.low, one.high] for one in chosen.ranges]
+    return json.dumps({"look": look_kept, "filter": filter_kept})
+
+
+def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
+    """Remembered options, whether the axes are the user's choice, and filter. Unreadable values and other versions are
+    ignored."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    look_kept, filter_kept = (_part(found, name) for name in ("look", "filter"))
+    axes = _axes(look_kept)
+    options = PlotOptions() if axes is None else PlotOptions(*axes)
+    switches = [one.name for one in fields(PlotOptions) if one.name not in _AXES]
+    options = replace(options, **{name: look_kept[name] for name in switches if isinstance(look_kept.get(name), bool)})
+    origins = {name: filter_kept[name] for name in _KEPT if isinstance(filter_kept.get(name), str)}
+    hidden = filter_kept.get("hidden")
+    names = frozenset(one for one in hidden if isinstance(one, str)) if isinstance(hidden, list) else frozenset()
+    return options, axes is not None, Filter(**origins, hidden=names, ranges=tuple(_ranges(filter_kept.get("ranges"))))
+
+
+def _ranges(kept: object) -> Iterator[Range]:
+    known = {one.name for one in (*AXES, *KNOB_AXES)}
+    for one in kept if isinstance(kept, list) else ():
+        match one:
+            case [str(name), float() | int() as low, float() | int() as high] if name in known and low <= high:
+                yield Range(name, float(low), float(high))
+
+
+def _axes(kept: dict) -> tuple[str, str] | None:
+    """The user's own X axis and Y axis; ``None`` if there are none, or not any more."""
+    x, y = (kept.get(name) for name in _AXES)
+    if isinstance(x, str) and isinstance(y, str) and {x, y} <= {one.name for one in (*AXES, *KNOB_AXES)}:
+        return x, y
+    return None
+
+
+def _part(found: object, name: str) -> dict:
+    part = found.get(name) if isinstance(found, dict) else None
+    return part if isinstance(part, dict) else {}
+
 
 _VERSION = 1
 _FIELDS = {"paretone_selection": int, "view": dict, "points": list, "current": int}
@@ -39,7 +92,7 @@ class Selection:
     """What is seen and selected."""
 
     view: str
-    """Axes and filter, as :func:`paretone_app.features.tradeoff.model.memory.remembered` writes them."""
+    """Axes and filter, as :func:`paretone_app.features.tradeoff.saved.remembered` writes them."""
     points: tuple[Chosen, ...]
     current: Chosen | None = None
     """The point that is looked at."""
