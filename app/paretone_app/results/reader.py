@@ -17,9 +17,8 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError
 from paretone.listening import trials
-from paretone.setting.artefact import Artefact
 from paretone.setting.library import Library, TakeSummary
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take
 from paretone_app.results.takes import KeptTakes, open_library
 from paretone_app.shell.background import Background

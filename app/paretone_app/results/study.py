@@ -15,11 +15,10 @@ import numpy as np
 
 from paretone import files
 from paretone.errors import PlainError, StudyError
-from paretone.listening.listened import listened
+from paretone.listening.results import listened
 from paretone.measure.estimates import Estimate
-from paretone.setting.artefact import Artefact
 from paretone.setting.library import TakeSummary
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take, Trace
 from paretone.studies import definition, estimating
 from paretone.studies.report import write_report

@@ -13,8 +13,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from paretone.errors import LibraryError, PlainError
-from paretone.setting.deleted_takes import DeletedTakes, KeptAudio
-from paretone.setting.library import Library, LibraryDamaged, TakeSummary
+from paretone.setting.library import DeletedTakes, KeptAudio, Library, LibraryDamaged, TakeSummary
 from paretone.setting.take import Measurements, Take
 
 
