@@ -28,8 +28,6 @@ from paretone_app.features.tradeoff import saved
 from paretone_app.features.tradeoff.along_front import AlongFront, FrontRow
 from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.actions import Actions
-from paretone_app.shell.notices import Notices
 from paretone_app.state.app_state import AppState
 from paretone_app.state.comparison import Comparison
 from paretone_app.state.differences import family_of
@@ -147,52 +145,6 @@ class TradeoffLinks(QObject):
             self.followed.emit()
 
 
-class TradeoffFiles:
-    """Asks for files, reads and writes them."""
-
-    def __init__(self, panel: Callable[[], TradeoffPanel], window: QWidget, actions: Actions, notices: Notices) -> None:
-        self._panel, self._window, self._actions, self._notices = panel, window, actions, notices
-
-    def ask_for_sheet(self, ending: str) -> None:
-        """Ask where to write what is shown."""
-        self._ask("Save the trade-off view", file_dialogs.PLOTS[ending], f"trade-off.{ending}", self.write)
-
-    def ask_for_selection(self) -> None:
-        """Ask which selection to open."""
-        file_dialogs.ask_for_file(
-            self._window,
-            "Open a selection of points",
-            file_dialogs.JSON,
-            lambda path: self._actions.attempt(partial(self.open_selection, path)),
-        )
-
-    def ask_where_to_save_selection(self) -> None:
-        """Ask where to write the selection. Raises :class:`SettingError` if there is none to share."""
-        _ = self._panel().selection
-        self._ask("Save the selection", file_dialogs.JSON, "selection.json", self.save_selection)
-
-    def _ask(self, title: str, kinds: str, proposal: str, write: Callable[[Path], None]) -> None:
-        file_dialogs.ask_where_to_write(
-            self._window, title, kinds, proposal, lambda path: self._actions.attempt(partial(write, path))
-        )
-
-    def write(self, path: Path) -> None:
-        """Write what is shown as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be written."""
-        self._panel().write(path)
-        self._notices.note(f"Wrote {path}")
-
-    def save_selection(self, path: Path) -> None:
-        """Write the selected points of studies. Raises :class:`PlainError` when it cannot be done."""
-        saved.write(self._panel().selection, path)
-        self._notices.note(f"Wrote {path}")
-
-    def open_selection(self, path: Path) -> None:
-        """Select what a file says. Raises :class:`SettingError` if it cannot be read, or nothing of it is here."""
-        remark = self._panel().take_up(saved.read(path))
-        if remark:
-            self._notices.warn(remark)
-
-
 REST_MILLISECONDS = 150
 """How long a point stays chosen before its take is read, so that nothing is read on the way."""
 
@@ -274,7 +226,6 @@ class TradeoffPresenter(Presenter):
         self._settings = services.settings
         self._links: TradeoffLinks | None = None
         self.along: AlongFront | None = None
-        self.files = TradeoffFiles(lambda: built(self.tradeoff), self._window, self._actions, self._notices)
         self.tradeoff: TradeoffPanel | None = None
         self.parallel: ParallelPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {
@@ -300,9 +251,9 @@ class TradeoffPresenter(Presenter):
             actions.bind(actions[name], partial(self._do_along, what))
         actions.bind(actions["shown_study"], lambda: actions.attempt(self.study_within))
         for ending, action in zip(file_dialogs.PLOTS, self._files, strict=True):
-            actions.bind(action, partial(self.files.ask_for_sheet, ending))
-        actions.bind(actions["selection_save"], lambda: actions.attempt(self.files.ask_where_to_save_selection))
-        actions.bind(actions["selection_open"], self.files.ask_for_selection)
+            actions.bind(action, partial(self._ask_for_sheet, ending))
+        actions.bind(actions["selection_save"], lambda: actions.attempt(self._ask_where_to_save_selection))
+        actions.bind(actions["selection_open"], self._ask_for_selection)
 
     def _click(self, button: str) -> None:
         getattr(built(self.tradeoff).details, button).click()
@@ -360,10 +311,6 @@ class TradeoffPresenter(Presenter):
         self._actions["front_play"].setChecked(self.along is not None and self.along.on)
         built(self.tradeoff).foot.play_button.setChecked(self.along is not None and self.along.on)
 
-    @Slot()
-    def _point_changed(self) -> None:
-        self.refresh()
-
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
         panel, example = built(self.tradeoff), self._actions["open_example"]
         before = panel.plot.current
@@ -404,7 +351,7 @@ class TradeoffPresenter(Presenter):
         panel.use_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.use(point, sound)))
         panel.open_wanted.connect(self._ask_for_study)
         panel.foot.play_wanted.connect(partial(self._do_along, "toggle"))
-        panel.export_wanted.connect(self.files.ask_for_sheet)
+        panel.export_wanted.connect(self._ask_for_sheet)
         panel.pages.offer(self._actions["open_example"], "Open example")
         panel.recall(str(self._settings.value(_SHOWN, "")))
         panel.scene_changed.connect(self._enable)
@@ -420,7 +367,7 @@ class TradeoffPresenter(Presenter):
         self.along.mark_wanted.connect(partial(self._do_along, "mark"))
         ChosenTake(panel, self._results, self._state.comparison, self._player.deck.analyser.run)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
-            signal.connect(self._point_changed)
+            signal.connect(self.refresh)
         panel.shown.connect(self._links.show_setup)
         self._links.show_sides()
         if self.parallel is not None:
@@ -474,6 +421,39 @@ class TradeoffPresenter(Presenter):
 
         self._workspaces.bring_forward("tradeoff")
         self._of_studies.opened.open(folder, in_front=False, then=opened)
+
+    # --- Files -------------------------------------------------------------------------------------------------------
+    def _ask_for_sheet(self, ending: str) -> None:
+        name = f"trade-off.{ending}"
+        self._ask_where_to_write("Save the trade-off view", file_dialogs.PLOTS[ending], name, self.write)
+
+    def write(self, path: Path) -> None:
+        """Write what is shown as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be written."""
+        built(self.tradeoff).write(path)
+        self._notices.note(f"Wrote {path}")
+
+    def _ask_where_to_save_selection(self) -> None:
+        _ = built(self.tradeoff).selection  # Says so if there is none to share.
+        self._ask_where_to_write("Save the selection", file_dialogs.JSON, "selection.json", self.save_selection)
+
+    def save_selection(self, path: Path) -> None:
+        """Write the selected points of studies. Raises :class:`PlainError` when it cannot be done."""
+        saved.write(built(self.tradeoff).selection, path)
+        self._notices.note(f"Wrote {path}")
+
+    def _ask_for_selection(self) -> None:
+        file_dialogs.ask_for_file(
+            self._window,
+            "Open a selection of points",
+            file_dialogs.JSON,
+            lambda path: self._actions.attempt(partial(self.open_selection, path)),
+        )
+
+    def open_selection(self, path: Path) -> None:
+        """Select what a file says. Raises :class:`SettingError` if it cannot be read, or nothing of it is here."""
+        remark = built(self.tradeoff).take_up(saved.read(path))
+        if remark:
+            self._notices.warn(remark)
 
     # --- What can be done with a point -------------------------------------------------------------------------------
     def hear(self, point: Point, sound: Sound | None) -> None:

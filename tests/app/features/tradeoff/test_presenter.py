@@ -775,7 +775,7 @@ def test_what_is_left_is_ranked_by_ear_at_the_sink(
 
 @pytest.mark.slow
 def test_a_selection_is_shared_as_a_file(sounding: MainWindow, tmp_path: Path) -> None:
-    panel, files = sounding.panels["tradeoff"], sounding.features["tradeoff"].files
+    panel, files = sounding.panels["tradeoff"], sounding.features["tradeoff"]
     choose_look(panel, SHOWN)
     panel.set_filter(Filter(source="Four settings"))
     walk = [panel.scene.points[place].key for place in panel.scene.walk]
@@ -829,10 +829,10 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     assert panel.plot.sections != EVERYTHING
     action["point_everything"].trigger()
     assert panel.plot.sections == EVERYTHING
-    window.features["tradeoff"].files.write(tmp_path / "out.csv")
+    window.features["tradeoff"].write(tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().startswith("title,kind")
     with pytest.raises(PlainError):
-        window.features["tradeoff"].files.write(tmp_path / "nowhere" / "out.csv")
+        window.features["tradeoff"].write(tmp_path / "nowhere" / "out.csv")
 
 
 def test_what_is_shown_is_there_again_after_a_restart(
