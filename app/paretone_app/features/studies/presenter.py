@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
@@ -22,120 +22,18 @@ from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, Stu
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.setup.model_choice import CHECKPOINT_FOLDER
 from paretone_app.features.setup.presenter import CHOOSE_FOLDER
-from paretone_app.features.studies.forms import Within, fill_in
 from paretone_app.features.studies.opened import OpenedStudies
 from paretone_app.numbers import counted
-from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.notices import Notices
-from paretone_app.state.app_state import AppState
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
     from paretone.studies.study import Study
+    from paretone_app.features.studies.forms import Within
     from paretone_app.features.studies.maker import StudyMaker
     from paretone_app.features.studies.panel import StudiesPanel
     from paretone_app.results.study import OpenStudy
-
-
-class StudyMaking(QObject):
-    """One dialog at a time."""
-
-    made = Signal(object, bool)
-    """A study's file was written: its :class:`~pathlib.Path`, and whether to run it."""
-
-    def __init__(
-        self,
-        window: QWidget,
-        state: AppState,
-        notices: Notices,
-        results: Results,
-        folder: Path,
-        parent: QObject,
-    ) -> None:
-        """``folder`` is where files are proposed."""
-        super().__init__(parent)
-        self._window = window
-        self._state = state
-        self._notices = notices
-        self._results = results
-        self._folder = folder
-        self.maker: StudyMaker | None = None
-        """The dialog, while it is open."""
-
-    def begin_with_kind(self, kind: str, sentences: int) -> None:
-        """Ask about a study of a kind that a feature declares, on a number of sentences."""
-        self.begin()
-        built(self.maker).choose_kind(kind, sentences)
-        built(self.maker).check()
-
-    def begin_within(self, within: Within) -> None:
-        """Ask about a study that stays within ranges."""
-        self.begin()
-        fill_in(built(self.maker), within)
-        built(self.maker).check()
-
-    def begin(self) -> None:
-        """Ask what a new study is of."""
-        from paretone_app.features.studies.kinds import offered_kinds
-        from paretone_app.features.studies.maker import StudyMaker
-
-        state = self._state
-        info = state.selection.info if state.selection.ready else None
-        maker = StudyMaker(state.selection, self._folder, offered_kinds(info), self._window)
-        maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        maker.follow(state.installing)
-        maker.check_wanted.connect(self._check)
-        maker.save_wanted.connect(self._keep)
-        self.maker = maker
-        maker.destroyed.connect(self._maker_gone)
-        maker.open()
-        maker.check()
-
-    @Slot()
-    def _maker_gone(self) -> None:
-        self.maker = None
-
-    @Slot(object)
-    def _check(self, given: dict) -> None:
-        """Say the size of a study, or why it cannot be."""
-        from paretone.studies import definition, estimating
-        from paretone_app.features.studies.wording import plan_words
-
-        maker = built(self.maker)
-        pace, root = self._results.pace(), Path(maker.path.text()).parent
-
-        def checked() -> tuple[Study, float | None]:
-            planned = definition.parse(given, "This study", root)
-            return planned, estimating.seconds(planned, pace(planned.model))
-
-        def shown(found: tuple[Study, float | None] | BaseException) -> None:
-            if self.maker is not maker or maker.definition != given:
-                return
-            if isinstance(found, PlainError):
-                maker.show_verdict(str(found), ok=False)
-            elif isinstance(found, BaseException):
-                raise found
-            else:
-                maker.show_verdict(plan_words(*found), ok=True)
-
-        self._results.run(checked, shown)
-
-    @Slot(object, object, bool)
-    def _keep(self, given: dict, path: Path, start: bool) -> None:
-        """Write a new study's file."""
-        from paretone.studies.writing import to_toml
-
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            files.write_through(path, to_toml(given).encode())
-        except OSError as error:
-            built(self.maker).show_verdict(f"{path} could not be written: {files.reason(error)}.", ok=False)
-            return
-        built(self.maker).accept()
-        self._notices.note(f"Wrote {path}")
-        self.made.emit(path, start)
 
 
 _KINDS = "Study (*.toml *.json)"
@@ -157,20 +55,13 @@ class StudiesPresenter(Presenter):
         self._ended: StudyEnded | None = None
         self._soon = QTimer(self, singleShot=True, interval=_LOOK_MILLISECONDS)
         self._soon.timeout.connect(self._touch_running)
-        self._making = StudyMaking(
-            self._window,
-            self._state,
-            self._notices,
-            self._results,
-            self._studies,
-            self,
-        )
-        self._making.made.connect(self._made)
+        self.maker: StudyMaker | None = None
+        """The dialog for a new study, while it is open."""
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
         actions = self._actions
         for action, do in (
-            (actions["new_study"], self._making.begin),
+            (actions["new_study"], self.begin_new),
             (actions["open_study"], self._ask_for_file),
             (actions["open_study_folder"], self._ask_for_folder),
             (actions["open_example"], self.open_example),
@@ -379,23 +270,79 @@ class StudiesPresenter(Presenter):
         built(self.studies).end(said, failed=outcome is Outcome.FAILED)
         self._results.read_study(folder)
 
-    # --- Making ------------------------------------------------------------------------------------------------------
-    @property
-    def maker(self) -> StudyMaker | None:
-        """The dialog that makes a study, while it is open."""
-        return self._making.maker
+    # --- A new study -------------------------------------------------------------------------------------------------
+    def begin_new(self) -> None:
+        """Ask what a new study is of."""
+        from paretone_app.features.studies.kinds import offered_kinds
+        from paretone_app.features.studies.maker import StudyMaker
+
+        selection = self._state.selection
+        kinds = offered_kinds(selection.info if selection.ready else None)
+        self.maker = maker = StudyMaker(selection, self._studies, kinds, self._window)
+        maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        maker.follow(self._state.installing)
+        maker.check_wanted.connect(self._check)
+        maker.save_wanted.connect(self._write_new)
+        maker.destroyed.connect(self._maker_gone)
+        maker.open()
+        maker.check()
 
     def new_of_kind(self, kind: str, sentences: int) -> None:
         """Ask about a study of the loaded model, of a kind that a feature declares, on a number of sentences."""
-        self._making.begin_with_kind(kind, sentences)
+        self.begin_new()
+        built(self.maker).choose_kind(kind, sentences)
+        built(self.maker).check()
 
     def begin_within(self, within: Within) -> None:
         """Ask about a new study that stays within ranges."""
-        self._making.begin_within(within)
+        from paretone_app.features.studies.forms import fill_in
 
-    @Slot(object, bool)
-    def _made(self, path: Path, start: bool) -> None:
-        """Show a study whose file was just written, and run it if wanted."""
+        self.begin_new()
+        fill_in(built(self.maker), within)
+        built(self.maker).check()
+
+    @Slot()
+    def _maker_gone(self) -> None:
+        self.maker = None
+
+    @Slot(object)
+    def _check(self, given: dict) -> None:
+        """Say the size of a study, or why it cannot be."""
+        from paretone.studies import definition, estimating
+        from paretone_app.features.studies.wording import plan_words
+
+        maker = built(self.maker)
+        pace, root = self._results.pace(), Path(maker.path.text()).parent
+
+        def checked() -> tuple[Study, float | None]:
+            planned = definition.parse(given, "This study", root)
+            return planned, estimating.seconds(planned, pace(planned.model))
+
+        def shown(found: tuple[Study, float | None] | BaseException) -> None:
+            if self.maker is not maker or maker.definition != given:
+                return
+            if isinstance(found, PlainError):
+                maker.show_verdict(str(found), ok=False)
+            elif isinstance(found, BaseException):
+                raise found
+            else:
+                maker.show_verdict(plan_words(*found), ok=True)
+
+        self._results.run(checked, shown)
+
+    @Slot(object, object, bool)
+    def _write_new(self, given: dict, path: Path, start: bool) -> None:
+        """Write a new study's file."""
+        from paretone.studies.writing import to_toml
+
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write_through(path, to_toml(given).encode())
+        except OSError as error:
+            built(self.maker).show_verdict(f"{path} could not be written: {files.reason(error)}.", ok=False)
+            return
+        built(self.maker).accept()
+        self._notices.note(f"Wrote {path}")
 
         def begin(_study: OpenStudy) -> None:
             if start:
