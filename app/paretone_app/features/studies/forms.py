@@ -20,9 +20,6 @@ from paretone.techniques import technique
 from paretone_app.features.studies.kinds import OfferedKind
 from paretone_app.numbers import grouped
 
-if TYPE_CHECKING:
-    from paretone_app.features.studies.maker import StudyMaker
-
 
 MOST_VALUES = 10_000
 """Limit for the values of one range."""
@@ -372,18 +369,3 @@ class Within:
     """Its id."""
     spans: tuple[Span, ...]
     bounds: tuple[Bound, ...]
-
-
-def fill_in(maker: StudyMaker, within: Within) -> None:
-    """Fill the dialog in: as a search, for only searches have bounds; without what searches need, as all values."""
-    from paretone.extras import why_no_search
-    from paretone_app.features.studies.maker import SEARCH
-
-    searching = not why_no_search()
-    maker.title.setText("Within ranges")
-    maker.title.selectAll()
-    maker.model.setCurrentIndex(maker.model.findData(within.model))
-    if searching:
-        maker.kind.setCurrentIndex(maker.kind.findData(SEARCH))
-    maker.axes.replace([one.varied(searching) for one in within.spans])
-    maker.goals.replace(within.bounds)

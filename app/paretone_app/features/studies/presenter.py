@@ -295,10 +295,8 @@ class StudiesPresenter(Presenter):
 
     def begin_within(self, within: Within) -> None:
         """Ask about a new study that stays within ranges."""
-        from paretone_app.features.studies.forms import fill_in
-
         self.begin_new()
-        fill_in(built(self.maker), within)
+        built(self.maker).ask_within(within)
         built(self.maker).check()
 
     @Slot()

@@ -62,7 +62,9 @@ def spoken_front(shown: Scene, current: Point | None) -> list[Point]:
 
 
 class FrontRow(QObject):
-    """Owns the row in the player while the front is played."""
+    """Owns the row in the player while the front is played: one sentence by one setting after the other, or, round and
+    round, by the setting that the user walks to. What has not spoken it yet is made ahead, the nearest first, while the
+    engine has nothing else to do."""
 
     began = Signal()
     """The row is in the player."""

@@ -1,4 +1,10 @@
-"""The panel of parallel axes, linked with the trade-off view: both show the same points and share the filter."""
+"""The panel of parallel axes, linked with the trade-off view: both show the same points and share the filter. Every
+point is a line across all knobs and figures in which points differ.
+
+Mouse: dragging along an axis brushes a range, dragging a range moves it, a double click on an axis clears it; a click
+elsewhere chooses the nearest line. Keys: Left and Right go from axis to axis, Up and Down move the upper end of what is
+brushed there, with Shift the lower end; Delete clears it, Enter ranks by ear what is left.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ _SETUP = "Setup"
 
 
 class TradeoffLinks(QObject):
-    """Between the panel and the rest of the window."""
+    """Links the panel with Takes and Strategy: a selection in one is selected in the others; A, B and the setting in
+    Setup are marked."""
 
     followed = Signal()
     """Another point was chosen from elsewhere."""

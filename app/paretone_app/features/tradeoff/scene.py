@@ -437,6 +437,9 @@ def _why_none_published(options: PlotOptions) -> str:
     return f"No published results here: no paper reports {never.title}."
 
 
+# --- The method of limits ---------------------------------------------------------------------------------------------
+# The listener walks along the front and says where a difference begins to be heard, and where it ends. That is quick,
+# and not blind: they know which way leads to faster settings.
 @dataclass(frozen=True)
 class Crossing:
     """A step from one point of the front to the next one, after which the listener heard otherwise than before."""

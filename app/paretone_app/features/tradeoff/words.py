@@ -220,6 +220,7 @@ Measured = Mapping[tuple[Path | None, Setting], Point]
 """Points of studies, by folder and setting."""
 
 
+# --- Why a point of the front is where it is --------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Change:
     """An option, or a technique with all of its knobs, that differs."""
@@ -302,6 +303,7 @@ def _moved(before: Point, after: Point, options: PlotOptions) -> str:
     return ", ".join(found)
 
 
+# --- As a table -------------------------------------------------------------------------------------------------------
 def table(shown: Scene, delimiter: str = ",") -> str:
     """One row for each point that is shown, from left to right: every figure with its interval and number of takes."""
     rows: list[list[object]] = []
