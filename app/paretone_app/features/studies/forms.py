@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError, StudyError
 from paretone.measure.metrics import METRICS, NEITHER, Metric, metric
@@ -19,7 +18,6 @@ from paretone.studies.space import OFF, ON, USED
 from paretone.techniques import technique
 from paretone_app.features.studies.kinds import OfferedKind
 from paretone_app.numbers import grouped
-
 
 MOST_VALUES = 10_000
 """Limit for the values of one range."""
