@@ -12,7 +12,7 @@ from paretone.models.load_request import LoadRequest
 from paretone.models.minis.lm_mini import LmMiniFolder, LmMiniParts, read_parts
 from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.quantisers import token_phones
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.training.recorded_tokens import record_tokens
 from tests.engine.small_language import CODES, write_model
 from tests.engine.training.toy_corpus import toy_corpus
@@ -20,7 +20,7 @@ from tests.engine.training.toy_model import toy_manifest
 
 
 def parts_of(folder: LmMiniFolder) -> LmMiniParts:
-    nothing = SilentObserver()
+    nothing = Observer()
     request = LoadRequest(entry("lm-mini"), folder.root, "", torch.device("cpu"), nothing.status, nothing.check)
     return read_parts(request, folder)
 

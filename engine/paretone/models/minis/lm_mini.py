@@ -17,7 +17,7 @@ from paretone import device as devices
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone
-from paretone.models.base import DraftWeights, ModelInfo, Observer, StudentWeights, Voice
+from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, Voice
 from paretone.models.f5.front_end import Prompt as ReadPrompt
 from paretone.models.f5.front_end import PromptReader
 from paretone.models.families.language import LanguageSpeech
@@ -47,6 +47,7 @@ from paretone.models.minis.quantisers import SpeechTokenizer, token_phones
 from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, NATURAL_PHONES, MiniFolder, Texts, phones_of_prompt
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.observer import Observer
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, TokenSampler, Uniforms
 from paretone.setting.knobs import Values

@@ -18,14 +18,14 @@ from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone
-from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.f5.front_end import Prompt as ReadPrompt
 from paretone.models.f5.front_end import PromptReader
-from paretone.models.families.grid_decoder import GridDecoder
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_networks import offered
 from paretone.models.families.masked_script import MaskedScript
 from paretone.models.families.passages import Decoded
+from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.families.voices import Remembered
 from paretone.models.files.checkpoints import fingerprint, load_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
@@ -38,6 +38,7 @@ from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, NATURAL_PHONES, 
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.quantised_mel import read_quantised_mel
 from paretone.models.networks.shapes import without_weights
+from paretone.observer import Observer
 from paretone.sampling.demasking import Canvas, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.knobs import Values

@@ -6,8 +6,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from paretone.sampling.masked_options import DEMASKING_OPTIONS
-from paretone.sampling.options import CROSS_FADE, REPETITION_PENALTY, SPEED, TEMPERATURE, TOP_K, TOP_P
+from paretone.sampling.options import (
+    CROSS_FADE,
+    DEMASKING_OPTIONS,
+    REPETITION_PENALTY,
+    SPEED,
+    TEMPERATURE,
+    TOP_K,
+    TOP_P,
+)
 
 _SHORT_FADE = replace(CROSS_FADE, default=0.02)
 LM_MINI_OPTIONS = (TEMPERATURE, TOP_K, TOP_P, REPETITION_PENALTY, SPEED, _SHORT_FADE)

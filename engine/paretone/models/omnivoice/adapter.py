@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from paretone import device as devices
-from paretone.models.base import ModelInfo, Observer, Voice
-from paretone.models.families.delivery import Joiner
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_script import MaskedScript
+from paretone.models.families.speech import Joiner
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.networks.masked_network import MaskedNetwork
 from paretone.models.omnivoice.front_end import (
@@ -30,6 +30,7 @@ from paretone.models.omnivoice.front_end import (
 from paretone.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
 from paretone.models.omnivoice.sound import StreamedPassages, WholePassages
 from paretone.models.omnivoice.text import OmniVoiceTokenizer, combined
+from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 

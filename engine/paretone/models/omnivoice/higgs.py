@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.audio.prompt_resampling import resample
-from paretone.models.families.grid_decoder import GridDecoder
 from paretone.models.families.passages import Decoded
+from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.shapes import Modules
 
