@@ -13,7 +13,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +23,12 @@ import numpy as np
 from paretone import files
 from paretone.audio.sound_file import write_sound
 from paretone.by_name import meant
-from paretone.commands.technique_args import from_files, with_file, with_weights
+from paretone.commands.technique_args import with_file, with_weights
 from paretone.commands.terminal import Terminal
 from paretone.errors import PlainError, SettingError, StudyError, TextError
-from paretone.failures import sentence
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Utterance, Voice
+from paretone.models.silent_observer import ProgressingObserver
 from paretone.reading import shown
 from paretone.session.commands import (
     REPEATS,
@@ -162,7 +162,7 @@ class Model:
 
     def __init__(self, desk: _Desk) -> None:
         self._desk = desk
-        self._calibrated: dict[str, tuple[Setting, tuple[Artefact, ...]]] = {}
+        self._calibrated: dict[str, Artefact] = {}
 
     @property
     def info(self) -> ModelInfo:
@@ -217,7 +217,7 @@ class Model:
         _require_text(text)
         if profile is not None:
             if options or techniques or seed:
-                raise SettingError("A profile has its own options, techniques and seed: give either these or a profile.")
+                raise SettingError("A profile has its own options, techniques and seed; give either these or it.")
             used = profile if isinstance(profile, Profile) else Profile.load(profile)
             used.check(self.info)
             setting, artefacts = used.setting, used.artefacts
@@ -225,12 +225,9 @@ class Model:
         else:
             speaker = self._voice(voice, transcript)
             setting, artefacts = self._prepared(text, speaker, *self._setting(options, techniques, seed))
-        spoken = self._desk.carry_out(Synthesise(_JOB, text, speaker, setting, artefacts))
-        take = spoken.take
-        if repeat:
-            again = TimeAgain(_JOB, text, speaker, setting, artefacts, take=take.id, times=repeat)
-            take = repeated(take, self._desk.carry_out(again).runs)
-        return Speech(take, self, artefacts, str(speaker.audio))
+        made = self._desk.carry_out(Synthesise(_JOB, text, speaker, setting, artefacts))
+        speech = Speech(made.take, self, speaker, artefacts)
+        return speech.time_again(repeat) if repeat else speech
 
     def calibrate(
         self,
@@ -309,7 +306,10 @@ class Model:
         file = place / "sweep.json"
         content = {name: value for name, value in definition.items() if value not in ("", [])}
         files.write(file, json.dumps(content, ensure_ascii=False, indent=1, default=_refuse).encode())
-        rows = self._desk.study(file)
+        try:
+            rows = self._desk.study(file)
+        except StudyError as error:
+            raise StudyError(str(error).removeprefix(f"{file}: ")) from error
         rows.owner = owner
         return rows
 
@@ -333,9 +333,8 @@ class Model:
         kind = imported(found[0].request)
         known = {one.name for one in fields(kind)}
         if unknown := sorted(set(values) - known):
-            raise SettingError(
-                f"{declared.title}: {found[0].title} takes no {shown(unknown[0])}; {meant(unknown[0], known, 'it takes')}"
-            )
+            instead = meant(unknown[0], known, "it takes")
+            raise SettingError(f"{declared.title}: {found[0].title} takes no {shown(unknown[0])}; {instead}")
         loaded = self._desk.executor.loaded
         assert loaded is not None
         here = {name: getattr(loaded, name) for name in ("model", "folder", "variant", "vocoder", "device")}
@@ -410,8 +409,7 @@ class Model:
                 continue
             key = setting.bare.fingerprint + used.technique
             if key not in self._calibrated:
-                artefact = self._calibrate(used.technique, [Utterance(text, voice)], setting)
-                self._calibrated[key] = artefact
+                self._calibrated[key] = self._calibrate(used.technique, [Utterance(text, voice)], setting)
             artefact = self._calibrated[key]
             setting = setting.with_technique(UsedTechnique(used.technique, used.knobs, artefact.fingerprint))
             artefacts = (*artefacts, artefact)
@@ -421,7 +419,7 @@ class Model:
         observer = self._desk.observer()
         observer.status(f"Calibrating {technique(name).title} …")
         try:
-            return preparer(name)(self._desk.executor.model, tuple(utterances), setting, observer)
+            return preparer(name)(self._desk.executor.model, tuple(utterances), setting, ProgressingObserver(observer))
         finally:
             self._desk.clear()
 
@@ -440,9 +438,8 @@ class Speech:
 
     take: Take
     model: Model
+    voice: Voice
     artefacts: tuple[Artefact, ...] = ()
-    prompt: str = ""
-    """File of its voice's recording."""
 
     @property
     def samples(self) -> np.ndarray:
@@ -491,14 +488,17 @@ class Speech:
 
     def judge(self) -> dict[str, float]:
         """Naturalness, similarity to the voice and pitch range, by those judges that are installed."""
-        command = JudgeTake(_JOB, self.take.id, self.samples, self.sample_rate, self.prompt)
+        command = JudgeTake(_JOB, self.take.id, self.samples, self.sample_rate, str(self.voice.audio))
         return dict(self.model._desk.carry_out(command).figures)
 
     def time_again(self, times: int = REPEATS) -> Speech:
         """The same, timed again: its times are medians, and ``take.repeats`` has every run."""
         if times < 1:
             raise SettingError(f"times must be at least 1, not {shown(times)}.")
-        return self.model.speak_again(self, times)
+        again = TimeAgain(
+            _JOB, self.take.text, self.voice, self.setting, self.artefacts, take=self.take.id, times=times
+        )
+        return replace(self, take=repeated(self.take, self.model._desk.carry_out(again).runs))
 
     def __repr__(self) -> str:
         return f"<{self.seconds:.2f} s of speech, RTF {self.real_time_factor:.3f}>"
@@ -515,8 +515,8 @@ class Speech:
 class Rows(Sequence[dict[str, Any]]):
     """Results of a sweep or study: one row per setting, the baseline first, with every figure and its 95 % interval.
 
-    Columns are those of ``results.csv``: ``setting``, a figure such as ``speed_up``, ``speed_up_low``,
-    ``speed_up_high`` and the number of takes ``speed_up_n``. ``options.…`` and ``technique.…`` are the knobs.
+    Columns are those of ``results.csv``, such as ``setting``, ``speed_up``, ``speed_up_low``, ``speed_up_high`` and
+    ``speed_up_n`` (takes), and the knobs that vary, such as ``ditreducio.threshold`` and ``options.steps``.
     """
 
     def __init__(self, results: Results) -> None:
@@ -524,7 +524,12 @@ class Rows(Sequence[dict[str, Any]]):
         """Everything that is known of the study."""
         self.owner: object = None
         """Keeps a temporary folder."""
-        self._rows = rows_of_settings(results)
+        knobs = _varied_knobs(results)
+        self._rows = [row | varied for row, varied in zip(rows_of_settings(results), knobs, strict=True)]
+        self._about = {
+            one.key: {"setting": row["setting"]} | varied
+            for one, row, varied in zip(results.settings, self._rows, knobs, strict=True)
+        }
 
     @property
     def folder(self) -> Path:
@@ -535,7 +540,9 @@ class Rows(Sequence[dict[str, Any]]):
     def takes(self) -> list[dict[str, Any]]:
         """One row per finished take, as in ``takes.csv``; ``audio`` is its file."""
         return [
-            {**row, "audio": str(self.folder / str(row["audio"])) if row["audio"] else ""}
+            row
+            | self._about[str(row["setting"])]
+            | {"audio": str(self.folder / str(row["audio"])) if row["audio"] else ""}
             for row in rows_of_takes(self.results)
         ]
 
@@ -586,6 +593,20 @@ def _varied(options: Knobs, techniques: Mapping[str, Knobs]) -> dict[str, Any]:
         if not knobs:
             grid[f"{name}.used"] = ["on"]
     return {"options": fixed, **({"grid": grid} if grid else {"setting": [{"name": "baseline"}]})}
+
+
+def _varied_knobs(results: Results) -> list[dict[str, object]]:
+    """Of each setting, the options and knobs that vary, by the names that a study's grid has for them; ``None`` where
+    the technique is not used."""
+    found = []
+    for one in results.settings:
+        knobs: dict[str, object] = {f"options.{name}": value for name, value in one.setting.options.items()}
+        for used in one.setting.techniques:
+            knobs |= {f"{used.technique}.{name}": value for name, value in used.knobs.items()}
+        found.append(knobs)
+    names = dict.fromkeys(name for knobs in found for name in knobs)
+    varied = [name for name in names if len({repr(knobs[name]) for knobs in found if name in knobs}) > 1]
+    return [{name: knobs.get(name) for name in varied} for knobs in found]
 
 
 def _is_list(value: object) -> bool:
