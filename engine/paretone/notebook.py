@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paretone import files
-from paretone.audio.sound_file import write_sound
+from paretone.audio.recording import write_sound
 from paretone.by_name import meant
 from paretone.commands.technique_args import with_file, with_weights
 from paretone.commands.terminal import Terminal
@@ -44,12 +44,10 @@ from paretone.session.commands import (
 from paretone.session.events import Caution, Event
 from paretone.session.executor import Executor
 from paretone.session.observers import JobObserver, RunningJob
-from paretone.setting.artefact import Artefact
-from paretone.setting.evidence import Evidence
 from paretone.setting.knobs import Values, checked
 from paretone.setting.plan import imported
-from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting, UsedTechnique, checked_seed
+from paretone.setting.profile import Evidence, Profile
+from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
 from paretone.setting.take import Measurements, Take, repeated
 from paretone.studies.hooks import preparer
 from paretone.studies.report_tables import rows_of_settings, rows_of_takes
