@@ -28,7 +28,7 @@ from paretone.commands.terminal import Terminal
 from paretone.errors import PlainError, SettingError, StudyError, TextError
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Utterance, Voice
-from paretone.models.silent_observer import ProgressingObserver
+from paretone.observer import Passing
 from paretone.reading import shown
 from paretone.session.commands import (
     REPEATS,
@@ -417,7 +417,9 @@ class Model:
         observer = self._desk.observer()
         observer.status(f"Calibrating {technique(name).title} …")
         try:
-            return preparer(name)(self._desk.executor.model, tuple(utterances), setting, ProgressingObserver(observer))
+            return preparer(name)(
+                self._desk.executor.model, tuple(utterances), setting, Passing(observer, "caution", "progress")
+            )
         finally:
             self._desk.clear()
 

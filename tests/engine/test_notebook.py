@@ -225,7 +225,7 @@ def test_what_was_finished_survives_an_interrupt(model: Model, monkeypatch: pyte
             raise KeyboardInterrupt
         return samples
 
-    monkeypatch.setattr("paretone.session.jobs.synthesis.audible", interrupted)
+    monkeypatch.setattr("paretone.session.synthesis.audible", interrupted)
     with pytest.raises(KeyboardInterrupt) as stopped:
         model.speak(whole.take.text, options={"steps": 1})
     part = paretone.finished_part(stopped.value)
