@@ -15,10 +15,26 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).resolve().parents[1]
 BEFORE_QT = ("torch._dynamo", "transformers.models.qwen3.modeling_qwen3")
 """What optimisers import when the first is made, and masked models when the first is compared."""
+
+DIVIDED = (
+    "tests/documents/test_commands.py",
+    "tests/engine/commands/test_signals.py",
+    "tests/engine/commands/test_train.py",
+)
+"""Files whose tests share next to nothing and together take longer than any other file."""
+
+
+class ByFile(LoadFileScheduling):
+    """Each file's tests run in one process, since they share what the file prepares; those of :data:`DIVIDED` run
+    wherever there is time, such as the printed commands of one page."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith(DIVIDED) else super()._split_scope(nodeid)
 
 
 def import_in_turns(config: pytest.Config) -> None:

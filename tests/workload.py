@@ -7,6 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import pytest
+
 VARIABLE = "PARETONE_THOROUGH"
 """Set by the option, so that the processes that share the tests know of it."""
 Amount = TypeVar("Amount")
@@ -28,3 +30,27 @@ def crossed(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
     if is_thorough():
         return list(itertools.product(*axes))
     return [tuple(axis[place % len(axis)] for axis in axes) for place in range(max(map(len, axes)))]
+
+
+ONLY_IN_FULL = {
+    "cluster": "Studies on two Ray nodes",
+    "compiled": "Networks compiled for real",
+    "damage": "Damaged files of every kind",
+    "endurance": "Endurance runs",
+    "kills": "Killed processes",
+    "packaged": "Packaged program",
+    "peers": "Comparisons with other implementations",
+    "pictures": "Pictures of every workspace",
+    "recipes": "Recipes of the bundled models",
+    "repetition": "Repetitions",
+    "signals": "Signals to every command",
+    "site": "Documentation site",
+    "speech": "Long or much speech",
+    "without a screen": "End-to-end tests on Qt's offscreen platform",
+}
+"""What only ``--thorough`` runs in full, and how ``resources/docs/tests.md`` calls it."""
+
+
+def only_in_full(what: str) -> pytest.MarkDecorator:
+    """A mark for tests of :data:`ONLY_IN_FULL`, of which others show in short what a change breaks."""
+    return pytest.mark.skipif(not is_thorough(), reason=f"only with --thorough: {ONLY_IN_FULL[what]}")

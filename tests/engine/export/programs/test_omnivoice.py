@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from paretone.bench.official import OMNIVOICE
 from paretone.export.copied import paretone_omnivoice
 from paretone.export.exporting import export
 from paretone.export.programs.omnivoice import FILE, KIND, SCHEMA, TARGET
@@ -33,7 +32,7 @@ def profile(**options: object) -> Profile:
 @pytest.fixture(scope="module")
 def official_run() -> dict:
     """Findings of :mod:`tests.engine.export.programs.omnivoice_comparison` in the package's environment."""
-    return official.run("tests.engine.export.programs.omnivoice_comparison", package=OMNIVOICE)
+    return official.run("tests.engine.export.programs.omnivoice_comparison", path=official.omnivoice())
 
 
 @pytest.mark.slow
