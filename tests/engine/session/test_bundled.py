@@ -1,14 +1,16 @@
-"""The engine thread at work with the bundled model: what a user does first, in that order."""
+"""The engine thread with bundled models: what a user does first, in that order."""
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from paretone.measure.intelligibility import Judge
 from paretone.models.base import Utterance
-from paretone.models.catalogue import entry, voice
+from paretone.models.catalogue import entry, harvard_sentences, voice
 from paretone.session.commands import CaptureAttention, LoadModel, ShutDown, Synthesise
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import (
@@ -26,15 +28,17 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.ditreducio.record import Trial
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
+from tests.engine.running import running
 from tests.prompts import short_prompts  # noqa: F401
-
-pytestmark = pytest.mark.usefixtures("short_prompts")
+from tests.voices import voice_names
+from tests.workload import crossed
 
 MODEL = "f5-mini"
 TEXT = "Rice is often served in round bowls."
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_prompts")
 def test_first_session() -> None:
     recorder = Recorder()
     engine = EngineThread(recorder.post)
@@ -115,3 +119,34 @@ def test_a_text_of_twenty_thousand_characters_is_heard_at_once_and_can_be_cancel
     assert "slightly smiling face" in failed.sentence
     engine.submit(ShutDown(4))
     assert engine.join(PATIENCE_SECONDS)
+
+
+MASKED = "omni-mini"
+
+
+@pytest.fixture
+def engine(recorder: Recorder) -> Iterator[EngineThread]:
+    with running(recorder) as engine:
+        yield engine
+
+
+@pytest.mark.slow
+def test_what_it_says_is_understood_in_all_voices(engine: EngineThread, recorder: Recorder) -> None:
+    pytest.importorskip("pocketsphinx")
+    sentences = harvard_sentences()[:2]
+    judge = Judge(harvard_sentences())
+    engine.submit(LoadModel(1, MASKED, device="cpu"))
+    assert isinstance(recorder.end_of(1), JobFinished)
+    assert recorder.of(1, ModelLoaded)[0].info.family == "masked"
+    recordings = []
+    spoken = crossed(voice_names(MASKED), sentences)
+    for job, (name, sentence) in enumerate(spoken, 2):
+        engine.submit(Synthesise(job, sentence, voice(name, MASKED), Setting(MASKED, entry(MASKED).options_with())))
+        assert isinstance(recorder.end_of(job), JobFinished)
+        take = recorder.of(job, TakeReady)[0].take
+        assert np.sqrt(np.mean(take.samples**2)) > 0.03, "speech, not silence"
+        (passage,) = pickle.loads(pickle.dumps(take)).trace.demasking.passages
+        assert passage.order.max() == 15
+        recordings.append((take.samples, take.sample_rate))
+    errors = judge.word_errors([sentence for _, sentence in spoken], recordings)
+    assert errors.rate <= 0.1, errors.heard

@@ -1,13 +1,29 @@
-"""Cancelling jobs of the engine thread, at work and while they wait."""
+"""Jobs of the engine thread are cancelled, at work and while they wait, or held: nothing computes until a release."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
-from paretone.session.commands import Cancel, CaptureAttention, Command
+from paretone.models.base import Utterance
+from paretone.session.commands import (
+    Cancel,
+    CaptureAttention,
+    Command,
+    Hold,
+    LoadModel,
+    Release,
+    RunStudy,
+    ShutDown,
+    Synthesise,
+)
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import (
     AudioReady,
+    EngineHeld,
     EngineReady,
     EngineStatus,
     JobCancelled,
@@ -15,10 +31,16 @@ from paretone.session.events import (
     Prepared,
     Progress,
     TakeReady,
+    Telemetry,
 )
+from paretone.session.observers import RunningJob, StudyObserver
+from paretone.setting.setting import UsedTechnique
 from paretone.techniques.ditreducio.record import Trial
 from paretone.techniques.ditreducio.requests import Similarities
-from tests.engine.recorder import Gate, Recorder, is_of
+from tests.engine import small_speech
+from tests.engine.preparing import calibrate
+from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder, is_of
+from tests.engine.running import running
 from tests.engine.session.small_jobs import LOAD, calibration, loaded, synthesis
 from tests.engine.small_speech import VOICE, setting
 
@@ -107,3 +129,110 @@ def test_cancel_twice_ends_once(engine: EngineThread, recorder: Recorder) -> Non
     recorder.end_of(2)
     engine.submit(synthesis(3))
     assert isinstance(recorder.end_of(3), JobFinished), "a cancelled job must not take the next one with it"
+
+
+CALIBRATION = calibrate(2, (Utterance("One sentence.", VOICE),), setting(4).with_technique(UsedTechnique("ditreducio")))
+SYNTHESIS = Synthesise(2, "One sentence.", VOICE, setting(4))
+
+
+@pytest.fixture
+def loaded_engine(recorder: Recorder) -> Iterator[EngineThread]:
+    """An engine with the small model loaded."""
+    with running(recorder, small_speech.load, LoadModel(1, "small")) as engine:
+        yield engine
+
+
+def held_in_the_middle(loaded_engine: EngineThread, recorder: Recorder) -> None:
+    """Hold the engine while it calibrates, and wait until it rests."""
+    gate = Gate(recorder, Trial)
+    loaded_engine.submit(CALIBRATION)
+    gate.reached()
+    loaded_engine.submit(Hold(0))
+    assert not [one for one in recorder.events if isinstance(one, EngineHeld)], "it still computes"
+    gate.open()
+    recorder.wait_for_kind(EngineHeld)
+
+
+def test_a_running_job_waits_and_goes_on(loaded_engine: EngineThread, recorder: Recorder) -> None:
+    held_in_the_middle(loaded_engine, recorder)
+    before = len(recorder.events)
+    time.sleep(0.3)
+    assert len(recorder.events) == before, "nothing happens meanwhile"
+    assert isinstance(recorder.events[-1], EngineHeld)
+    loaded_engine.submit(Release(0))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    assert len(recorder.reports(2, Trial)) > 1
+    assert sum(isinstance(one, EngineHeld) for one in recorder.events) == 1
+
+
+def test_a_job_that_rests_can_be_cancelled(loaded_engine: EngineThread, recorder: Recorder) -> None:
+    held_in_the_middle(loaded_engine, recorder)
+    loaded_engine.submit(Cancel(0, 2))
+    assert isinstance(recorder.end_of(2), JobCancelled)
+
+
+def test_an_engine_that_rests_can_be_shut_down(loaded_engine: EngineThread, recorder: Recorder) -> None:
+    held_in_the_middle(loaded_engine, recorder)
+    loaded_engine.submit(ShutDown(0))
+    assert loaded_engine.join(PATIENCE_SECONDS)
+    assert isinstance(recorder.end_of(2), JobCancelled)
+
+
+def test_a_take_is_finished_first_because_a_rest_would_be_in_its_figures(
+    loaded_engine: EngineThread, recorder: Recorder
+) -> None:
+    gate = Gate(recorder, Telemetry)
+    loaded_engine.submit(SYNTHESIS)
+    gate.reached()
+    loaded_engine.submit(Hold(0))
+    gate.open()
+    recorder.wait_for_kind(EngineHeld)
+    kinds = [type(one) for one in recorder.events]
+    assert kinds.index(TakeReady) < kinds.index(EngineHeld)
+    assert kinds.index(JobFinished) < kinds.index(EngineHeld)
+
+
+def test_nothing_begins_while_the_engine_is_held(loaded_engine: EngineThread, recorder: Recorder) -> None:
+    loaded_engine.submit(Hold(0))
+    loaded_engine.submit(Hold(0))
+    recorder.wait_for_kind(EngineHeld)
+    loaded_engine.submit(SYNTHESIS)
+    loaded_engine.submit(LoadModel(3, "small"))
+    time.sleep(0.2)
+    assert recorder.of(2) == []
+    loaded_engine.submit(Cancel(0, 3))
+    assert recorder.of(3) == [JobCancelled(3)]
+    loaded_engine.submit(Release(0))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    assert sum(isinstance(one, EngineHeld) for one in recorder.events) == 1
+
+
+def test_an_engine_that_starts_rests_once_it_is_there(recorder: Recorder) -> None:
+    loaded_engine = EngineThread(recorder.post, small_speech.load)
+    loaded_engine.submit(Hold(0))
+    loaded_engine.start()
+    recorder.wait_for_kind(EngineHeld)
+    kinds = [type(one) for one in recorder.events]
+    assert kinds.index(EngineReady) < kinds.index(EngineHeld)
+    loaded_engine.submit(ShutDown(0))
+    assert loaded_engine.join(PATIENCE_SECONDS)
+
+
+def test_a_study_rests_between_takes(loaded_engine: EngineThread, recorder: Recorder, tmp_path: Path) -> None:
+    """A held study waits between takes and then continues as if it had not been held."""
+    seen: list[bool] = []
+
+    def carry_out(command, post, cancelled, pausing) -> None:
+        observer = StudyObserver(RunningJob(command.job, post, cancelled, pausing))
+        observer.status("between takes")
+        loaded_engine.hold()
+        observer.check()  # In the middle of a take: it goes on.
+        seen.append(observer.pausing())
+
+    loaded_engine._executor.carry_out = carry_out
+    loaded_engine.submit(RunStudy(2, str(tmp_path / "none.toml"), ""))
+    recorder.wait_for_kind(EngineHeld)
+    assert seen == []
+    loaded_engine.submit(Release(0))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    assert seen == [False]
