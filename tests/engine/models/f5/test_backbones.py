@@ -1,21 +1,32 @@
-"""Each saving over the official code, which computes some things repeatedly, changes nothing (1e-5)."""
+"""F5-TTS's backbones: exact savings, layers, and the flat transformer of E2-TTS."""
 
 from __future__ import annotations
 
 import gc
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
+from paretone.models.f5.layers import GELU_PIECE, F5FeedForward, TextEmbedding
+from paretone.models.f5.unett import UNetT
 from paretone.models.networks.layers import rotate
+from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import integrate, sampling_grid
 from paretone.sampling.guidance import guided_velocity
+from paretone.sampling.skipping import LayerMemory
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.models.blockwise import prepare
 from tests.engine.models.f5.plain_dit import plain_attention, plain_velocity, small_dit
 
@@ -175,3 +186,143 @@ def test_operations_are_those_of_the_matrix_products(inputs) -> None:
         dit.velocity(state, 0, run)
     counted = dit.operations(FRAMES, guided=True)
     assert counted.evaluation == pytest.approx(counter.get_total_flops(), rel=1e-6)
+
+
+FEW_FRAMES = 41
+
+
+@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("average_upsampling", [False, True])
+@pytest.mark.parametrize("mask_padding", [False, True])
+@pytest.mark.parametrize("durations", [None, (FEW_FRAMES, 30)])
+def test_text_without_its_padding_is_the_text(
+    drop: bool, average_upsampling: bool, mask_padding: bool, durations: tuple[int, int] | None
+) -> None:
+    """Ids that are padded to the whole length leave nothing out."""
+    torch.manual_seed(0)
+    module = TextEmbedding(9, 16, 3, mask_padding or average_upsampling, average_upsampling).requires_grad_(False)
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    ids = torch.randint(0, 9, (2, 13))
+    ids[1, 7:] = -1
+    mask = None if durations is None else torch.arange(FEW_FRAMES) < torch.tensor(durations)[:, None]
+    whole = module(F.pad(ids, (0, FEW_FRAMES - ids.shape[1]), value=-1), FEW_FRAMES, drop, mask)
+    short = module(ids, FEW_FRAMES, drop, mask)
+    assert whole.abs().max() > 0.1
+    assert torch.allclose(short, whole, atol=1e-5, rtol=0)
+
+
+def test_gelu_is_torchs_and_has_its_gradient() -> None:
+    x = torch.randn(GELU_PIECE // 16 + 3, 20) * 5
+    x[0, :4] = torch.tensor([1e4, -1e4, 1e20, -1e20])
+    expected = F.gelu(x, approximate="tanh")
+    assert torch.allclose(F5FeedForward.activation(x.clone()), expected, atol=1e-6, rtol=1e-6)
+    assert F5FeedForward.activation(x.clone().fill_(float("nan"))).isnan().all()
+    left, right = (x[1:].clone().requires_grad_() for _ in range(2))
+    F5FeedForward.activation(left).sum().backward()
+    F.gelu(right, approximate="tanh").sum().backward()
+    assert torch.equal(left.grad, right.grad)
+
+
+CONFIG = BackboneConfig("UNetT", 64, 4, 1, ff_mult=2, pe_attn_head=1, text_num_embeds=9)
+FLAT_FRAMES = 17
+
+
+@pytest.fixture
+def backbone() -> UNetT:
+    torch.manual_seed(2)
+    model = UNetT(CONFIG).eval().requires_grad_(False)
+    for one in model.parameters():
+        one.normal_(std=0.3)
+    return model
+
+
+def prompt(batch: int = 1) -> torch.Tensor:
+    torch.manual_seed(3)
+    mel = torch.randn(batch, FLAT_FRAMES, 100)
+    mel[:, 6:] = 0
+    return mel
+
+
+IDS = torch.tensor([[1, 2, 3, 4]])
+TIMES = np.array([0.3, 0.3, 0.7], np.float32)
+
+
+def table(*steps: SkipAction) -> StrategyTable:
+    compatibility = Compatibility("m", "", "v", Values(steps=len(steps)))
+    return StrategyTable(compatibility, (steps,) * CONFIG.depth)
+
+
+def test_without_guidance_it_gives_the_conditional_rows(backbone: UNetT) -> None:
+    x = torch.randn(1, FLAT_FRAMES, 100)
+    both = backbone.velocity(x, 2, backbone.begin(prompt(), IDS, TIMES, guided=True))
+    one = backbone.velocity(x, 2, backbone.begin(prompt(), IDS, TIMES, guided=False))
+    torch.testing.assert_close(one, both[:1], atol=3e-5, rtol=0)
+    assert (both[0] - both[1]).abs().max() > 1e-3
+
+
+def test_time_text_and_prompt_all_matter(backbone: UNetT) -> None:
+    x = torch.randn(1, FLAT_FRAMES, 100)
+    run = backbone.begin(prompt(), IDS, TIMES, guided=False)
+    base = backbone.velocity(x, 0, run)
+    assert torch.equal(backbone.velocity(x, 1, run), base)
+    others = [
+        backbone.velocity(x, 2, run),
+        backbone.velocity(x, 0, backbone.begin(prompt(), IDS.flip(1), TIMES, guided=False)),
+        backbone.velocity(x, 0, backbone.begin(2 * prompt(), IDS, TIMES, guided=False)),
+    ]
+    assert all((other - base).abs().max() > 1e-3 for other in others)
+
+
+def test_fused_projections_change_nothing(backbone: UNetT) -> None:
+    x = torch.randn(1, FLAT_FRAMES, 100)
+    run = backbone.begin(prompt(), IDS, TIMES, guided=True)
+    before = backbone.velocity(x, 0, run)
+    backbone.fuse()
+    torch.testing.assert_close(backbone.velocity(x, 0, run), before, atol=3e-5, rtol=0)
+
+
+def test_padded_frames_of_a_batch_keep_their_attention_output_at_zero(backbone: UNetT) -> None:
+    run = backbone.begin(prompt(2), IDS.expand(2, -1), TIMES, guided=True, durations=[FLAT_FRAMES, 11])
+    seen = {}
+    x = torch.randn(2, FLAT_FRAMES, 100)
+    backbone.velocity(x, 0, run, probe=lambda index, name, value: seen.update({(index, name): value.clone()}))
+    attention = seen[0, "attention"]
+    assert attention.shape == (4, FLAT_FRAMES + 1, 64)
+    assert (attention[[1, 3], 12:] == 0).all()
+    assert (attention[[1, 3], :12].abs().sum(-1) > 0).all()
+    assert (attention[[0, 2]].abs().sum(-1) > 0).all()
+
+
+def test_a_table_that_computes_everything_changes_nothing(backbone: UNetT) -> None:
+    x = torch.randn(1, FLAT_FRAMES, 100)
+    run = backbone.begin(prompt(), IDS, TIMES, guided=True)
+    plan = skip_plan(table(SkipAction.NONE, SkipAction.NONE, SkipAction.NONE))
+    memory = [LayerMemory() for _ in range(CONFIG.depth)]
+    for step in range(3):
+        assert torch.equal(backbone.velocity(x, step, run, plan.at(step), memory), backbone.velocity(x, step, run))
+
+
+@pytest.mark.parametrize("skip", [SkipAction.TS, SkipAction.BS])
+def test_skipping_a_step_that_repeats_is_exact(backbone: UNetT, skip: SkipAction) -> None:
+    x = torch.randn(1, FLAT_FRAMES, 100)
+    run = backbone.begin(prompt(), IDS, TIMES, guided=True)
+    plan = skip_plan(table(SkipAction.NONE, skip, skip))
+    memory = [LayerMemory() for _ in range(CONFIG.depth)]
+    computed = backbone.velocity(x, 0, run, plan.at(0), memory)
+    torch.testing.assert_close(backbone.velocity(x, 1, run, plan.at(1), memory), computed, atol=1e-4, rtol=0)
+    skipped = backbone.velocity(x, 2, run, plan.at(2), memory)  # another time: the first layers' input has changed
+    assert (skipped - backbone.velocity(x, 2, run)).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("guided", [False, True])
+@pytest.mark.parametrize("depth", [2, 4])
+def test_operations_are_those_that_torch_counts(guided: bool, depth: int) -> None:
+    backbone = UNetT(replace(CONFIG, depth=depth)).eval()
+    run = backbone.begin(prompt(), IDS, TIMES, guided)
+    counter = FlopCounterMode(display=False)
+    with sdpa_kernel(SDPBackend.MATH), counter, torch.inference_mode():  # fused attention is not counted
+        backbone.velocity(torch.randn(1, FLAT_FRAMES, 100), 0, run)
+    announced = backbone.operations(FLAT_FRAMES, guided)
+    assert announced.branches == 1 + guided
+    assert counter.get_total_flops() == pytest.approx(announced.evaluation, rel=1e-3)
