@@ -15,6 +15,7 @@ from paretone.models.kernels import products
 from paretone.models.kernels.half_products import HalfProduct, available, can_halve, product, weight_of
 from paretone.models.kernels.packed_products import GROUPS, Int4Product, Int8Product, packed
 from paretone.models.kernels.packed_products import ROWS as PACKED_ROWS
+from paretone.models.kernels.packed_products import available as packs
 from paretone.models.kernels.products import FEED_FORWARD_ROWS, ROWS, PackableLinear, PackedProduct
 from paretone.models.kernels.quick_norm import QuickNorm
 
@@ -27,6 +28,7 @@ def _narrow_layers_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "NARROWEST", 1)
 
 
+needs_operators = pytest.mark.skipif(not packs(), reason="this build of torch lacks the operators")
 needs_packing = pytest.mark.skipif(not products.available(), reason="this build of torch cannot pack weights")
 
 
@@ -208,7 +210,7 @@ def test_inputs_that_make_no_groups_stay_as_they_are() -> None:
     assert isinstance(packed(product(drawn()[0]), 256, 4, 32), Int4Product)
 
 
-needs_operators = pytest.mark.skipif(not available(), reason="this build of torch lacks FBGEMM's operators")
+needs_fbgemm = pytest.mark.skipif(not available(), reason="this build of torch lacks FBGEMM's operators")
 
 
 def weights(seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -216,7 +218,7 @@ def weights(seed: int = 0) -> tuple[Tensor, Tensor]:
     return torch.randn(70, 33, generator=generator), torch.randn(70, generator=generator)
 
 
-@needs_operators
+@needs_fbgemm
 @pytest.mark.parametrize("rows", [1, 2, 4, 9, 130])
 @pytest.mark.parametrize("biased", [True, False])
 def test_weights_from_float16_give_the_products_of_float32(rows: int, biased: bool) -> None:
@@ -234,7 +236,7 @@ def test_other_weights_stay_what_they_are(dtype: torch.dtype) -> None:
     assert torch.equal(found(x), F.linear(x, weight, bias))
 
 
-@needs_operators
+@needs_fbgemm
 def test_what_float16_cannot_hold() -> None:
     weight = weights()[0].half().float()
     assert can_halve(weight)

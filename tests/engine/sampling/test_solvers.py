@@ -1,7 +1,8 @@
-"""Multistep solvers: their formulas, closed-form solutions, orders of convergence."""
+"""Solvers and grids: orders of convergence, forecasts, and the search for a grid."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -10,7 +11,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from paretone.errors import SettingError
+from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import Follow, euler_steps, sampling_grid
+from paretone.sampling.forecasting import extrapolation_factors
+from paretone.sampling.grid_search import METHODS as GRID_SEARCH_METHODS
+from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
 from paretone.sampling.multistep import (
     EULER,
     HEUN,
@@ -27,7 +33,12 @@ from paretone.sampling.multistep import (
     stork,
 )
 from paretone.sampling.overshoot import OvershootNoise, overshoot_steps
-from paretone.sampling.schedules import first_halved
+from paretone.sampling.schedules import EPSS, first_halved, uniform_times
+from paretone.sampling.skipping import LayerMemory, apply_module
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.table import StrategyTable
 
 Field = Callable[[Tensor, float], Tensor]
 UNEVEN = np.array([0.0, 0.1, 0.35, 0.5, 0.9, 1.0])
@@ -196,3 +207,164 @@ def test_velocities_are_kept_no_longer_than_needed() -> None:
             found = step_on(torch.zeros(1), torch.tensor([value]), step)
         ends.append(found)
     assert torch.equal(*ends)
+
+
+N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
+TIMES = (0.0, 0.1, 0.3, 0.4, 0.8, 1.0)
+
+
+def table(*row: SkipAction, temporal: str = "forecast", branch_skip: str = "both") -> StrategyTable:
+    sampling = Values(steps=len(row), spacing="uniform", sway=-1.0)
+    return StrategyTable(Compatibility("m", "f", "v", sampling), (row,), branch_skip, temporal=temporal)
+
+
+def test_reach_is_counted_in_time_not_in_steps() -> None:
+    assert extrapolation_factors((N, T, N, T, T), TIMES) == pytest.approx(
+        [0, 0, 0, (0.4 - 0.3) / 0.3, (0.8 - 0.3) / 0.3]
+    )
+    assert extrapolation_factors((N, B, T, N, T), TIMES) == pytest.approx([0, 0, 2.0, 0, 0.4 / 0.3])
+
+
+@pytest.mark.parametrize("row", [(N, N, T, T, N, T), (N, T, N, T, B, T), (N, B, T, N, N, T)])
+@pytest.mark.parametrize("branches", [1, 2, 3])
+@pytest.mark.parametrize("branch_skip", ["both", "attention"])
+def test_outputs_that_move_evenly_are_forecast_exactly(row: tuple, branches: int, branch_skip: str) -> None:
+    """All branches' outputs are linear in time, the others at a constant distance from the first: every skip but those
+    before two computed outputs then changes nothing."""
+    made = table(*row, branch_skip=branch_skip)
+    plan, memory, times = skip_plan(made), LayerMemory(), made.times
+    start = torch.randn(branches, 1, 4, 3, dtype=torch.float64)
+    slope = torch.randn(1, 1, 4, 3, dtype=torch.float64)
+    early = row.index(T) < 2
+    for step in range(len(row)):
+        full = (start + slope * times[step]).flatten(0, 1)
+        layer_plan = plan.at(step)[0]
+        for one, kept in ((layer_plan.attention, memory.attention), (layer_plan.feed_forward, memory.feed_forward)):
+            hidden = apply_module(
+                torch.zeros_like(full), torch.ones(3), lambda rows, of=full: of[: len(rows)], one, kept, branches
+            )
+            if not (early and step == 1):
+                assert torch.allclose(hidden, full), f"step {step}"
+
+
+def test_reuse_keeps_no_more_than_before() -> None:
+    for plan in (layers[0] for layers in map(skip_plan(table(N, N, T, N, T, temporal="reuse")).at, range(5))):
+        assert not plan.attention.keep_change and plan.attention.extrapolation_factor == 0
+
+
+def test_what_a_change_is_counted_from_is_kept() -> None:
+    plan = skip_plan(table(N, N, N, T, N))
+    assert [plan.at(step)[0].attention.keep_output for step in range(5)] == [False, True, True, False, False]
+    assert [plan.at(step)[0].attention.keep_change for step in range(5)] == [False, False, True, False, False]
+
+
+BEND = 5.0
+
+
+def euler_error(times: Times) -> Value:
+    """Error of Euler's method on x' = BEND·e^(−BEND·t), whose end is 1 − e^(−BEND)."""
+    steps = itertools.pairwise(times)
+    found = sum((end - start) * BEND * math.exp(-BEND * start) for start, end in steps)
+    return (abs(found - (1 - math.exp(-BEND))),)
+
+
+def uniform(steps: int) -> Times:
+    return rounded(uniform_times(steps).tolist())
+
+
+@pytest.mark.parametrize("method", GRID_SEARCH_METHODS)
+@pytest.mark.parametrize("steps", [2, 4, 7])
+def test_it_finds_a_better_grid_than_even_steps(method: str, steps: int) -> None:
+    found = search(method, euler_error, [uniform(steps)], passes=6)
+    assert found.value[0] < 0.8 * euler_error(uniform(steps))[0]
+    assert found.value == euler_error(found.times)
+    gaps = np.diff(found.times)
+    assert gaps[0] < gaps[-1], "short steps where the velocity bends"
+
+
+@pytest.mark.parametrize("method", GRID_SEARCH_METHODS)
+def test_one_free_time_is_placed_where_it_is_best(method: str) -> None:
+    best = min((euler_error((0.0, time, 1.0)), time) for time in np.linspace(0.01, 0.99, 981).tolist())
+    found = search(method, euler_error, [uniform(2)], passes=8)
+    assert found.value[0] == pytest.approx(best[0][0], rel=0.05)
+
+
+@pytest.mark.parametrize("method", GRID_SEARCH_METHODS)
+def test_it_is_never_worse_than_its_start(method: str) -> None:
+    """Whatever the objective: here noise over the times, and one that is no number but at the start."""
+    for seed in range(4):
+
+        def noise(times: Times, seed: int = seed) -> Value:
+            return (math.sin(1e4 * sum(time**2 for time in times) + seed),)
+
+        assert search(method, noise, [uniform(5)], passes=2).value <= noise(uniform(5))
+    start = uniform(4)
+    found = search(method, lambda times: (0.0 if times == start else math.nan,), [start], passes=2)
+    assert found.times == start and found.value == (0.0,)
+
+
+def test_the_best_of_several_starts_is_taken() -> None:
+    bent = rounded((1 - np.cos(np.pi / 2 * uniform_times(4))).tolist())
+    tried: list[Trial] = []
+    search(OPTIMAL, euler_error, [uniform(4), bent], 1, tried.append)
+    assert [one.times for one in tried[:2]] == [uniform(4), bent]
+    assert [one.best for one in tried[:2]] == [True, euler_error(bent) < euler_error(uniform(4))]
+    assert all(one.pass_number == 1 and one.moved for one in tried[2:])
+
+
+@pytest.mark.parametrize("method", GRID_SEARCH_METHODS)
+def test_no_grid_is_tried_twice_and_all_rise(method: str) -> None:
+    tried: list[Trial] = []
+    search(method, euler_error, [uniform(5)], 3, tried.append)
+    assert len({one.times for one in tried}) == len(tried)
+    assert all(np.all(np.diff(one.times) > 0) and one.times[0] == 0 and one.times[-1] == 1 for one in tried)
+    bests = [one.value for one in tried if one.best]
+    assert bests == sorted(bests, reverse=True)
+
+
+def test_o3s_takes_no_more_trials_than_foreseen() -> None:
+    tried: list[Trial] = []
+    search(OPTIMAL, euler_error, [uniform(6)], 2, tried.append)
+    assert 40 < len(tried) - 1 <= most_trials(OPTIMAL, 6, 2)
+
+
+def test_equal_figures_are_decided_by_the_next() -> None:
+    def words_then_distance(times: Times) -> Value:
+        return (0.0, *euler_error(times))
+
+    plain, found = (search(OPTIMAL, one, [uniform(4)], 2) for one in (euler_error, words_then_distance))
+    assert found.times == plain.times
+
+
+def test_a_search_can_be_stopped() -> None:
+    def stop(trial: Trial) -> None:
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError):
+        search(OPTIMAL, euler_error, [uniform(4)], 2, stop)
+
+
+@pytest.mark.parametrize("times", [(0.0, 0.6, 0.5, 1.0), (0.1, 1.0), (0.0, 0.5), (0.0,), (0.0, 0.5, 0.5, 1.0)])
+def test_times_must_rise_from_0_to_1(times: Times) -> None:
+    with pytest.raises(SettingError, match="must rise from 0 to 1"):
+        rounded(times)
+
+
+def test_another_method_is_refused() -> None:
+    with pytest.raises(SettingError, match="o3s or coordinate"):
+        search("random", euler_error, [uniform(4)], 1)
+
+
+@pytest.mark.parametrize("sway", [0.0, -1.0, -0.5, 0.3, 1.0])
+@pytest.mark.parametrize("spacing", ["uniform", "epss"])
+def test_every_grid_is_that_of_the_official_formula(spacing: str, sway: float) -> None:
+    for steps in range(1, 129):
+        if spacing == "epss" and steps in EPSS:
+            times = torch.tensor(EPSS[steps], dtype=torch.float32) / 32
+        else:
+            times = torch.linspace(0, 1, steps + 1)
+        if sway:
+            times = times + sway * (torch.cos(torch.pi / 2 * times) - 1 + times)
+        found = torch.from_numpy(sampling_grid(steps, spacing, sway))
+        # Torch's own linspace differs from itself by a unit in the last place, by the processor's instructions.
+        torch.testing.assert_close(found, times, atol=2**-22, rtol=0, msg=f"{steps} steps")
