@@ -27,9 +27,8 @@ from paretone.training.processes import join_processes
 from paretone.training.recipes.mega_recipe import initialise
 from paretone.training.recipes.natural_megatts3 import latent_clip
 from paretone.training.said_tokens import VOCABULARY
-from tests.engine.training.learning import SHARE
-from tests.engine.training.recipes.test_natural_megatts3 import SMALL
-from tests.engine.training.resuming import same_weights, whole_and_resumed
+from tests.engine.training.learning import SHARE, same_weights, whole_and_resumed
+from tests.engine.training.recipes.test_natural_f5 import SMALL
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
 from tests.engine.training.toy_natural import toy_natural_corpus
