@@ -32,25 +32,11 @@ def crossed(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
     return [tuple(axis[place % len(axis)] for axis in axes) for place in range(max(map(len, axes)))]
 
 
-ONLY_IN_FULL = {
-    "cluster": "Studies on two Ray nodes",
-    "compiled": "Networks compiled for real",
-    "damage": "Damaged files of every kind",
-    "endurance": "Endurance runs",
-    "kills": "Killed processes",
-    "packaged": "Packaged program",
-    "peers": "Comparisons with other implementations",
-    "pictures": "Pictures of every workspace",
-    "recipes": "Recipes of the bundled models",
-    "repetition": "Repetitions",
-    "signals": "Signals to every command",
-    "site": "Documentation site",
-    "speech": "Long or much speech",
-    "without a screen": "End-to-end tests on Qt's offscreen platform",
-}
-"""What only ``--thorough`` runs in full, and how ``resources/docs/tests.md`` calls it."""
+ONLY_IN_FULL = ("cluster", "packaged program", "peers", "recipes", "site", "speech")
+"""What marks of tests name. ``resources/docs/tests.md`` says what runs in the gate instead."""
 
 
 def only_in_full(what: str) -> pytest.MarkDecorator:
-    """A mark for tests of :data:`ONLY_IN_FULL`, of which others show in short what a change breaks."""
-    return pytest.mark.skipif(not is_thorough(), reason=f"only with --thorough: {ONLY_IN_FULL[what]}")
+    """A mark for tests that only ``--thorough`` runs; others show in short what a change breaks."""
+    assert what in ONLY_IN_FULL, what
+    return pytest.mark.skipif(not is_thorough(), reason=f"only with --thorough: {what}")

@@ -8,16 +8,17 @@ from paretone.paths import resource
 from paretone_app.pictures import _parse, arranged
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
+from tests.workload import workload
 
 
 def test_every_workspace_is_brought_into_view_once_for_each_size_and_scheme(borrowed_window: MainWindow) -> None:
     window, before = borrowed_window, borrowed_window.size()
-    names = []
-    for name in arranged(window, [(1100, 720)], [Scheme.DARK, Scheme.LIGHT]):
+    names, schemes = [], workload([Scheme.DARK, Scheme.LIGHT], [Scheme.LIGHT])
+    for name in arranged(window, [(1100, 720)], schemes):
         names.append(name)
         assert window.size().toTuple() == (1100, 720) and not window.grab().isNull()
         assert name.startswith(window.workspaces.current.name) and name.endswith(window.theme.scheme.value)
-    assert len(names) == len(set(names)) == 2 * len(window.workspaces.there) == 10
+    assert len(names) == len(set(names)) == 5 * len(schemes)
     window.theme.apply(Scheme.SYSTEM)
     window.resize(before)
 

@@ -9,10 +9,12 @@ import pytest
 from paretone import bench
 from paretone.bench.official import OMNIVOICE
 from tests import official
+from tests.workload import only_in_full
 
 pytest.importorskip("transformers")
 
 
+@only_in_full("peers")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_bench_compares_equal_codes(capsys: pytest.CaptureFixture[str]) -> None:

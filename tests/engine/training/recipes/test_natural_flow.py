@@ -35,7 +35,7 @@ from paretone.training.recipes.told_text import TOLD, Evaluation, ToldFrontEnd, 
 from tests.engine.awake import awake
 from tests.engine.training.learning import learning, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
-from tests.workload import workload
+from tests.workload import only_in_full, workload
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
 CPU = torch.device("cpu")
@@ -178,6 +178,7 @@ def test_a_resumed_run_ends_with_the_same_bits(make: type, tmp_path: Path):
     assert same_weights(resumed.model, whole.model)
 
 
+@only_in_full("recipes")
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
 def test_the_held_out_loss_falls_at_both_times(half: bool):
     learnt = learning(

@@ -38,6 +38,7 @@ from paretone.training.session import LOG
 from paretone.training.spoken_tokens import SpokenTokens
 from tests.engine.training.learning import learning, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus
+from tests.workload import only_in_full
 
 CPU = torch.device("cpu")
 TOKENS = NaturalTokenOptions(frames=40, batch=4, warm_up=5)
@@ -138,6 +139,7 @@ def test_the_bundled_masked_model_is_that_of_the_recipes_and_their_logs():
     assert log_header(root)["codec"] == fingerprint(codec / WEIGHTS)
 
 
+@only_in_full("recipes")
 def test_what_is_said_is_learnt(tokenizer: Path, tmp_path: Path):
     learnt = learning(lambda options: lm(tokenizer, tmp_path, options), QUICK_LM, 30, lambda number: 0.1)
     learnt.assert_validation_falls("cross_entropy")
@@ -192,6 +194,7 @@ def _in_transformers(folder: Path, ids: torch.Tensor, positions: torch.Tensor) -
         return model(ids, position_ids=positions[None], attention_mask=mask).logits[0, -1]
 
 
+@only_in_full("recipes")
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
 def test_what_is_said_is_learnt_by_canvases(codec: Path, tmp_path: Path, half: bool):
     options = replace(QUICK_OMNI, half_precision=half)

@@ -45,7 +45,7 @@ from paretone.training.recipes.normalised_mel import MelNormalisation
 from paretone.training.said_tokens import frame_phones
 from tests.engine.training.learning import learning, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
-from tests.workload import crossed, workload
+from tests.workload import crossed, only_in_full, workload
 
 CPU = torch.device("cpu")
 SMALL_TOKENIZER = replace(TOKENIZER, width=48, inner_width=64, encoder_frame_layers=1, decoder_frame_layers=1)
@@ -61,6 +61,7 @@ def codec(options: NaturalTokenOptions = QUICK) -> NaturalCodec:
     return NaturalCodec(toy_natural_corpus(), CPU, options, SMALL_CODEC)
 
 
+@only_in_full("recipes")
 @pytest.mark.parametrize(("recipe", "half"), crossed([tokenizer, codec], [False, True]))
 def test_what_tokens_keep_of_held_out_speech_grows(recipe: type, half: bool):
     learnt = learning(recipe, replace(QUICK, half_precision=half), workload(60, 40), lambda number: 0.1)
@@ -117,6 +118,7 @@ def recipe(options: VocoderOptions = QUICK_READER) -> NaturalVocoder:
     return NaturalVocoder(toy_natural_corpus(), CPU, options, SMALL)
 
 
+@only_in_full("recipes")
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
 def test_what_is_read_off_mels_of_other_voices_gets_better(half: bool):
     learnt = learning(recipe, replace(QUICK_READER, half_precision=half), workload(40, 20), lambda number: 0.1)
