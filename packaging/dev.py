@@ -7,8 +7,8 @@
 checks, the import contracts, the type checker and every test, in eight minutes on two cores. With ``--thorough``, tests
 repeat in full what must hold every time (fifty closed windows, for example), work on longer texts and trainings and
 compare with the official packages; with other arguments it runs only pytest, with these. What only ``--thorough`` runs
-is listed in ``resources/docs/tests.md``. Both first bring ``.venv`` and the system's libraries up to date, which takes minutes the first time
-and nothing after that.
+is listed in ``resources/docs/tests.md``. Both first bring ``.venv`` and the system's libraries up to date, which takes
+minutes the first time and nothing after that.
 
 Needs nothing but the standard library, and starts on any Python 3.8 or newer to say so when a newer one is missing.
 """
@@ -437,8 +437,8 @@ def is_whole(arguments: Sequence[str]) -> bool:
 
 
 def sharing() -> list[str]:
-    """Distribution of tests over processes: each file's run in one of them, since they share what the file prepares, but
-    for those files that ``tests/collecting.py`` divides; the longest first, in the order of ``tests/conftest.py``."""
+    """Distribution of tests over processes: each file's run in one of them, since they share what the file prepares,
+    but for files that ``tests/collecting.py`` divides; the longest first, in the order of ``tests/conftest.py``."""
     return [f"--numprocesses={test_processes()}", "--dist=loadfile", "--no-loadscope-reorder"]
 
 
