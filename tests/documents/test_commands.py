@@ -1,5 +1,5 @@
-"""Printed commands are run, or the rules say why not. The gate runs one of each kind, and one of each page; all run with
-``--thorough``, also those that take long."""
+"""Printed commands are run, or the rules say why not. The gate runs one of each kind, and one of each page; with
+``--thorough`` all run, also those that take long."""
 
 from __future__ import annotations
 

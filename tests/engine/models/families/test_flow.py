@@ -180,6 +180,14 @@ def test_calibration_is_for_what_runs(model: F5Speech) -> None:
     assert speak(model, used, record.table).measurements.ops_ratio < 7 / 64
 
 
+def test_a_technique_without_what_it_prepares_is_refused(model: F5Speech) -> None:
+    used, _ = with_table(model, plain(steps=4))
+    with pytest.raises(SettingError, match="calibrate first"):
+        speak(model, used)
+    with pytest.raises(SettingError, match="Euler"):
+        calibrate_model(model, [Utterance("One.", VOICE)], plain(solver="midpoint"), SilentObserver())
+
+
 def test_attention_is_captured_in_what_runs(model: F5Speech) -> None:
     of = using(plain(), FREE, PRUNED, NARROW)
     capture = model.capture_attention(TEXT, VOICE, of, (), 1, 6, SilentObserver())
