@@ -1,4 +1,9 @@
-"""Speculative sampling: what is drafted, how much of it, and that what is said is the target's."""
+"""Speculative sampling: exact without tolerance, what tolerance touches, and how much is drafted.
+
+Exactness is tested on what is decoded: given all before it, every token must be distributed as the target alone draws
+it. Ordering the ids by how much the draft prefers them, a random place within a token's own share of the target's
+distribution is uniform then; acceptances that favour the draft push it down.
+"""
 
 from __future__ import annotations
 

@@ -148,6 +148,8 @@ def test_every_so_many_steps_are_said_as_people_say_them(every: int, said: str) 
         assert f"every {said}" in described, described
 
 
+# Nobody names a technique but itself: no import, no string, no identifier outside its own folder, or its own feature. A
+# feature of the window that belongs to a technique says so: ``technique="name"`` in its ``__init__.py``.
 ROOT = Path(paretone.__file__).parents[2]
 WORDS = {
     # What models and samplers have by themselves: options, properties, algorithms.

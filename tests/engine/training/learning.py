@@ -1,4 +1,9 @@
-"""Short trainings for tests of recipes: whether something is learnt, and whether a resumed run gives the same bits."""
+"""That training learns: its losses against those of the same steps at a learning rate of zero. And that a run which was
+resumed ends with the same bits as one that was not.
+
+No bound is a figure that some processor once gave. Rounding (float32 against bfloat16) moves the losses of these small
+models by up to 0.7 %, learning by 9 % at least, whatever the seed: :data:`SHARE` lies between.
+"""
 
 from __future__ import annotations
 
