@@ -438,7 +438,7 @@ def is_whole(arguments: Sequence[str]) -> bool:
 
 def sharing() -> list[str]:
     """Distribution of tests over processes: each file's run in one of them, since they share what the file prepares,
-    but for files that ``tests/collecting.py`` divides; the longest first, in the order of ``tests/conftest.py``."""
+    but for files that ``tests/collecting.py`` divides, the longest first."""
     return [f"--numprocesses={test_processes()}", "--dist=loadfile", "--no-loadscope-reorder"]
 
 

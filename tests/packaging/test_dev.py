@@ -14,6 +14,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.collecting import DIVIDED, LONGEST_FILES
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "packaging" / "dev.py"
 MOST_UNSTEADY = 5
@@ -309,6 +311,10 @@ def test_thorough_is_the_whole_gate_with_tests_that_repeat_in_full(
     assert len(started) == 6
     (options,) = [command[3:] for command, _ in started if "pytest" in command]
     assert options[-1] == "--thorough"
+
+
+def test_files_that_come_first_or_are_divided_are_there() -> None:
+    assert [one for one in (*(f"tests/{name}" for name in LONGEST_FILES), *DIVIDED) if not (ROOT / one).is_file()] == []
 
 
 @pytest.mark.parametrize(("cores", "memory", "expected"), [(2, 16, 3), (2, 8, 2), (1, 2, 1), (16, 64, 5)])
