@@ -25,7 +25,7 @@ from paretone.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from paretone.models.minis.natural.grouped import GROUPED, ungrouped
 from paretone.models.minis.natural.layout import LEVEL
 from paretone.paths import resource
-from paretone.setting import editions
+from paretone.setting import compatibility
 from paretone.training.natural_alignment import AlignmentOptions, evened, evened_phrases
 from paretone.training.natural_frames import voice_frames
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
@@ -128,7 +128,7 @@ def test_the_bundled_model_is_that_of_the_recipe_and_its_log():
         for number in (1, 2)
     )
     assert header["recipe"] == later["recipe"] == NaturalF5.name
-    assert later["initial_weights"] in editions.REPLACED, "it went on from the weights that it replaced"
+    assert later["initial_weights"] in compatibility.REPLACED, "it went on from the weights that it replaced"
     # Options of the alignment were the recipe's own when this one was made.
     known = NaturalF5Options.__dataclass_fields__.keys() | AlignmentOptions.__dataclass_fields__.keys()
     assert header["options"].keys() == known - {"alignment"}
