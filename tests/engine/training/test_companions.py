@@ -280,14 +280,14 @@ def test_without_numbers_companions_fit_the_model(
     tmp_path: Path, data: TokenData, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the window proposes: a student of half of the layers, a draft with a quarter of them on top."""
-    monkeypatch.setitem(CONFIG, "num_hidden_layers", 8)
+    monkeypatch.setitem(CONFIG, "num_hidden_layers", 24)
     root = write_model(tmp_path / "deep")
-    write_order(root, tuple(map(float, range(8))))
+    write_order(root, tuple(map(float, range(24))))
     given = {"model": "lm-mini", "work": ""}
     drafted = job(root, tmp_path / "draft", Draft.of(DraftRequest(**given)), export=str(root), steps=1).run()
-    assert drafted.figures["retained"] == "0,1,6,7"
+    assert drafted.figures["retained"] == "0,1,18,19,20,21,22,23"
     student = Student.of(StudentRequest(**given))
-    assert job(root, tmp_path / "student", student, export=str(root), steps=1).run().figures["depth"] == 4
+    assert job(root, tmp_path / "student", student, export=str(root), steps=1).run().figures["depth"] == 12
     info = replace(load(root).info, layers=24)
     assert (training("speculative").fitting(info), training("spade").fitting(info)) == ({"upper": 6}, {"depth": 12})
 
