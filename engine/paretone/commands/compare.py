@@ -27,8 +27,9 @@ from paretone.measure.machine import describe
 from paretone.measure.metrics import metric
 from paretone.measure.processor_time import busy_line
 from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
-from paretone.models.base import SpeechModel, Synthesis, Voice, run_to_completion
+from paretone.models.base import SpeechModel, Synthesis, Voice
 from paretone.setting.take import Metrics
+from paretone.speaking import synthesise
 from paretone.wording import percent
 
 NAME = "compare"
@@ -283,7 +284,7 @@ def _measure(
             raise ValueError("The side was not prepared.")
 
         def once() -> None:
-            runs[name].append(run_to_completion(model.synthesise(text, voice, side.setting, side.artefacts, progress)))
+            runs[name].append(synthesise(model, text, voice, side.setting, side.artefacts, progress))
             progress.next()
 
         return once

@@ -255,6 +255,8 @@ class Plan:
     compatibility: Compatibility
     """Compatibility required of artefacts. While techniques resolve: see :meth:`Context.compatibility`."""
     precision: str = "float32"
+    seed: int = field(default=0, compare=False)
+    """The setting's. Plans are compared without it: networks and measurements serve every seed."""
     guidance: GuidanceSchedule = GuidanceSchedule()
     launching: Launching = PLAIN
     notes: tuple[str, ...] = ()

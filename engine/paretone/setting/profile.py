@@ -334,10 +334,11 @@ class Profile:
         model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
         self.check(model.info)
         observer = _Warning()
-        model.make_ready(self.setting, observer, voice)
+        plan = resolve(model.info, self.setting, self.artefacts)
+        model.make_ready(plan, observer, voice)
 
         def spoken() -> Synthesis:
-            return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, observer))
+            return run_to_completion(model.speak(model.script(text, voice, plan, observer), observer))
 
         first = spoken()
         return repeated(first, [spoken().measurements for _ in range(repeat)]) if repeat else first

@@ -20,7 +20,7 @@ from paretone.measure.machine import describe
 from paretone.measure.memory import PeakMemory
 from paretone.measure.takes import make_take
 from paretone.measure.timing import stopwatch
-from paretone.models.base import SpeechModel, StatusObserver, WorkObserver, run_to_completion
+from paretone.models.base import SpeechModel, StatusObserver, Synthesis, WorkObserver, run_to_completion
 from paretone.models.silent_observer import ProgressingObserver, QuietObserver
 from paretone.setting.setting import Artefact
 from paretone.setting.take import Take, Trace
@@ -39,7 +39,7 @@ from paretone.studies.tasks import (
     Task,
     take_id,
 )
-from paretone.techniques import problem
+from paretone.techniques import resolve
 
 
 class TaskRunner:
@@ -122,21 +122,24 @@ class TaskRunner:
 
     def _speak(self, model: SpeechModel, task: Speak, observer: WorkObserver, started: float) -> Made | Failed:
         spoken = task.spoken
-        reason = problem(model.info, task.setting, task.artefacts)
-        if reason:
-            return Failed(task, reason, 0.0, whole_setting=True)
+        try:
+            plan = resolve(model.info, task.setting, task.artefacts)
+        except PlainError as error:
+            return Failed(task, str(error), 0.0, whole_setting=True)
         quiet = QuietObserver(observer)
+
+        def said() -> Synthesis:
+            return run_to_completion(model.speak(model.script(spoken.text, spoken.voice, plan, quiet), quiet))
+
         # Some of what is prepared depends on the voice.
         warmed = task.cell.setting, spoken.voice.id
         if warmed not in self._warm:
-            model.make_ready(task.setting, quiet, spoken.voice)
-            run_to_completion(model.synthesise(spoken.text, spoken.voice, task.setting, task.artefacts, quiet))
+            model.make_ready(plan, quiet, spoken.voice)
+            said()
             self._warm.add(warmed)
         memory = PeakMemory(self._device)
         with stopwatch(self._device) as watch:
-            synthesis = run_to_completion(
-                model.synthesise(spoken.text, spoken.voice, task.setting, task.artefacts, quiet)
-            )
+            synthesis = said()
         if not np.isfinite(synthesis.samples).all():
             return Failed(task, "The model produced invalid numbers (NaN).", time.perf_counter() - started)
         first = task.cell.round == 0

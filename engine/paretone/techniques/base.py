@@ -292,6 +292,11 @@ class Technique:
     exports: str = ""
     """Module of what exports ask of it: see :mod:`paretone.export.targets`."""
 
+    def not_offered(self, info: ModelInfo) -> str:
+        """Why the model that ``info`` describes is not offered it, or its device cannot carry it out, as a sentence, or
+        ``""``."""
+        return self.lacking(info.family) or dict(info.lacking).get(self.needs, "")
+
     @property
     def prepared_by(self) -> str:
         """``"calibration"`` (an artefact), ``"training"`` (weights) or ``""`` (nothing to prepare)."""
@@ -316,13 +321,6 @@ def no_fewer(plan: Plan) -> tuple[str, ...]:
     """Remark on a plan that takes no fewer steps than without techniques."""
     steps, own = plan.options["steps"], plan.reference["steps"]
     return () if steps < own else (f"{NOTHING_TO_SKIP}: {steps} steps are no fewer than the setting's own {own}.",)
-
-
-def require_offered(context: Context) -> None:
-    """Raise :class:`SettingError` if the model's device cannot carry the technique out."""
-    reason = dict(context.info.lacking).get(context.entry.technique)
-    if reason:
-        raise SettingError(reason)
 
 
 def require_whole(context: Context, plan: Plan, why: str) -> None:

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from paretone.export.exporting import export
 from paretone.models import catalogue, load_model
-from paretone.models.base import run_to_completion
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.token_model import TokenModel
 from paretone.models.files.checkpoints import fingerprint
@@ -25,6 +24,7 @@ from paretone.sampling.tokens import Greedy
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from paretone.techniques import resolve, spade, speculative
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
@@ -128,7 +128,7 @@ class Exported:
     def spoken(self) -> list[int]:
         """The tokens that Paretone speaks :data:`TEXT` with under the profile."""
         voice = catalogue.voice("", self.profile.setting.model, str(self.root))
-        said = run_to_completion(self.speech.synthesise(TEXT, voice, self.profile.setting, (), SilentObserver()))
+        said = synthesise(self.speech, TEXT, voice, self.profile.setting)
         assert said.trace.decoding is not None
         return list(said.trace.decoding.tokens)
 

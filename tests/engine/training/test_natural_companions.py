@@ -24,6 +24,7 @@ from paretone.models.minis.lm_mini.checkpoint import TOKENIZER, LmMiniFolder
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 from paretone.techniques import spade, speculative
 from paretone.techniques.spade.measuring import measure_layers
 from paretone.techniques.spade.recipe import StudentOptions
@@ -179,7 +180,10 @@ def test_a_companion_is_trained_from_recordings_speaks_and_is_exported(
         UsedTechnique(technique, knobs)
     )
     tokens = [
-        token for _, decoding in model.decodings(TEXT, anna, chosen) for cycle in decoding for token in cycle.tokens
+        token
+        for _, decoding in model.decodings(scripted(model, TEXT, anna, chosen))
+        for cycle in decoding
+        for token in cycle.tokens
     ]
     assert len(tokens) > 5
     out = tmp_path / "out" / "lm-mini"

@@ -24,6 +24,7 @@ from paretone.models.minis.natural.said import NaturalVoice
 from paretone.models.silent_observer import SilentObserver
 from paretone.paths import resource
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted
 from paretone.training import self_generated
 from paretone.training.recorded_tokens import record_tokens
 from paretone.training.self_generated import speak_tokens
@@ -62,7 +63,7 @@ def test_it_speaks_together_as_it_does_alone(monkeypatch: pytest.MonkeyPatch) ->
     number = max(range(len(together)), key=lambda place: together[place].frames)
     model = load_model("lm-mini", device="cpu")
     setting = Setting("lm-mini", entry("lm-mini").options_with(temperature=0.0), seed=number)
-    ((_, decoding),) = model.decodings(SENTENCES[number], speaker, setting)
+    ((_, decoding),) = model.decodings(scripted(model, SENTENCES[number], speaker, setting))
     alone = [token for cycle in decoding for token in cycle.tokens]
     assert alone[: together[number].frames] == together[number].codes.tolist()
 

@@ -16,7 +16,6 @@ from paretone.sampling.flow import Combine
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan
-from paretone.setting.setting import Setting
 
 _ROUNDED = 1 - 1e-9
 """Sums of operations differ by less than this share through rounding."""
@@ -95,7 +94,6 @@ class Stage:
     title: str
     """The model's."""
     voice: Voice
-    setting: Setting
     memory: dict[str, Any]
     """State that techniques keep with the loaded model between syntheses, each under the name of its module."""
     sample: Callable[[str, Evaluator], Tensor]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from paretone.models.base import Script
 from paretone.models.families.passages import FlowPrompt, FramedPassage
-from paretone.models.families.speech import Script
 from paretone.sampling.evaluating import Evaluator
 from paretone.sampling.flow import sampling_grid
 from paretone.sampling.schedules import first_halved

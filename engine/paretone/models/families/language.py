@@ -36,7 +36,7 @@ from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError
 from paretone.failures import enough_memory
 from paretone.last_used import LastUsed
-from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.base import ModelInfo, Observer, Script, Voice
 from paretone.models.families import parts
 from paretone.models.families.decoding import DecodingLoop
 from paretone.models.families.decoding_cost import plain_operations, spent_operations
@@ -51,7 +51,7 @@ from paretone.models.families.language_network import (
 from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import LanguagePassage, Prompt, Spoken, Uttered, cost_of
-from paretone.models.families.speech import Script, Speech
+from paretone.models.families.speech import SILENT, Speech
 from paretone.models.families.token_decoder import TokenDecoder, largest_difference
 from paretone.models.families.token_progress import TokenProgress
 from paretone.models.files.language_weights import find_language_weights, places_of
@@ -62,9 +62,7 @@ from paretone.sampling.runaway import RunawayGuard, guarded
 from paretone.sampling.tokens import TokenSampler, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
-from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import DecodingCycle, DecodingTrace, Measurements, Trace
-from paretone.techniques import resolve
 
 MOST_RECORDED = 2
 """Networks whose recordings are kept: a model's and its draft's."""
@@ -94,7 +92,7 @@ class _Spoken(Spoken):
 class LanguageSpeech(Speech[_Script, _Spoken]):
     """A loaded speech language model. See :class:`paretone.models.base.SpeechModel`."""
 
-    script = _Script
+    _script = _Script
     silent = "stopped immediately and said nothing"
 
     def __init__(
@@ -185,19 +183,19 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self.info = find_language_weights(places_of(self.info), self.info.fingerprint, check).on(self.info)
         return self.info
 
-    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        self.networks(resolve(self.info, setting, prepared=False), observer.status)
+    def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
+        self.networks(plan, observer.status)
         if voice is not None:
             self._ready_voice(voice, observer)
 
     # --- For other programs ------------------------------------------------------------------------------------------
     @torch.inference_mode()
     def official_prompts(
-        self, text: str, voice: Voice, options: Values, seed: int, check: Callable[[], None] = lambda: None
+        self, text: str, voice: Voice, plan: LanguagePlan, check: Callable[[], None] = lambda: None
     ) -> tuple[OfficialPrompt, ...]:
         """What the model continues to speak ``text`` in ``voice``, passage by passage. Raises :class:`PlainError`."""
-        prompt, script = self._prepare(text, voice, options, check, seed)
-        return tuple(self._exported(passage, prompt, options) for passage in script.passages)
+        prompt, prepared = self._prepare(text, voice, plan.options, check, plan.seed)
+        return tuple(self._exported(passage, prompt, plan.options) for passage in prepared.passages)
 
     @torch.inference_mode()
     def heard(
@@ -205,8 +203,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         tokens: Sequence[int],
         text: str,
         voice: Voice,
-        options: Values,
-        seed: int,
+        plan: LanguagePlan,
         check: Callable[[], None] = lambda: None,
     ) -> np.ndarray:
         """The sound (n,) float32 of speech ``tokens``, counted from 0, that say ``text`` in ``voice``. Raises
@@ -217,8 +214,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 f"{shown(strange)} is not a speech token of {self.info.title}, which has those from 0 to "
                 f"{self.own.tokens.codes - 1}; take off the id of the first one."
             )
-        prompt, _ = self._prepare(text, voice, options, check, seed)
-        return self._decoder(prompt, seed, options).whole(tokens).samples
+        prompt, _ = self._prepare(text, voice, plan.options, check, plan.seed)
+        return self._decoder(prompt, plan.seed, plan.options).whole(tokens).samples
 
     def _exported(self, passage: LanguagePassage, prompt: Any, options: Values) -> OfficialPrompt:
         ids = self._official_prompt(passage, prompt)
@@ -252,29 +249,15 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return measured, notes if streaming is None else (*notes, streaming.sentence)
 
     def decodings(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        check: Callable[[], None] = lambda: None,
-        artefacts: Sequence[Artefact] = (),
+        self, script: _Script, check: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[Request, Decoding]]:
         """The backbone's work alone, passage by passage: what is continued, and the loop that does, not yet begun."""
-        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
         for passage in script.passages:
             requests = self._requests(script, passage)
             yield requests[0], self._decoding(script, passage, requests, check)
 
-    def internals(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        check: Callable[[], None] = lambda: None,
-        artefacts: Sequence[Artefact] = (),
-    ) -> LanguageInternals:
+    def internals(self, script: _Script, check: Callable[[], None] = lambda: None) -> LanguageInternals:
         """The first passage, to be measured by component. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
         passage = script.passages[0]
         requests = self._requests(script, passage)
         return LanguageInternals(
@@ -287,14 +270,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             len(script.passages),
         )
 
-    def _network(
-        self,
-        plan: LanguagePlan,
-        voice: Voice,
-        setting: Setting,
-        check: Callable[[], None],
-        status: Callable[[str], None],
-    ) -> Networks:
+    def _network(self, plan: LanguagePlan, voice: Voice, observer: Observer) -> Networks:
         return self._launched(self.networks(plan), plan)
 
     def _launched(self, networks: Networks, plan: LanguagePlan) -> Networks:
@@ -316,7 +292,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
         return self._recordings.of((network.tokens, bucket), make)
 
-    def _speak(
+    def _speak_passage(
         self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, _Spoken]:
         passage, seed = script.passages[number], script.seed

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from paretone.models.base import Script
 from paretone.models.families import parts
 from paretone.models.families.pacing import AssumedPace, Pace
 from paretone.models.families.passages import FramedPassage
-from paretone.models.families.speech import Script
 from paretone.models.kernels.fused_masked import FusedMasked
 from paretone.models.kernels.masked_rows import MaskedRequest
 from paretone.sampling.demasking import CanvasRun, Guide, Rules, Schedule, SeededCanvasNoise

@@ -14,38 +14,21 @@ import numpy as np
 from paretone.errors import Cancelled, PlainError, PlugInError
 from paretone.front_end.markup import markup_notes
 from paretone.measure.processor_time import ProcessorTime, processor_time
-from paretone.models.base import ModelInfo, Observer, Piece, Synthesis, Voice, caution, keep_finished_part
+from paretone.models.base import ModelInfo, Observer, Piece, Script, Synthesis, Voice, caution, keep_finished_part
 from paretone.models.families.delivery import Delivery, Joiner
 from paretone.models.families.pacing import Pace
-from paretone.models.families.passages import Passage, Passages, Prompt, Spoken, Uttered, require_numbers, whole_mel
+from paretone.models.families.passages import Passages, Spoken, Uttered, require_numbers, whole_mel
 from paretone.models.kernels.graphs import GraphCache
+from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Plan
-from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Trace
 from paretone.stopping import stoppable
-from paretone.techniques import resolve
 from paretone.wording import grouped
 
 LONG_TEXT = 2000
 """Characters of a text that takes a while to read."""
-
-
-@dataclass(frozen=True)
-class Script:
-    """Everything one synthesis needs."""
-
-    plan: Plan
-    network: Any
-    """The network under the plan, ready and warm."""
-    prompt: Prompt
-    passages: tuple[Passage, ...]
-    notes: tuple[str, ...]
-    seed: int
-
-    @property
-    def options(self) -> Values:
-        return self.plan.options
+SILENT = SilentObserver()
 
 
 AnyScript = TypeVar("AnyScript", bound=Script)
@@ -63,7 +46,7 @@ class _Moment:
 class Speech(ABC, Generic[AnyScript, AnySpoken]):
     """A loaded model. See :class:`paretone.models.base.SpeechModel`."""
 
-    script: type[AnyScript]
+    _script: type[AnyScript]
     silent: ClassVar[str]
     """Sentence, after the model's title, for a synthesis without audible speech."""
     elements: ClassVar[frozenset[str]] = frozenset()
@@ -89,10 +72,8 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
 
     # --- What a family fills in --------------------------------------------------------------------------------------
     @abstractmethod
-    def _network(
-        self, plan: Any, voice: Voice, setting: Setting, check: Callable[[], None], status: Callable[[str], None]
-    ) -> Any:
-        """The network under ``plan``. ``status`` is called with the present activity."""
+    def _network(self, plan: Any, voice: Voice, observer: Observer) -> Any:
+        """The network under ``plan``. ``observer`` is told the present activity."""
 
     @abstractmethod
     def _joiner(self, script: Any) -> Joiner:
@@ -103,7 +84,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         return pace
 
     @abstractmethod
-    def _speak(
+    def _speak_passage(
         self, script: AnyScript, number: int, before: Sequence[AnySpoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, AnySpoken]:
         """One passage: yields its audio as it becomes final."""
@@ -112,51 +93,62 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     def _account(
         self, script: AnyScript, spoken: Sequence[AnySpoken], pace: Pace
     ) -> tuple[Measurements, tuple[str, ...]]:
-        """Measurements of the passages beyond those of :meth:`synthesise`, and notes on them."""
+        """Measurements of the passages beyond those of :meth:`speak`, and notes on them."""
 
     @abstractmethod
     def _traced(self, trace: Trace, spoken: Sequence[AnySpoken], starts: tuple[float, ...]) -> Trace:
         """``trace`` with what the family adds; each passage begins at one of ``starts``, in seconds."""
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
-    def synthesise(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...],
-        observer: Observer,
-    ) -> Generator[Piece, None, Synthesis]:
-        started = _Moment(self.clock(), processor_time())
-        plan = resolve(self.info, setting, artefacts)
-        script = self._script(text, voice, setting, plan, observer.check, observer.status)
+    def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> AnyScript:
+        """See :meth:`paretone.models.base.SpeechModel.script`."""
+        began = self._now()
+        network = self._network(plan, voice, observer)
+        self._graphs.status = observer.status
+        if len(text) >= LONG_TEXT:
+            observer.status(f"Reading {grouped(len(text))} characters …")
+        with stoppable(observer.check):
+            prompt, prepared = self._prepare(text, voice, plan.options, observer.check, plan.seed)
+        if len(text) >= LONG_TEXT:
+            observer.status("Synthesising …")
+        notes = (*plan.notes, *prompt.notes, *prepared.notes, *markup_notes(text, self.elements))
+        now = self._now()
+        seconds, cpu_seconds = now.clock - began.clock, now.processor.since(began.processor)
+        return self._script(voice, plan, network, prompt, prepared.passages, notes, seconds, cpu_seconds)
+
+    def speak(self, script: AnyScript, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
+        """See :meth:`paretone.models.base.SpeechModel.speak`."""
+        now = self._now()
+        started = _Moment(now.clock - script.seconds, now.processor.earlier(*script.cpu_seconds))
+        self._graphs.status = observer.status
         for note in script.prompt.notes:
             caution(observer, note)
-        text_seconds = self.clock() - started.clock
         pace = Pace(started.clock, self.clock)
         planned = self._planned(script, pace)
-        delivery = Delivery(
-            self._joiner(script), self.info.sample_rate, {pace, planned}, partial(self._require_sound, plan)
-        )
+        require_sound = partial(self._require_sound, script.plan)
+        delivery = Delivery(self._joiner(script), self.info.sample_rate, {pace, planned}, require_sound)
         spoken: list[AnySpoken] = []
         ended = started
         try:
             for number in range(len(script.passages)):
-                spoken.append((yield from delivery.passage(self._speak(script, number, spoken, planned, observer))))
-                ended = _Moment(self.clock(), processor_time())
+                speaking = self._speak_passage(script, number, spoken, planned, observer)
+                spoken.append((yield from delivery.passage(speaking)))
+                ended = self._now()
             yield from delivery.finish()
         except (Exception, KeyboardInterrupt) as error:
             samples = delivery.finished
             if not len(samples) or len(spoken) == len(script.passages):
                 raise
-            part = self._synthesis(script, spoken, pace, samples, delivery.starts, text_seconds, started, ended)
+            part = self._synthesis(script, spoken, pace, samples, delivery.starts, started, ended)
             keep_finished_part(error, _cut_short(part, error, len(spoken), len(script.passages)))
             raise
         samples = delivery.samples
         if not len(samples):
             raise PlainError(f"{self.info.title} {self.silent}; try another seed, or a text with more words.")
-        ended = _Moment(self.clock(), processor_time())
-        return self._synthesis(script, spoken, pace, samples, delivery.starts, text_seconds, started, ended)
+        return self._synthesis(script, spoken, pace, samples, delivery.starts, started, self._now())
+
+    def _now(self) -> _Moment:
+        return _Moment(self.clock(), processor_time())
 
     def _synthesis(
         self,
@@ -165,7 +157,6 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         pace: Pace,
         samples: np.ndarray,
         starts: tuple[float, ...],
-        text_seconds: float,
         started: _Moment,
         ended: _Moment,
     ) -> Synthesis:
@@ -178,7 +169,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             seconds=ended.clock - started.clock,
             audio_seconds=len(samples) / rate,
             first_audio_seconds=pace.first_audio_seconds,
-            text_seconds=text_seconds,
+            text_seconds=script.seconds,
             device=self.info.device,
             # The processor only feeds a GPU.
             cpu_seconds=own if self.info.device_type in ("", "cpu") else None,
@@ -194,28 +185,6 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         traced = self._traced(trace, spoken, starts)
         idle = script.plan.idle_notes({part for one in spoken for part in one.saved})
         return Synthesis(samples, rate, measurements, traced, (*script.notes, *notes, *idle))
-
-    def _script(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        plan: Any,
-        check: Callable[[], None] = lambda: None,
-        status: Callable[[str], None] = lambda text: None,
-    ) -> AnyScript:
-        """Everything that must be known before the first passage is spoken. ``status`` is called with what is recorded
-        or measured."""
-        network = self._network(plan, voice, setting, check, status)
-        self._graphs.status = status
-        if len(text) >= LONG_TEXT:
-            status(f"Reading {grouped(len(text))} characters …")
-        with stoppable(check):
-            prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
-        if len(text) >= LONG_TEXT:
-            status("Synthesising …")
-        notes = (*plan.notes, *prompt.notes, *prepared.notes, *markup_notes(text, self.elements))
-        return self.script(plan, network, prompt, prepared.passages, notes, setting.seed)
 
     @staticmethod
     def _require_numbers(samples: np.ndarray) -> None:

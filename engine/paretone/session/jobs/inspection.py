@@ -10,6 +10,7 @@ from paretone.session.commands import CaptureAttention, ComputeView, MeasureRoof
 from paretone.session.events import AttentionCaptured, RooflineMeasured, ViewComputed
 from paretone.session.executor import Executor
 from paretone.session.observers import JobObserver, MeasuringObserver, RunningJob
+from paretone.speaking import scripted
 from paretone.views import computing
 from paretone.views.view import Task
 
@@ -18,15 +19,8 @@ def capture_attention(command: CaptureAttention, executor: Executor, job: Runnin
     """Run up to a step and keep the attention of a layer there."""
     observer = JobObserver(job)
     model = flow_model(executor.model_for(command.setting), "Capturing attention at a step")
-    found = model.capture_attention(
-        command.text,
-        command.voice,
-        command.setting,
-        command.artefacts,
-        command.layer,
-        command.step,
-        observer,
-    )
+    script = scripted(model, command.text, command.voice, command.setting, command.artefacts, observer)
+    found = model.capture_attention(script, command.layer, command.step, observer)
     observer.check()
     require_finite(found.maps, f"the attention of layer {found.layer + 1}", command.setting, model.info)
     return AttentionCaptured(command.job, found)

@@ -25,7 +25,7 @@ from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take
 from paretone.studies.hooks import preparer
 from paretone.studies.study import Candidate, seeded
-from paretone.techniques import technique
+from paretone.techniques import resolve, technique
 
 
 def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> TakeReady:
@@ -33,10 +33,11 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
     finished until then are posted as a take first."""
     observer = SynthesisObserver(job, executor.device)
     model = executor.model_for(command.setting)
-    model.make_ready(command.setting, observer, command.voice)
+    plan = resolve(model.info, command.setting, command.artefacts)
+    model.make_ready(plan, observer, command.voice)
     observer.status("Synthesising …")
     observer.begin()
-    pieces = model.synthesise(command.text, command.voice, command.setting, command.artefacts, observer)
+    script = model.script(command.text, command.voice, plan, observer)
     number = 0
 
     def play(piece: Piece) -> None:
@@ -62,16 +63,13 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
         )
 
     try:
-        take = take_of(run_to_completion(pieces, play))
+        take = take_of(run_to_completion(model.speak(script, observer), play))
     except (Exception, KeyboardInterrupt) as error:
         finished = finished_part(error)
         if finished is not None:
             observer.post(TakeReady(command.job, take_of(finished)))
         raise
-    operations = None
-    if model.info.family == FLOW:
-        flow = flow_model(model, "Counting operations")
-        operations = flow.operations(command.text, command.voice, command.setting)
+    operations = flow_model(model, "Counting operations").operations(script) if model.info.family == FLOW else None
     return TakeReady(command.job, take, operations)
 
 
@@ -80,13 +78,14 @@ def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> Timed
     finished until then count."""
     observer = RepeatingObserver(job, command.times)
     model = executor.model_for(command.setting)
-    model.make_ready(command.setting, observer, command.voice)
+    plan = resolve(model.info, command.setting, command.artefacts)
+    model.make_ready(plan, observer, command.voice)
     observer.status(f"Timing again, {command.times} times …")
     runs: list[Measurements] = []
     try:
         while observer.done < command.times:
-            speech = model.synthesise(command.text, command.voice, command.setting, command.artefacts, observer)
-            runs.append(run_to_completion(speech).measurements)
+            script = model.script(command.text, command.voice, plan, observer)
+            runs.append(run_to_completion(model.speak(script, observer)).measurements)
             observer.done += 1
     except (Exception, KeyboardInterrupt):
         if runs:
@@ -100,9 +99,11 @@ def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) 
     observer = SynthesisObserver(job, executor.device, live=False)
     model = executor.model_for(command.setting)
     setting, artefacts = _prepared(command, model, observer)
-    model.make_ready(setting, observer, command.voice)
+    plan = resolve(model.info, setting, artefacts)
+    model.make_ready(plan, observer, command.voice)
     observer.status("Making a take …")
-    synthesis = run_to_completion(model.synthesise(command.text, command.voice, setting, artefacts, observer))
+    script = model.script(command.text, command.voice, plan, observer)
+    synthesis = run_to_completion(model.speak(script, observer))
     observer.check()
     audible(synthesis.samples, "the whole", setting, model.info)
     take = make_take(
@@ -140,7 +141,8 @@ def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) 
     model = executor.model_for(command.setting)
     if not isinstance(model, MaskedSpeech):
         raise SettingError(f"{model.info.title} is not a masked model; load the model of the take.")
-    samples = model.decode_partial(command.passage, command.step, command.voice, command.setting, observer.check)
+    plan = resolve(model.info, command.setting)
+    samples = model.decode_partial(command.passage, command.step, command.voice, plan, observer.check)
     observer.check()
     samples = audible(samples, f"the speech after step {command.step + 1}", command.setting, model.info)
     return PartialDecoded(command.job, samples, model.info.sample_rate, command.step)

@@ -15,16 +15,15 @@ from paretone.techniques import resolve
 def encode(command: EncodePrompts, executor: Executor, job: RunningJob) -> PromptsEncoded:
     """Make voice and text ready, and list what would be continued."""
     model, check = _language_model(executor, command.setting), JobObserver(job).check
-    options, seed = resolve(model.info, command.setting).options, command.setting.seed
-    prompts = model.official_prompts(command.text, command.voice, options, seed, check)
+    prompts = model.official_prompts(command.text, command.voice, resolve(model.info, command.setting), check)
     return PromptsEncoded(command.job, prompts, model.official_ids)
 
 
 def hear(command: HearTokens, executor: Executor, job: RunningJob) -> TokensHeard:
     """Decode tokens to sound."""
     model, check = _language_model(executor, command.setting), JobObserver(job).check
-    options, seed = resolve(model.info, command.setting).options, command.setting.seed
-    samples = model.heard(command.tokens, command.text, command.voice, options, seed, check)
+    plan = resolve(model.info, command.setting)
+    samples = model.heard(command.tokens, command.text, command.voice, plan, check)
     return TokensHeard(command.job, samples, model.info.sample_rate)
 
 

@@ -14,12 +14,13 @@ from paretone.errors import SettingError
 from paretone.measure.baseline_metrics import Sounded, with_difference
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.metrics import HIGHER, Metric, estimate, metric
-from paretone.models.base import FlowModel, StatusObserver, StepReport, Synthesis, Utterance, run_to_completion
+from paretone.models.base import FlowModel, StatusObserver, StepReport, Synthesis, Utterance
 from paretone.models.silent_observer import QuietObserver
 from paretone.sampling.grid_search import Value
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
 from paretone.setting.take import Metrics
+from paretone.speaking import scripted, synthesise
 from paretone.techniques.registry import technique
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY
 from paretone.techniques.searched_grid.grid import PlacedGrid
@@ -42,10 +43,15 @@ class Distance:
     ) -> None:
         """Runs the model with many steps. ``step`` is called after every step of it, and may raise to stop."""
         self._model, self._utterances = model, utterances
-        self._ends = [model.last_state(one.text, one.voice, many_steps(setting), (), step) for one in utterances]
+        self._ends = [
+            model.last_state(scripted(model, one.text, one.voice, many_steps(setting)), step) for one in utterances
+        ]
 
     def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
-        found = (self._model.last_state(one.text, one.voice, setting, (grid,), step) for one in self._utterances)
+        found = (
+            self._model.last_state(scripted(self._model, one.text, one.voice, setting, (grid,)), step)
+            for one in self._utterances
+        )
         return (fmean(float(np.abs(one - end).mean()) for one, end in zip(found, self._ends, strict=True)),)
 
 
@@ -78,8 +84,7 @@ class Fidelity:
         self._observer = QuietObserver(observer)
         stepping = _Stepping(observer, step)
         self._wanted = [
-            _sounded(run_to_completion(model.synthesise(one.text, one.voice, many_steps(setting), (), stepping)))
-            for one in utterances
+            _sounded(synthesise(model, one.text, one.voice, many_steps(setting), (), stepping)) for one in utterances
         ]
         self.unit = f"{self._metric.label} to what {MANY} steps say"
 
@@ -90,7 +95,7 @@ class Fidelity:
         return math.inf if math.isnan(fmean(figures)) else fmean(figures), fmean(distances)
 
     def _figures(self, one: Utterance, wanted: Sounded, setting: Setting, grid: PlacedGrid) -> tuple[float, float]:
-        spoken = run_to_completion(self._model.synthesise(one.text, one.voice, setting, (grid,), self._observer))
+        spoken = synthesise(self._model, one.text, one.voice, setting, (grid,), self._observer)
         distance, metrics = with_difference(Metrics(), wanted, _sounded(spoken))
         assert self._metric.of is not None
         found = self._metric.of(spoken.measurements, metrics, distance)
@@ -148,7 +153,7 @@ class Judged:
         return math.nan if found is None else found
 
     def _said(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> Verdict:
-        spoken = run_to_completion(self._model.synthesise(one.text, one.voice, setting, (grid,), self._observer))
+        spoken = synthesise(self._model, one.text, one.voice, setting, (grid,), self._observer)
         return self._judge.hear(one.text, one.voice, spoken.samples, self._model.info.sample_rate)
 
 

@@ -16,6 +16,7 @@ from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_tri
 from paretone.sampling.schedules import effective_spacing
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import compatibility_of
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY, NAME, TECHNIQUE, solver_of
 from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
 from paretone.techniques.searched_grid.journal import Journal, search_name
@@ -47,7 +48,7 @@ def search_grid(
     flow, knobs = flow_model(model, "Searching a grid"), knobs_of(setting)
     steps, method, name = int(knobs["evaluations"]), str(knobs["search"]), str(knobs["objective"])
     others = setting.without(NAME)
-    compatibility = placed_for(flow.compatibility(others), steps)
+    compatibility = placed_for(compatibility_of(flow.info, others), steps)
     grid = PlacedGrid(compatibility, tuple(np.linspace(0, 1, steps + 1).tolist()), solver_of(others))
     titled = start_grids(steps)
     known = search_name(

@@ -21,7 +21,7 @@ from torch import Tensor
 from paretone.errors import SettingError
 from paretone.measure.intelligibility import Judge, WordErrors
 from paretone.measure.machine import describe
-from paretone.models.base import ProgressObserver, Synthesis, Utterance, run_to_completion
+from paretone.models.base import ProgressObserver, Synthesis, Utterance
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.layer_importance import (
     COSINE,
@@ -34,6 +34,7 @@ from paretone.models.files.layer_importance import (
 from paretone.sampling.autoregressive import places
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted, synthesise
 from paretone.techniques.spade import NAME, NONE
 from paretone.techniques.spade.importance import bootstrapped
 from paretone.training.losses import each_divergence
@@ -104,7 +105,7 @@ def own_speech(
     for number, one in enumerate(utterances):
         observer.progress(number, len(utterances))
         passages = []
-        for request, decoding in model.decodings(one.text, one.voice, setting, observer.check):
+        for request, decoding in model.decodings(scripted(model, one.text, one.voice, setting), observer.check):
             tokens = [token for cycle in decoding for token in cycle.tokens]
             if tokens:
                 embedded = torch.cat([request.embedded, model.own.tokens.embed(tokens)[None]], dim=1)
@@ -173,7 +174,7 @@ def word_errors_without(
         spoken: list[Synthesis] = []
         for one in utterances:
             observer.progress(done, (layers + 1) * len(utterances))
-            spoken.append(run_to_completion(model.synthesise(one.text, one.voice, way, (), observer)))
+            spoken.append(synthesise(model, one.text, one.voice, way, (), observer))
             done += 1
         errors = judge.word_errors(sentences, [(one.samples, one.sample_rate) for one in spoken])
         return errors, sum(any(one.trace.decoding.run_away) for one in spoken if one.trace.decoding is not None)

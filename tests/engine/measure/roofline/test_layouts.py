@@ -36,7 +36,7 @@ from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES, defaults
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.studies.hooks import preparer
-from paretone.techniques import applying_to, ditreducio
+from paretone.techniques import applying_to, compatibility_of, ditreducio
 from paretone.techniques.base import Technique
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_omni_mini, small_speech, speaking
@@ -198,7 +198,9 @@ def skipping(model: SpeechModel, plain: Setting) -> StrategyTable:
     """A table by which every other step of the upper layers is that of the one before."""
     steps = int(plain.options["steps"])
     row = tuple(SkipAction.TS if step % 2 else SkipAction.NONE for step in range(steps))
-    return StrategyTable(model.compatibility(plain), ((SkipAction.NONE,) * steps, *[row] * (model.info.layers - 1)))
+    return StrategyTable(
+        compatibility_of(model.info, plain), ((SkipAction.NONE,) * steps, *[row] * (model.info.layers - 1))
+    )
 
 
 def require_whole(report: RooflineReport, what: str) -> None:

@@ -21,6 +21,7 @@ from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 from tests.engine import small_language, small_speech, speaking
 from tests.engine.models.omnivoice.small_release import TEXT as OMNIVOICE_TEXT
 from tests.engine.models.omnivoice.small_release import write_release
@@ -137,6 +138,8 @@ def test_what_has_no_layers_is_refused(known_ceilings):
 
         def make_ready(self, *arguments: object) -> None: ...
 
+        def script(self, *arguments: object) -> None: ...
+
     with pytest.raises(SettingError, match="Other cannot be measured by component"):
         measured(Other(), small_speech.setting(2))
 
@@ -167,7 +170,7 @@ def test_a_masked_model_is_taken_apart(known_ceilings, tmp_path):
     assert [phase.name for phase in made.phases] == ["conditioning", "evaluation", "decoder"]
     phase = made.phases[1]
     by_name = {one.name: one for one in phase.components}
-    works = model.internals(utterance.text, utterance.voice, setting)
+    works = model.internals(scripted(model, utterance.text, utterance.voice, setting))
     config, request = works.network.config, works.request
     # The first layer projects the canvas once for both branches, and the last one computes what is filled in only.
     most = request.operations(config, request.frames, Guide.BOTH)
@@ -197,7 +200,7 @@ def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_pa
     whole, short = made.phases[1:3]
     assert (whole.title, short.title) == ("Steps", "Steps, text kept")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
-    works = model.internals(utterance.text, utterance.voice, kept)
+    works = model.internals(scripted(model, utterance.text, utterance.voice, kept))
     prefix, frames, config = works.request.prefix, works.request.frames, works.network.config.transformer
     assert prefix > 10
     by_name = [{one.name: one.work.operations for one in phase.components} for phase in (whole, short)]
@@ -238,7 +241,7 @@ def test_blocks_say_which_of_them_was_measured(known_ceilings, tmp_path):
     utterance = Utterance(" ".join([OMNIVOICE_TEXT] * 3), voice("", "OmniVoice"))
     blocks = setting.with_technique(UsedTechnique("blockwise", knobs)).with_technique(UsedTechnique("frozen_prefix"))
     made = measure_roofline(RooflineTarget(model, utterance, blocks), SilentObserver(), rounds=1)
-    count = len(model.internals(utterance.text, utterance.voice, blocks).blocks)
+    count = len(model.internals(scripted(model, utterance.text, utterance.voice, blocks)).blocks)
     steps = 2 + 4 * (count - 1)
     (note,) = (one for one in made.notes if "were measured on block" in one)
     assert note.startswith(f"All {steps} steps, the most that each may take, were measured on block {count // 2 + 1}")

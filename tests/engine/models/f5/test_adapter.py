@@ -20,6 +20,7 @@ from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry, voice, voices
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted, stream
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.prompts import short_prompts  # noqa: F401
@@ -47,7 +48,7 @@ def quick(**changes: object) -> Setting:
 def speak(model: SpeechModel, text: str, of: Setting, *tables: StrategyTable, who: Voice | None = None, observer=None):
     """All pieces, and the synthesis."""
     pieces = []
-    speech = model.synthesise(text, who or voice(), of, tables, observer or Recorder())
+    speech = stream(model, text, who or voice(), of, tables, observer or Recorder())
     while True:
         try:
             pieces.append(next(speech).samples)
@@ -78,7 +79,10 @@ def test_speed_scales_the_duration(model: SpeechModel) -> None:
 
 def test_quick_start_shortens_the_first_passage_only(model: SpeechModel) -> None:
     text = "The boy was there when the sun rose. A rod is used to catch pink salmon. Kick the ball straight."
-    quick, patient = (model.operations(text, voice(), setting(quick_start=on)) for on in (True, False))
+    quick, patient = (
+        model.operations(scripted(model, text, voice(), setting(quick_start=on), prepared=False))
+        for on in (True, False)
+    )
     assert quick.feed_forward < patient.feed_forward
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from paretone.errors import Cancelled, CheckpointError, SettingError
-from paretone.models.base import Synthesis, Utterance, run_to_completion
+from paretone.models.base import Synthesis, Utterance
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.dit import DiT
 from paretone.models.families.decoding_cost import plain_operations, spent_operations
@@ -23,7 +23,8 @@ from paretone.sampling.speculation import speculation
 from paretone.sampling.tokens import Uniforms
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import resolve
+from paretone.speaking import make_ready, scripted, synthesise
+from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.error_curve import ErrorCurve, measuring
@@ -88,29 +89,31 @@ def using(of: Setting, *entries: UsedTechnique) -> Setting:
 
 def with_table(model: F5Speech, of: Setting) -> tuple[Setting, StrategyTable]:
     """``of`` with a table that repeats every other step in the upper layers."""
-    compatibility = model.compatibility(of)
+    compatibility = compatibility_of(model.info, of)
     row = tuple(SkipAction.TS if step % 2 else SkipAction.NONE for step in range(compatibility.steps))
     table = StrategyTable(compatibility, ((SkipAction.NONE,) * compatibility.steps, *(row,) * (LAYERS - 1)))
     return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
 def speak(model: F5Speech, of: Setting, *tables: StrategyTable) -> Synthesis:
-    model.make_ready(of, SilentObserver())
-    return run_to_completion(model.synthesise(TEXT, VOICE, of, tables, SilentObserver()))
+    make_ready(model, of)
+    return synthesise(model, TEXT, VOICE, of, tables)
 
 
 def test_everything_uses_together(model: F5Speech, seen: Seen) -> None:
     of, table = with_table(model, using(plain(), FREE, PRUNED, NARROW))
-    model.make_ready(of, SilentObserver())
+    make_ready(model, of)
     seen.times.clear()
     seen.evaluations.clear()
-    synthesis = run_to_completion(model.synthesise(TEXT, VOICE, of, (table,), SilentObserver()))
+    synthesis = synthesise(model, TEXT, VOICE, of, (table,))
     assert seen.evaluations == [(step, 1, True, torch.bfloat16) for step in range(7)] * 2
     assert all(np.array_equal(times, sampling_grid(7, "epss", -1.0)[:-1]) for times in seen.times)
     measured = synthesis.measurements
     assert measured.evaluations == 14
     assert [len(one) for one in synthesis.trace.step_seconds] == [7, 7]
-    one_branch, two_branches = (model.operations(TEXT, VOICE, one) for one in (of, plain()))
+    one_branch, two_branches = (
+        model.operations(scripted(model, TEXT, VOICE, one, prepared=False)) for one in (of, plain())
+    )
     saved = 7 * one_branch.evaluation / (32 * two_branches.evaluation)
     assert measured.ops_ratio == pytest.approx(saved * table.ops_ratio(one_branch))
     assert np.isfinite(synthesis.samples).all()
@@ -127,9 +130,9 @@ def test_the_weights_that_run_are_those_that_were_trained(model: F5Speech, seen:
 
 def test_each_technique_alone_changes_what_it_says(model: F5Speech, seen: Seen) -> None:
     def ran(*entries: UsedTechnique) -> list[tuple[int, int, bool, torch.dtype]]:
-        model.make_ready(using(plain(steps=3), *entries), SilentObserver())
+        make_ready(model, using(plain(steps=3), *entries))
         seen.evaluations.clear()
-        run_to_completion(model.synthesise("One.", VOICE, using(plain(steps=3), *entries), (), SilentObserver()))
+        synthesise(model, "One.", VOICE, using(plain(steps=3), *entries))
         return seen.evaluations
 
     assert ran() == [(step, 2, False, torch.float32) for step in range(3)]
@@ -173,7 +176,7 @@ def test_calibration_is_for_what_runs(model: F5Speech) -> None:
     observer = Trials()
     record = calibrate_model(model, [Utterance("One.", VOICE)], of, observer)
     assert observer.steps == record.table.steps == 7
-    assert record.table.compatibility == model.compatibility(of)
+    assert record.table.compatibility == compatibility_of(model.info, of)
     assert record.table.compatibility.fingerprint == model.info.weight_sets[0].fingerprint
     assert record.table.count(SkipAction.BS) == 0, "one branch has none to skip"
     used = of.with_technique(UsedTechnique("ditreducio", Values(threshold=0.5), record.table.fingerprint))
@@ -190,11 +193,11 @@ def test_a_technique_without_what_it_prepares_is_refused(model: F5Speech) -> Non
 
 def test_attention_is_captured_in_what_runs(model: F5Speech) -> None:
     of = using(plain(), FREE, PRUNED, NARROW)
-    capture = model.capture_attention(TEXT, VOICE, of, (), 1, 6, SilentObserver())
+    capture = model.capture_attention(scripted(model, TEXT, VOICE, of), 1, 6)
     assert capture.maps.shape[0] == 1
     assert capture.maps.dtype == np.float32
     with pytest.raises(SettingError, match="the grid 7 steps"):
-        model.capture_attention(TEXT, VOICE, of, (), 1, 7, SilentObserver())
+        model.capture_attention(scripted(model, TEXT, VOICE, of), 1, 7)
 
 
 def test_takes_say_what_they_are_not(model: F5Speech) -> None:
@@ -237,8 +240,8 @@ def small_using(name: str, **knobs: object) -> Setting:
 
 
 def small_speak(small_model: F5Speech, of: Setting) -> Synthesis:
-    small_model.make_ready(of, SilentObserver(), VOICE)
-    return run_to_completion(small_model.synthesise(SENTENCE, VOICE, of, (), SilentObserver()))
+    make_ready(small_model, of, VOICE)
+    return synthesise(small_model, SENTENCE, VOICE, of)
 
 
 def curves(small_model: F5Speech) -> list[ErrorCurve]:
@@ -260,7 +263,7 @@ def test_guidance_ends_after_its_steps(small_model: F5Speech) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DiT, "begin", noting)
-        found = small_model.sampling(SENTENCE, VOICE, of)()
+        found = small_model.sampling(scripted(small_model, SENTENCE, VOICE, of))()
     with torch.inference_mode():
         state = torch.randn(found.shape, generator=torch.Generator().manual_seed(of.seed))
         for step in range(STEPS):
@@ -324,7 +327,7 @@ def test_measuring_a_curve_can_be_cancelled(small_model: F5Speech) -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        small_model.make_ready(small_using("error_curve", threshold=0.5), Stop(), VOICE)
+        make_ready(small_model, small_using("error_curve", threshold=0.5), VOICE, observer=Stop())
     assert not curves(small_model)
 
 
@@ -338,7 +341,7 @@ def test_rivals_combine_where_they_may(small_model: F5Speech) -> None:
 def test_attention_is_looked_at_in_the_branches_that_run(small_model: F5Speech) -> None:
     of = small_using("guidance_interval", steps=2)
     for step, branches in ((1, 2), (2, 1)):
-        capture = small_model.capture_attention(SENTENCE, VOICE, of, (), 1, step, SilentObserver())
+        capture = small_model.capture_attention(scripted(small_model, SENTENCE, VOICE, of), 1, step)
         assert capture.maps.shape[0] == branches
 
 

@@ -22,6 +22,7 @@ from paretone.models.minis.natural.layout import HOP
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import stream
 from paretone.techniques import problem
 from tests.engine.models.small_causal import small_model, small_transformer
 from tests.engine.small_language import write_model
@@ -61,7 +62,7 @@ def test_pieces_make_the_whole_and_figures_agree(model: LmMiniSpeech) -> None:
             except StopIteration as end:
                 return end.value
 
-    synthesis = collected(model.synthesise(LONG, voice("", "lm-mini"), setting(speed=0.9), (), SilentObserver()))
+    synthesis = collected(stream(model, LONG, voice("", "lm-mini"), setting(speed=0.9)))
     measured, trace = synthesis.measurements, synthesis.trace
     assert len(pieces) > 5
     assert np.array_equal(np.concatenate(pieces), synthesis.samples)
@@ -92,7 +93,7 @@ def test_streamed_audio_is_that_of_all_tokens_at_once(model: LmMiniSpeech) -> No
 
 def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
     observer = Follower()
-    speech = model.synthesise(LONG, voice("", "lm-mini"), setting(), (), observer)
+    speech = stream(model, LONG, voice("", "lm-mini"), setting(), (), observer)
     next(speech)
     checks = observer.checks
     synthesis = run_to_completion(speech)
@@ -185,7 +186,7 @@ def test_three_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
     text = " ".join([LONG] * 30)
     _, passages = brief._prepare(text, voice("", "lm-mini"), setting(speed=1.0).options, lambda: None)
     assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 180
-    pieces, speech = [], brief.synthesise(text, voice("", "lm-mini"), setting(speed=2.0), (), SilentObserver())
+    pieces, speech = [], stream(brief, text, voice("", "lm-mini"), setting(speed=2.0))
     while True:
         try:
             pieces.append(next(speech).samples)

@@ -16,13 +16,14 @@ from paretone.measure.roofline import benchmarks
 from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.models import load_model
-from paretone.models.base import Utterance, run_to_completion
+from paretone.models.base import Utterance
 from paretone.models.catalogue import voice
 from paretone.models.kernels.causal_graphs import GraphedTransformer
 from paretone.models.kernels.graphs import GraphCache, record_cuda
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted, synthesise
 from paretone.techniques import conflict, problem
 from paretone.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
@@ -199,10 +200,8 @@ def test_graphs_and_compiling_exclude_each_other():
 def test_cuda_graphs_say_the_same(bucket):
     model = load_model("f5-mini", device="cuda")
     plain = Setting("f5-mini", Values(steps=7))
-    speak = lambda chosen: run_to_completion(  # noqa: E731
-        model.synthesise("The birch canoe slid on the smooth planks.", voice(), chosen, (), SilentObserver())
-    )
-    expected, found = speak(plain), speak(plain.with_technique(graphs(bucket=bucket)))
+    text, ways = "The birch canoe slid on the smooth planks.", (plain, plain.with_technique(graphs(bucket=bucket)))
+    expected, found = (synthesise(model, text, voice(), one) for one in ways)
     np.testing.assert_allclose(found.samples, expected.samples, atol=1e-3)
     assert any("Recording a CUDA graph" in note for note in found.notes)
 
@@ -214,13 +213,13 @@ def test_memory_stays_flat_over_many_lengths():
     used = []
     for words in range(3, 23):
         text = " ".join(["canoe"] * words) + "."
-        run_to_completion(model.synthesise(text, voice(), setting, (), SilentObserver()))
+        synthesise(model, text, voice(), setting)
         used.append(torch.cuda.memory_reserved())
     assert max(used[10:]) <= 1.5 * max(used[:10])
 
 
 def spoken(model, setting: Setting, text: str = "One sentence."):
-    return run_to_completion(model.synthesise(text, small_speech.VOICE, setting, (), SilentObserver()))
+    return synthesise(model, text, small_speech.VOICE, setting)
 
 
 @pytest.mark.parametrize("bucket", [1, 32])
@@ -241,10 +240,10 @@ def test_flow_models_say_the_same(bucket, options):
 def test_what_is_recorded_outside_of_a_take_is_told_to_none():
     record, take = Again(), Told()
     model, chosen = flow(record), small_speech.setting(4).with_technique(graphs(bucket=1))
-    run_to_completion(model.synthesise("One sentence.", small_speech.VOICE, chosen, (), take))
+    synthesise(model, "One sentence.", small_speech.VOICE, chosen, (), take)
     assert len(take.lines) == record.recorded == 1
     alone = small_speech.setting(4, guidance=0.0).with_technique(graphs(bucket=1))
-    model.sampling("One sentence.", small_speech.VOICE, alone)()
+    model.sampling(scripted(model, "One sentence.", small_speech.VOICE, alone))()
     assert record.recorded == 2 and len(take.lines) == 1
 
 
@@ -367,7 +366,9 @@ def test_tokens_decoded_outside_of_a_take_are_told_to_none(tmp_path):
     speaking.spoken(model, chosen, observer=take)
     told, before = len(take.lines), record.recorded
     assert told == before > 0
-    for _, decoding in model.decodings(f"{speaking.TEXT} {speaking.TEXT}", voice("", "lm-mini"), chosen):
+    for _, decoding in model.decodings(
+        scripted(model, f"{speaking.TEXT} {speaking.TEXT}", voice("", "lm-mini"), chosen)
+    ):
         list(decoding)
     assert record.recorded > before and len(take.lines) == told
 
@@ -387,7 +388,7 @@ BLOCKS = small_release.used(
 
 
 def say(model, chosen: Setting, text: str = small_release.TEXT):
-    return run_to_completion(model.synthesise(text, voice("", "OmniVoice"), chosen, (), SilentObserver()))
+    return synthesise(model, text, voice("", "OmniVoice"), chosen)
 
 
 @pytest.mark.parametrize("bucket", [1, 32])

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
 from paretone.models import catalogue, load_model
-from paretone.models.base import Piece, StepReport, Synthesis, Voice, run_to_completion
+from paretone.models.base import Piece, StepReport, Synthesis, Voice
 from paretone.models.files.shard_index import INDEX
 from paretone.models.files.shards import WEIGHTS
 from paretone.models.llasa import adapter
@@ -30,6 +30,7 @@ from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, stream, synthesise
 from tests.engine.models.llasa.small_release import (
     CODES,
     END,
@@ -82,7 +83,7 @@ def tokens_of(spoken: Synthesis) -> list[int]:
 
 
 def speak(model: LlasaSpeech, text: str = TEXT, of: Setting | None = None, who: Voice = NOBODY) -> Synthesis:
-    return run_to_completion(model.synthesise(text, who, of or setting(), (), SilentObserver()))
+    return synthesise(model, text, who, of or setting())
 
 
 def test_it_speaks(model: LlasaSpeech) -> None:
@@ -125,7 +126,7 @@ def test_the_release_s_own_sampling_is_the_default(model: LlasaSpeech) -> None:
 
 def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
     # The likeliest codes of random weights go round and round: as many come as may.
-    speech = model.synthesise(TEXT, NOBODY, setting(temperature=0.0, stream_codes=30), (), SilentObserver())
+    speech = stream(model, TEXT, NOBODY, setting(temperature=0.0, stream_codes=30))
     pieces = []
     while True:
         try:
@@ -174,7 +175,7 @@ def test_it_can_be_cancelled(model: LlasaSpeech) -> None:
                 raise Cancelled
 
     with pytest.raises(Cancelled):
-        run_to_completion(model.synthesise(TEXT, NOBODY, setting(), (), Impatient()))
+        synthesise(model, TEXT, NOBODY, setting(), (), Impatient())
     assert len(speak(model).samples)  # and speaks on afterwards
 
 
@@ -200,8 +201,8 @@ def test_voices_need_a_transcript_and_an_encoder(model: LlasaSpeech, tmp_path: P
     with pytest.raises(AudioError, match="lasts 21 s, but LLaSA has room for 20 s"):
         speak(model, of=cloning, who=own(write_recording(tmp_path / "long.wav", 21)))
     with pytest.raises(AudioError, match="is missing"):
-        model.make_ready(cloning, SilentObserver(), own(tmp_path / "none.wav"))
-    model.make_ready(setting(), SilentObserver(), own(tmp_path / "none.wav"))  # Nobody asks for that voice.
+        make_ready(model, cloning, own(tmp_path / "none.wav"))
+    make_ready(model, setting(), own(tmp_path / "none.wav"))  # Nobody asks for that voice.
 
 
 # --- Reading ---------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import stream
 from tests.engine.small_omni_mini import write_model
 from tests.workload import crossed
 
@@ -106,7 +107,7 @@ def speak(model: OmniMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         options = entry("omni-mini").options_with(steps=16, by_sentence=by_sentence)
         setting = Setting("omni-mini", options).with_technique(UsedTechnique("blockwise", Values(knobs)))
         text = TEXT.replace(", ", ". ") if by_sentence else TEXT
-        speech = model.synthesise(text, voice("", "omni-mini"), setting, (), observer or SilentObserver())
+        speech = stream(model, text, voice("", "omni-mini"), setting, (), observer or SilentObserver())
         pieces = []
         while True:
             try:

@@ -13,13 +13,14 @@ from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.measure.baseline_metrics import with_difference
 from paretone.measure.evaluation import judges
 from paretone.measure.metrics import METRICS, NEITHER
-from paretone.models.base import Utterance, Voice, run_to_completion
+from paretone.models.base import Script, Utterance
 from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
 from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.grid_search import METHODS, Trial
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics
+from paretone.speaking import scripted, synthesise
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES
 from paretone.techniques.searched_grid.figures import shown
 from paretone.techniques.searched_grid.journal import FOLDER, Journal
@@ -78,8 +79,8 @@ def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
     assert found.grid.times == found.best.times and found.grid.steps == 4
     assert found.grid.solver == "Euler" and "on 2 sentences" in found.grid.origin
     used = searching(4).with_technique(UsedTechnique(NAME, Values(evaluations=4), found.grid.fingerprint))
-    ends = [flow.last_state(one.text, VOICE, used, (found.grid,)) for one in UTTERANCES]
-    many = [flow.last_state(one.text, VOICE, many_steps(searching(4))) for one in UTTERANCES]
+    ends = [flow.last_state(scripted(flow, one.text, VOICE, used, (found.grid,))) for one in UTTERANCES]
+    many = [flow.last_state(scripted(flow, one.text, VOICE, many_steps(searching(4)))) for one in UTTERANCES]
     distances = [abs(end - other).mean() for end, other in zip(ends, many, strict=True)]
     assert sum(distances) / 2 == pytest.approx(found.best.value[0])
 
@@ -179,7 +180,7 @@ def test_figures_of_the_sound_are_against_what_many_steps_say(name: str) -> None
     assert found.best.value <= min(one.trial.value for one in found.starts) and apart > 0
     used = searching(2).with_technique(UsedTechnique(NAME, Values(evaluations=2), found.grid.fingerprint))
     ways = ((used, (found.grid,)), (many_steps(searching(2)), ()))
-    near, many = (run_to_completion(said.synthesise("One.", VOICE, *way, SilentObserver())) for way in ways)
+    near, many = (synthesise(said, "One.", VOICE, *way) for way in ways)
     sounds = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (many, near)]
     distance, metrics = with_difference(Metrics(), *sounds)
     expected = distance if name == "log_mel_distance" else getattr(metrics, name)
@@ -190,13 +191,13 @@ def test_figures_of_the_sound_are_against_what_many_steps_say(name: str) -> None
 def test_the_spread_over_seeds_is_of_several_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     spoken: list[int] = []
     said = model()
-    synthesise = said.synthesise
+    speak = said.speak
 
-    def heard(text: str, voice: Voice, chosen: Setting, *more: object) -> object:
-        spoken.append(chosen.seed)
-        return synthesise(text, voice, chosen, *more)
+    def heard(script: Script, *more: object) -> object:
+        spoken.append(script.seed)
+        return speak(script, *more)
 
-    monkeypatch.setattr(said, "synthesise", heard)
+    monkeypatch.setattr(said, "speak", heard)
     watch = Following()
     found = search_grid(said, UTTERANCES[:1], searching(2, passes=1, objective="diversity"), watch)
     assert spoken == list(range(SEEDS)) * found.trials

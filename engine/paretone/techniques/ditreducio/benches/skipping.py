@@ -24,6 +24,7 @@ from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.flow import integrate
 from paretone.sampling.skipping import LayerMemory
 from paretone.setting.knobs import defaults
+from paretone.speaking import scripted
 from paretone.techniques.ditreducio import TECHNIQUE
 from paretone.techniques.ditreducio.calibration import calibrate
 from paretone.techniques.ditreducio.skip_plan import skip_plan
@@ -56,8 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Report:
     """Calibrate at every threshold, then time all tables in the same rounds."""
     model = bundled.loaded_flow(arguments)
-    target, text = model.calibration_target(arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
-    operations = model.operations(text, bundled.speaker(arguments), bundled.setting(arguments))
+    script = scripted(model, arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
+    target, operations = model.calibration_target(script), model.operations(script)
     tables: dict[float, StrategyTable] = {}
     for threshold in arguments.thresholds:
         bundled.say(f"calibrating at threshold {threshold:g} …")

@@ -19,6 +19,7 @@ from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
+from paretone.speaking import stream
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
 
@@ -105,7 +106,7 @@ def _curves(
     model: SpeechModel, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], seeds: int
 ) -> Iterator[np.ndarray]:
     for seed in range(seeds):
-        speech = model.synthesise(text, voice, replace(setting, seed=seed), artefacts, SilentObserver())
+        speech = stream(model, text, voice, replace(setting, seed=seed), artefacts)
         take = run_to_completion(speech)
         yield log_pitch(take.samples, take.sample_rate)
 

@@ -20,6 +20,7 @@ from paretone.sampling.flow import integrate
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
+from paretone.speaking import scripted, stream, synthesise
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.views import ablation, attention_similarity
@@ -47,7 +48,7 @@ class Direct:
 
     @torch.inference_mode()
     def __init__(self, model: F5Speech) -> None:
-        self.calibration_target, _ = model.calibration_target(SAID.text, SAID.voice, setting(STEPS))
+        self.calibration_target = model.calibration_target(scripted(model, SAID.text, SAID.voice, setting(STEPS)))
         self.states: list[Tensor] = []
         self.outputs: dict[tuple[int, int, str], Tensor] = {}
         target, backbone = self.calibration_target, self.calibration_target.backbone
@@ -200,7 +201,7 @@ def test_what_is_timed_is_the_run_under_the_table(model: F5Speech) -> None:
     torch.testing.assert_close(plain, direct.end)
     skipped = run_through(direct.calibration_target, Stages(SilentObserver(), 1), table=table)
     used = setting(STEPS).with_technique(UsedTechnique("ditreducio", NO_KNOBS, table.fingerprint))
-    spoken = run_to_completion(model.synthesise(SAID.text, SAID.voice, used, (table,), SilentObserver()))
+    spoken = synthesise(model, SAID.text, SAID.voice, used, (table,))
     expected = torch.from_numpy(spoken.trace.mel)
     torch.testing.assert_close(skipped[0, direct.calibration_target.prompt_frames :][: len(expected)], expected)
 
@@ -242,20 +243,14 @@ def test_ablation(model: F5Speech) -> None:
     titles = [one.title for one in ablation.VARIANTS]
     assert [curve.name for curve in trade_off.curves] == titles
     sentences = judged_utterances(SAID, 2)
-    plain = [
-        run_to_completion(model.synthesise(one.text, one.voice, setting(STEPS), (), SilentObserver()))
-        for one in sentences
-    ]
+    plain = [synthesise(model, one.text, one.voice, setting(STEPS)) for one in sentences]
     # The full method is what everybody calibrates.
     for index, threshold in enumerate((0.01, 0.02)):
         table = calibrated(model, threshold).table
         used = setting(STEPS).with_technique(
             UsedTechnique("ditreducio", NO_KNOBS.replace(threshold=threshold), table.fingerprint)
         )
-        spoken = [
-            run_to_completion(model.synthesise(one.text, one.voice, used, (table,), SilentObserver()))
-            for one in sentences
-        ]
+        spoken = [synthesise(model, one.text, one.voice, used, (table,)) for one in sentences]
         pairs = [(one.trace.mel, other.trace.mel) for one, other in zip(plain, spoken, strict=True)]
         distance = sum(log_mel_distance(*pair) for pair in pairs) / 2
         ratio = sum(one.measurements.ops_ratio for one in spoken) / 2
@@ -269,12 +264,12 @@ def test_both_objectives(model: F5Speech) -> None:
     published, ours = figure.panels[0].curves
     assert published.notes == ("δ = 0.01", "δ = 0.02") and ours.notes == ("80 %", "60 %")
     (sentence,) = judged_utterances(SAID, 1)
-    plain = run_to_completion(model.synthesise(sentence.text, sentence.voice, setting(STEPS), (), SilentObserver()))
+    plain = synthesise(model, sentence.text, sentence.voice, setting(STEPS))
     for index, budget in enumerate((80.0, 60.0)):
         used = UsedTechnique("ditreducio", NO_KNOBS.replace(objective="end", operations=budget))
         table = calibrate_model(model, [SAID], setting(STEPS).with_technique(used), SilentObserver()).table
         asked = setting(STEPS).with_technique(replace(used, artefact=table.fingerprint))
-        said = model.synthesise(sentence.text, sentence.voice, asked, (table,), SilentObserver())
+        said = stream(model, sentence.text, sentence.voice, asked, (table,))
         spoken = run_to_completion(said)
         assert ours.x[index] == pytest.approx(100 * spoken.measurements.ops_ratio)
         assert ours.x[index] <= budget + 1
