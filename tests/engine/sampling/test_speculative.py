@@ -27,7 +27,7 @@ from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSamp
 from paretone.sampling.verification import Rule, by_block, by_token
 from tests.engine.models.small_causal import small_model
 from tests.engine.sampling.test_autoregressive import ALWAYS, NEVER, request_of, tokens_of
-from tests.workload import crossed
+from tests.workload import crossed, workload
 
 MANY = 400
 CRITICAL = 1.95
@@ -97,7 +97,7 @@ def distance(places: Sequence[float]) -> float:
 @pytest.mark.parametrize(("sampled", "block"), crossed(SAMPLED, [False, True]))
 def test_without_tolerance_tokens_are_the_targets(sampled: tuple[TokenSampler, int], block: bool) -> None:
     (sampler, length), (target, draft) = sampled, pair()
-    request = request_of(target, maximum=MANY)
+    request = request_of(target, maximum=workload(MANY, MANY // 2))
     cycles = list(speculation(target, draft, request, sampler, Uniforms(11), rule_of(target, block), length))
     # All three outcomes are among them, or nothing would be tested.
     assert {"resampled", "bonus"} <= {cycle.outcome for cycle in cycles}
@@ -112,7 +112,7 @@ def shorter(request: Request) -> Request:
 
 def test_a_draft_that_reads_less_of_the_prompt_changes_nothing() -> None:
     target, draft = pair()
-    request = request_of(target, maximum=MANY)
+    request = request_of(target, maximum=workload(MANY, MANY // 2))
     less = shorter(request)
     cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(11), draft_request=less))
     assert cycles != list(speculation(target, draft, request, Nucleus(), Uniforms(11)))

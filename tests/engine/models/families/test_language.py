@@ -28,6 +28,7 @@ from tests.engine.models.small_causal import small_model, small_transformer
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
 from tests.same_sound import assert_same_sound
+from tests.workload import workload
 
 
 @pytest.fixture(scope="module")
@@ -180,12 +181,13 @@ def test_three_minutes_of_text_are_spoken_in_short_passages(model: LmMiniSpeech)
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_three_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
+def test_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
     # Fast, and it ends at the half of what is expected, as soon as it may: there is less to decode.
     brief = load(write_model(tmp_path / "brief", end_score=100.0))
-    text = " ".join([LONG] * 30)
+    times = workload(30, 8)
+    text = " ".join([LONG] * times)
     _, passages = brief._prepare(text, voice("", "lm-mini"), setting(speed=1.0).options, lambda: None)
-    assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 180
+    assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 6 * times
     pieces, speech = [], stream(brief, text, voice("", "lm-mini"), setting(speed=2.0))
     while True:
         try:
@@ -193,8 +195,8 @@ def test_three_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
         except StopIteration as end:
             said = end.value
             break
-    assert len(pieces) > 40 and np.array_equal(np.concatenate(pieces), said.samples)
-    assert " ".join(said.trace.chunk_texts).count("box was thrown") == 30
+    assert len(pieces) > times and np.array_equal(np.concatenate(pieces), said.samples)
+    assert " ".join(said.trace.chunk_texts).count("box was thrown") == times
     assert said.measurements.tokens == sum(round(0.5 * one) for one in _expected(brief, text))
     assert not any(said.trace.decoding.run_away) and not said.notes
 
