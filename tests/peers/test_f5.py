@@ -9,10 +9,8 @@ import pytest
 from paretone.models.kernels import split_products
 from tests import official
 from tests.peers.__main__ import main
-from tests.workload import only_in_full
 
 
-@only_in_full("peers")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_bench_compares_equal_mels(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,12 +9,10 @@ import pytest
 from tests import official
 from tests.peers.__main__ import main
 from tests.peers.official import OMNIVOICE
-from tests.workload import only_in_full
 
 pytest.importorskip("transformers")
 
 
-@only_in_full("peers")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_bench_compares_equal_codes(capsys: pytest.CaptureFixture[str]) -> None:
