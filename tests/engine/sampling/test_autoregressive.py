@@ -119,6 +119,7 @@ def test_inference_mode_does_not_leak_to_the_caller() -> None:
         assert not torch.is_inference_mode_enabled()
 
 
+# --- Common beginnings ------------------------------------------------------------------------------------------------
 VOICE, OTHER = [3, 1, 4], [2, 7, 1]
 
 
@@ -201,6 +202,7 @@ def test_nothing_is_remembered_of_nothing() -> None:
     assert not len(Prefixes())
 
 
+# --- Samplers ---------------------------------------------------------------------------------------------------------
 IDS = 40
 SAMPLERS = [
     Greedy(),
@@ -311,6 +313,7 @@ def test_uniforms_are_repeatable_and_exact_in_float32() -> None:
     assert abs(sum(values) / 2000 - 0.5) < 0.02
 
 
+# --- Speech that does not end -----------------------------------------------------------------------------------------
 RATE = 25.0
 
 

@@ -190,6 +190,7 @@ def test_plain_combination_is_used_only_where_nothing_is_left_out() -> None:
     assert called == [2, 2]
 
 
+# --- All branches -----------------------------------------------------------------------------------------------------
 BRANCHES = torch.randn(6, 5, 3, generator=torch.Generator().manual_seed(1))
 """Three branches of two items."""
 
@@ -230,6 +231,7 @@ def test_weights_add_up_to_one(intelligibility: float, similarity: float) -> Non
     assert sum(branch_weights(intelligibility, similarity)) == pytest.approx(1)
 
 
+# --- Overshoot --------------------------------------------------------------------------------------------------------
 SHAPE = 1, 5, 3
 
 

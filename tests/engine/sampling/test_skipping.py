@@ -116,6 +116,7 @@ def test_a_plan_keeps_only_what_a_later_step_needs() -> None:
             assert kept.keep_residual == (action is none and bs in actions[step + 1 : until])
 
 
+# --- Caches -----------------------------------------------------------------------------------------------------------
 def rows(tokens: int, seed: int) -> torch.Tensor:
     return torch.randn(2, 3, tokens, 4, generator=torch.Generator().manual_seed(seed))
 

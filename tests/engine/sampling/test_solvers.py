@@ -209,6 +209,7 @@ def test_velocities_are_kept_no_longer_than_needed() -> None:
     assert torch.equal(*ends)
 
 
+# --- Forecasts --------------------------------------------------------------------------------------------------------
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 TIMES = (0.0, 0.1, 0.3, 0.4, 0.8, 1.0)
 
@@ -258,6 +259,7 @@ def test_what_a_change_is_counted_from_is_kept() -> None:
     assert [plan.at(step)[0].attention.keep_change for step in range(5)] == [False, False, True, False, False]
 
 
+# --- The search for a grid --------------------------------------------------------------------------------------------
 BEND = 5.0
 
 

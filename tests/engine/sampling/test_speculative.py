@@ -304,6 +304,7 @@ def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) 
     assert fast.count == sum(len(cycle.drafted) + 1 for cycle in cycles)
 
 
+# --- Draft lengths ----------------------------------------------------------------------------------------------------
 def best_length(acceptance: float, cost: float, growth: float) -> int:
     """The draft length with the greatest predicted speed-up, where each drafted token adds ``growth`` to a target
     pass."""

@@ -147,6 +147,7 @@ def test_nothing_left_to_fill_from_falls_back_to_the_target() -> None:
     assert residual(torch.tensor([0.5, 0.5]), q).tolist() == [0.0, 0.25]
 
 
+# --- Groups -----------------------------------------------------------------------------------------------------------
 # The published algorithm draws the group of every drafted token. Here all of its outcomes are summed: which group,
 # whether it stays, which group replaces it, which token of that. What the rule says without drawing must be equal.
 OVERLAPPING: dict[int, list[list[int]]] = {3: [[0, 1], [1, 2]], 6: [[0, 1, 2], [2, 3], [1, 3, 4]]}

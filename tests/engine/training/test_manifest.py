@@ -176,6 +176,7 @@ def test_reading_can_be_cancelled(folder: Path):
 __all__ = ["tiny_disk"]
 
 
+# --- Features ---------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def manifest(tmp_path: Path) -> Path:
     return toy_manifest(tmp_path)
@@ -287,6 +288,7 @@ def test_a_full_disk_is_said(tiny_disk: Path, tmp_path: Path, manifest: Path, ph
         prepare(manifest, read_manifest(manifest), phones, tiny_disk / "work")
 
 
+# --- Sentences --------------------------------------------------------------------------------------------------------
 def _runs(sentence: str) -> set[tuple[str, ...]]:
     words = normalised_words(sentence)
     return {words[start : start + SHARED_RUN] for start in range(len(words) - SHARED_RUN + 1)}

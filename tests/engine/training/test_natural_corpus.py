@@ -137,6 +137,7 @@ def test_a_folder_without_a_corpus_is_said(tmp_path: Path):
         open_corpus(tmp_path)
 
 
+# --- Alignments -------------------------------------------------------------------------------------------------------
 PHONES = toy_natural_corpus().training[0].phones
 EXACT, INEXACT, BY_WORD = (
     AlignmentOptions(exact_until=0.5, inexact_share=inexact, evened_share=spread)
@@ -176,6 +177,7 @@ def test_shares_are_those_of_the_options():
     assert sum(one == PHONES for one in drawn) / 300 == pytest.approx(0.2, abs=0.08)
 
 
+# --- Errors as they are heard -----------------------------------------------------------------------------------------
 def test_errors_weigh_as_what_is_heard_of_them():
     decoder = NaturalDecoder.load()
     wanted = voice_frames(toy_natural_clip(0, 3, 40))[None]
@@ -190,6 +192,7 @@ def test_errors_weigh_as_what_is_heard_of_them():
     assert float(spectral_error(decoder, first, wanted)) > float(spectral_error(decoder, last, wanted)) > 0
 
 
+# --- The teacher ------------------------------------------------------------------------------------------------------
 TEXT = "The birch canoe slid on the smooth planks."
 
 

@@ -115,6 +115,7 @@ def test_the_state_of_other_optimisers_is_refused(network: Network):
         MuonAndAdamW(network, LAYERS, RATES).restore(state)
 
 
+# --- Muon -------------------------------------------------------------------------------------------------------------
 def test_singular_values_come_near_one():
     matrices = (
         torch.randn(3, 16, 48, generator=torch.Generator().manual_seed(0)) * torch.tensor([0.01, 1, 50])[:, None, None]
@@ -203,6 +204,7 @@ def test_vectors_are_refused():
         Muon([nn.Parameter(torch.zeros(4))])
 
 
+# --- A learner --------------------------------------------------------------------------------------------------------
 SHARED = LayerMatrices("layers.")
 OPTIONS = LearningOptions(average_decay=0.9)
 

@@ -120,6 +120,7 @@ def test_files_saved_while_training_load() -> None:
     assert torch.allclose(vocoder.conv_pre.weight, torch.tensor((8 * 7) ** -0.5))
 
 
+# --- The flow ---------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def flow() -> TokenToMel:
     return small_flow()
@@ -271,6 +272,7 @@ def test_growing_keeps_everything() -> None:
     assert growing.length == 100
 
 
+# --- Layers in parts --------------------------------------------------------------------------------------------------
 CONFIG = HiftConfig()
 LAYERS = {
     "dilated": lambda: IncrementalConv(3, 4, 7, dilation=3, padding=9),

@@ -188,6 +188,7 @@ def test_operations_are_those_of_the_matrix_products(inputs) -> None:
     assert counted.evaluation == pytest.approx(counter.get_total_flops(), rel=1e-6)
 
 
+# --- Layers -----------------------------------------------------------------------------------------------------------
 FEW_FRAMES = 41
 
 
@@ -224,6 +225,7 @@ def test_gelu_is_torchs_and_has_its_gradient() -> None:
     assert torch.equal(left.grad, right.grad)
 
 
+# --- E2-TTS's flat transformer ----------------------------------------------------------------------------------------
 CONFIG = BackboneConfig("UNetT", 64, 4, 1, ff_mult=2, pe_attn_head=1, text_num_embeds=9)
 FLAT_FRAMES = 17
 

@@ -173,6 +173,7 @@ def test_a_vocabulary_with_an_entry_twice_names_it(tmp_path: Path) -> None:
             Vocabulary.read(path).require_entries(entries, str(path))
 
 
+# --- Passages ---------------------------------------------------------------------------------------------------------
 TRANSCRIPT = "Rice is often served in round bowls."
 FINISHED = f"{TRANSCRIPT} "
 TEXT = (
@@ -250,6 +251,7 @@ def test_a_transcript_of_which_the_model_knows_nothing_is_refused_as_such() -> N
         CharacterFrontEnd(LETTERS, "char").passages("Hello.", foreign, 1.0, True)
 
 
+# --- Chunks -----------------------------------------------------------------------------------------------------------
 PARAGRAPH = (
     "The boat left early, before the sun was up. Nobody saw it go! Who would have thought so? "
     "It came back at noon; the nets were full: herring, mostly."
@@ -305,6 +307,7 @@ def test_streaming_starts_with_a_short_piece() -> None:
     assert pieces[-1] == split(PARAGRAPH, 140)[-1]
 
 
+# --- Durations and levels ---------------------------------------------------------------------------------------------
 def test_duration_follows_bytes_and_speed() -> None:
     assert prompt_frames(24000) == 93
     assert total_frames(93, "x" * 20, "y" * 40) == 93 + 186
@@ -356,6 +359,7 @@ def test_a_level_that_is_no_number_is_refused(value: float) -> None:
         PromptLevel.measure(torch.full((10,), value))
 
 
+# --- Phones of prompts ------------------------------------------------------------------------------------------------
 PHONES = (("pau", 0.0, 0.3), ("aa", 0.3, 0.8))
 
 
@@ -377,6 +381,7 @@ def test_phones_count_only_where_the_model_knows_them(
     assert prompt.frames == prompt.mel.shape[1]
 
 
+# --- The natural front end --------------------------------------------------------------------------------------------
 SMALL = replace(ARCHITECTURE, dim=64, depth=1, heads=1, dim_head=64, text_dim=32, conv_layers=1)
 SETTING = Setting("f5-mini", entry("f5-mini").options_with(steps=1))
 

@@ -227,6 +227,7 @@ def test_weights_that_have_come_are_found(tmp_path: Path, monkeypatch: pytest.Mo
     assert speak(model, using(plain(steps=1, guidance=1.0), FREE)).notes == ("Read by the test.",)
 
 
+# --- DiTReducio's rivals ----------------------------------------------------------------------------------------------
 SENTENCE, STEPS = "One.", 6
 
 
@@ -345,6 +346,7 @@ def test_attention_is_looked_at_in_the_branches_that_run(small_model: F5Speech) 
         assert capture.maps.shape[0] == branches
 
 
+# --- Operations of decoding -------------------------------------------------------------------------------------------
 def counting(tokens: TokenModel, counted: list[float]) -> SimpleNamespace:
     """``tokens``, of which every pass is counted when it runs."""
 

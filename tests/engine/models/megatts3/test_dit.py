@@ -177,6 +177,7 @@ def test_operations_are_those_of_the_matrix_products(inputs: Inputs, branches: t
     assert counted.evaluation == pytest.approx(counter.get_total_flops(), rel=1e-6)
 
 
+# --- Configuration ----------------------------------------------------------------------------------------------------
 def shapes_of(config: DiTConfig) -> dict[str, tuple[int, ...]]:
     with torch.device("meta"):
         model = MegaDiT(config)
@@ -215,6 +216,7 @@ def test_options_are_the_official_defaults_and_say_what_shapes_the_trajectory() 
     assert shaping == {"steps", "spacing", "sway", "intelligibility", "similarity", "overshoot"}
 
 
+# --- Training ---------------------------------------------------------------------------------------------------------
 TIMES = torch.tensor([0.1, 0.6, 0.9])
 
 
@@ -283,6 +285,7 @@ def test_training_in_half_precision_stays_near() -> None:
     assert 0 < relative.item() < 0.05
 
 
+# --- The phone encoder ------------------------------------------------------------------------------------------------
 def encoder() -> PhoneEncoder:
     torch.manual_seed(2)
     model = PhoneEncoder(entries=30, width=32, layers=2, heads=2, ffn=48, kernel=3, window=4)

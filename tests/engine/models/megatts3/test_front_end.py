@@ -174,6 +174,7 @@ def test_a_last_latent_that_is_not_full_is_left_out() -> None:
     assert passage.tones.tolist() == [[3, 3, 3]]
 
 
+# --- The grapheme model -----------------------------------------------------------------------------------------------
 SPOKEN_TEXT = "Hello, 世界."
 
 
@@ -287,6 +288,7 @@ def test_folders_that_are_not_complete_or_of_another_model_are_named(tmp_path: P
         GraphemeModel.load(tmp_path / "b")
 
 
+# --- The table of phones ----------------------------------------------------------------------------------------------
 def test_every_chinese_phone_with_every_tone_has_a_token_of_its_own() -> None:
     pairs = [(phone, tone) for phone in range(FIRST_CHINESE, LAST_CHINESE + 1) for tone in TONES_OF_CHINESE]
     tokens = [joined(*pair) for pair in pairs]
@@ -317,6 +319,7 @@ def test_frames_and_durations_are_inverse() -> None:
     assert durations_of_phones(np.array([0, 1, 0]), 2).tolist() == [1, 0]
 
 
+# --- Segments ---------------------------------------------------------------------------------------------------------
 RATE = 24000
 
 
@@ -367,6 +370,7 @@ def test_short_segments_fade_over_what_they_have() -> None:
     assert rising[0] == 0
 
 
+# --- Texts ------------------------------------------------------------------------------------------------------------
 GERMAN = "Der schnelle braune Fuchs springt über den faulen Hund und läuft dann in den Wald."
 
 

@@ -257,6 +257,7 @@ def test_the_export_is_the_official_layout_and_scores_as_the_trained_network(cod
     torch.testing.assert_close(ours, theirs, atol=2e-2, rtol=2e-2)
 
 
+# --- Canvases ---------------------------------------------------------------------------------------------------------
 CODEBOOKS, MASK = 4, 9
 PLAIN = CanvasOptions(text_dropped=0.0, begun=0.0, ended=0.0)
 
@@ -355,6 +356,7 @@ def test_positions_begin_anew_at_the_canvas():
     assert canvases.positions.tolist() == [*range(frames), *range(frames)]
 
 
+# --- Moving codebooks -------------------------------------------------------------------------------------------------
 CODES, NUMBERS = 8, 6
 
 
