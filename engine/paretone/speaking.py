@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from paretone.models.base import Observer, Piece, SpeechModel, Synthesis, Voice, run_to_completion
-from paretone.models.silent_observer import SilentObserver
+from paretone.models.base import Piece, SpeechModel, Synthesis, Voice, run_to_completion
+from paretone.observer import SILENT, Observer
 from paretone.setting.setting import Artefact, Setting
 from paretone.techniques.resolving import resolve
-
-SILENT = SilentObserver()
 
 
 def scripted(

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretone.models.base import ModelInfo, Voice
-from paretone.models.families.flow_script import times_of
+from paretone.models.families.evaluations import times_of
 from paretone.sampling.flow import euler_steps, integrate
 from paretone.sampling.schedules import evaluation_times
 from paretone.setting.plan import FlowPlan

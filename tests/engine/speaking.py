@@ -9,7 +9,7 @@ from paretone.models import load_model
 from paretone.models.base import Synthesis, Utterance
 from paretone.models.catalogue import entry, voice
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
@@ -44,12 +44,12 @@ def shallow(**knobs: object) -> UsedTechnique:
 
 
 def spoken(model: LmMiniSpeech, chosen: Setting, text: str = TEXT, observer: object = None) -> Synthesis:
-    return synthesise(model, text, voice("", "lm-mini"), chosen, (), observer or SilentObserver())
+    return synthesise(model, text, voice("", "lm-mini"), chosen, (), observer or Observer())
 
 
 def view(model: LmMiniSpeech, name: str, **knobs: object) -> Figure:
     """The view called ``name`` of :data:`TEXT`."""
-    task = Task(model, Utterance(TEXT, voice("", "lm-mini")), setting(), Values(knobs), SilentObserver())
+    task = Task(model, Utterance(TEXT, voice("", "lm-mini")), setting(), Values(knobs), Observer())
     return compute_view(name, task)
 
 

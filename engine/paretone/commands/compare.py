@@ -28,6 +28,7 @@ from paretone.measure.metrics import metric
 from paretone.measure.processor_time import busy_line
 from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from paretone.models.base import SpeechModel, Synthesis, Voice
+from paretone.observer import Observer
 from paretone.setting.take import Metrics
 from paretone.speaking import synthesise
 from paretone.wording import percent
@@ -196,7 +197,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 # --- Measuring --------------------------------------------------------------------------------------------------------
-class _Runs:
+class _Runs(Observer):
     """Passes the progress of all runs together on."""
 
     def __init__(self, terminal: Terminal, total: int) -> None:

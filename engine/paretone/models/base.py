@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from paretone.errors import SettingError
+from paretone.observer import SILENT, Observer
 from paretone.sampling.guidance import STRENGTH, Guidance
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Knob, Values
@@ -192,66 +193,6 @@ class Utterance:
 
 
 @dataclass(frozen=True)
-class StepReport:
-    """One finished step of a sampling loop. Language models take a token for a step, and as many steps as they are
-    expected to need."""
-
-    chunk: int
-    chunks: int
-    step: int
-    steps: int
-    seconds: float
-    """Wall seconds of this step's backbone evaluation."""
-    audio_seconds: float = 0.0
-    """Seconds of audio of the running chunk."""
-    before: int | None = None
-    """Steps of the chunks before this one, and of all chunks; ``None`` if every chunk has as many."""
-    total: int | None = None
-    tokens: int | None = None
-    """Tokens committed so far in all chunks; ``None`` for models without tokens."""
-
-    @property
-    def steps_done(self) -> int:
-        """Finished steps of all chunks."""
-        return (self.chunk * self.steps if self.before is None else self.before) + self.step + 1
-
-    @property
-    def steps_in_all(self) -> int:
-        """Steps of all chunks."""
-        return self.chunks * self.steps if self.total is None else self.total
-
-
-class StatusObserver(Protocol):
-    """Observer of a job. Every method may raise :class:`paretone.errors.Cancelled`."""
-
-    def check(self) -> None:
-        """Called at least once per step, layer trial or token; raises when the job was cancelled."""
-
-    def status(self, text: str) -> None:
-        """Called when the job enters a new part, with a line to show."""
-
-
-class WorkObserver(StatusObserver, Protocol):
-    """Observer of a job that knows its finished share."""
-
-    def progress(self, done: int, total: int) -> None:
-        """Called with the share of the work done, in units of the job's own."""
-
-
-class Observer(StatusObserver, Protocol):
-    """Observer of a sampling loop."""
-
-    def step(self, report: StepReport) -> None:
-        """Called after every step."""
-
-
-def caution(observer: Observer, sentence: str) -> None:
-    """Tell ``observer``, before anything is spoken, what the user should know of the voice: by its method ``caution``,
-    or by ``status`` if it has none."""
-    getattr(observer, "caution", observer.status)(sentence)
-
-
-@dataclass(frozen=True)
 class Piece:
     """Audio that can be played now: float32 samples at the model's rate, continuing where the last piece ended."""
 
@@ -326,10 +267,6 @@ class AttentionCapture:
     """Seconds per frame."""
 
 
-class ProgressObserver(Observer, WorkObserver, Protocol):
-    """Observer of a job that also speaks, and knows its finished share."""
-
-
 @dataclass(frozen=True)
 class Script:
     """A text, read and made ready to be spoken in a voice under a plan. What is prepared is of the model's own kinds:
@@ -370,16 +307,16 @@ class SpeechModel(Protocol):
     def look_for_weights(self, check: Callable[[], None]) -> ModelInfo:
         """Find weights made since the model was loaded (fine-tuned ones, drafts, students); the new ``info``."""
 
-    def make_ready(self, plan: Any, observer: Observer, voice: Voice | None = None) -> None:
+    def make_ready(self, plan: Any, observer: Observer = SILENT, voice: Voice | None = None) -> None:
         """Read, warm up and measure what ``plan`` needs in addition to the model itself, such as other weights; some
         of it depends on the ``voice`` that is to speak. :meth:`script` does so too, but then the time counts as the
         synthesis's."""
 
-    def script(self, text: str, voice: Voice, plan: Any, observer: Observer = ...) -> Any:
+    def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> Any:
         """The :class:`Script` of ``text``, of the family's own kind. Everything further is asked of it: speaking,
         counting, looking inside. Raises :class:`PlainError`."""
 
-    def speak(self, script: Any, observer: Observer = ...) -> Generator[Piece, None, Synthesis]:
+    def speak(self, script: Any, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
         """Speak: yields pieces as they can be played and returns the whole. Raises :class:`PlainError` and
         :class:`Cancelled`; what was finished until then goes with them, see :func:`finished_part`."""
 
@@ -398,7 +335,7 @@ class FlowModel(SpeechModel, Protocol):
         """The backbone about to speak the first passage, to be calibrated. Raises :class:`SettingError` if the model
         cannot skip."""
 
-    def capture_attention(self, script: Any, layer: int, step: int, observer: Observer = ...) -> AttentionCapture:
+    def capture_attention(self, script: Any, layer: int, step: int, observer: Observer = SILENT) -> AttentionCapture:
         """Run up to ``step`` and look at ``layer``."""
 
 

@@ -402,7 +402,7 @@ class LanguagePlan(Plan):
     """Scale of the initial noise of the flow with these weights."""
     decoding: Part | None = None
     """Decodes otherwise than token by token: called for each passage as ``function(loop, **arguments)`` with a
-    :class:`paretone.models.families.decoding.DecodingLoop`; returns a
+    :class:`paretone.models.families.language_network.DecodingLoop`; returns a
     :data:`paretone.sampling.autoregressive.Decoding`."""
 
 

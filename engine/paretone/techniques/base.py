@@ -14,13 +14,14 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from paretone.by_name import nearest
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
-from paretone.models.base import ModelInfo, ProgressObserver, SpeechModel, TrainedWeights
+from paretone.models.base import ModelInfo, SpeechModel, TrainedWeights
 from paretone.models.catalogue import MODELS
+from paretone.observer import Observer
 from paretone.reading import shown
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Knob, Values
@@ -171,21 +172,13 @@ class Weights:
     """Whether a profile must name them: without them the technique does nothing."""
 
 
-class ReportObserver(ProgressObserver, Protocol):
-    """Observer of a preparation that also passes reports on."""
-
-    def report(self, report: object) -> None:
-        """Something found on the way, frozen and picklable: a trial, a loss. Reaches front ends as
-        ``PreparationReport``."""
-
-
 @dataclass(frozen=True)
 class JobTask:
     """Arguments of the function that carries out a preparation."""
 
     request: Any
     """The technique's own, frozen and picklable."""
-    observer: ReportObserver
+    observer: Observer
     model: SpeechModel | None
     """The loaded model, where the job runs on it."""
     machine: str = ""

@@ -18,7 +18,7 @@ from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.token_model import TokenModel
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.llasa import adapter as llasa_adapter
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.autoregressive import Request, after_prompt, decode
 from paretone.sampling.tokens import Greedy
 from paretone.setting.knobs import Values
@@ -37,7 +37,7 @@ OPTIONS: dict[str, dict[str, object]] = {LM_MINI: {"speed": 2.0}, LLASA: {"clone
 """Options under which they speak quickly, and of nobody's recording where that can be."""
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     def progress(self, done: int, total: int) -> None:
         """Nobody looks."""
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretone.sampling.branch_guidance import BranchGuidance
-from paretone.sampling.flow import integrate, sampling_grid
+from paretone.sampling.flow import OvershootNoise, integrate, overshoot_coefficients, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import (
     ALL,
     NOTHING,
@@ -28,7 +28,6 @@ from paretone.sampling.guidance import (
     needed_branches,
     three_branch_velocity,
 )
-from paretone.sampling.overshoot import OvershootNoise, overshoot_coefficients, overshoot_steps
 from paretone.setting.knobs import Values
 
 TIMES = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from paretone.errors import SettingError
-from paretone.sampling.actions import SkipAction
-from paretone.sampling.flow import Follow, euler_steps, sampling_grid
-from paretone.sampling.forecasting import extrapolation_factors
+from paretone.sampling.actions import SkipAction, extrapolation_factors
+from paretone.sampling.flow import Follow, OvershootNoise, euler_steps, overshoot_steps, sampling_grid
 from paretone.sampling.grid_search import METHODS as GRID_SEARCH_METHODS
 from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
 from paretone.sampling.multistep import (
@@ -32,7 +31,6 @@ from paretone.sampling.multistep import (
     multistep_steps,
     stork,
 )
-from paretone.sampling.overshoot import OvershootNoise, overshoot_steps
 from paretone.sampling.schedules import EPSS, first_halved, uniform_times
 from paretone.sampling.skipping import LayerMemory, apply_module
 from paretone.setting.compatibility import Compatibility

@@ -33,7 +33,8 @@ from paretone.session.events import (
     TakeReady,
     Telemetry,
 )
-from paretone.session.observers import RunningJob, StudyObserver
+from paretone.session.jobs import StudyObserver
+from paretone.session.observers import RunningJob
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.ditreducio.record import Trial
 from paretone.techniques.ditreducio.requests import Similarities

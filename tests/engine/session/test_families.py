@@ -92,7 +92,7 @@ def test_a_loaded_model_says_what_it_is(language: Small, masked: Small) -> None:
 
 def test_audio_comes_in_pieces_and_is_the_take(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
     # A fast machine is done before progress is told a second time.
-    monkeypatch.setattr("paretone.models.families.token_progress.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("paretone.models.families.language.REPORT_SECONDS", 0.0)
     take = small.spoken(2, speaking.LONG, small.streamed)
     pieces, (ready,) = small.recorder.of(2, AudioReady), small.recorder.of(2, TakeReady)
     assert len(pieces) > 3 and ready.operations is None

@@ -17,7 +17,7 @@ from paretone.measure.baseline_metrics import with_baseline_metrics
 from paretone.models.base import Synthesis, Voice, finished_part, run_to_completion
 from paretone.models.catalogue import voice
 from paretone.models.families.speech import Speech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.session.commands import TimeAgain
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import AudioReady, JobCancelled, JobFailed, JobFinished, Progress, TakeReady, TimedAgain
@@ -33,7 +33,7 @@ from tests.engine.small_omni_mini import write_model as write_omni_mini
 TEXT = "One. Two. Three. Four. Five."
 
 
-class _Until(SilentObserver):
+class _Until(Observer):
     """Cancels, or fails with ``error``, at the first step of a passage."""
 
     def __init__(self, passage: int, error: BaseException | None = None, step: int = 0) -> None:
@@ -72,10 +72,10 @@ def test_finished_passages_go_with_what_ended_the_rest(
     model, speaker, chosen = made(tmp_path / "model")
     text = " ".join([speaking.LONG] * length)
 
-    def spoken(observer: SilentObserver) -> Synthesis:
+    def spoken(observer: Observer) -> Synthesis:
         return synthesise(model, text, speaker, chosen, (), observer)
 
-    whole = spoken(SilentObserver())
+    whole = spoken(Observer())
     passages = len(whole.trace.chunk_texts)
     assert passages >= 3
     # Late in a passage some of its audio may have been delivered, which is not part of what is finished.

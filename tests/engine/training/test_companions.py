@@ -16,7 +16,7 @@ from paretone.models.catalogue import voice, voices
 from paretone.models.files.checkpoints import fingerprint, read_weights
 from paretone.models.files.language_weights import DRAFTS, STUDENTS
 from paretone.models.files.pruning import layer_of
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.speaking import scripted
 from paretone.techniques import resolve
 from paretone.techniques.spade.recipe import StudentOptions, StudentRecipe
@@ -51,7 +51,7 @@ SENTENCES = 5
 CPU = torch.device("cpu")
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     """Remembers milestones; stops at step ``last``."""
 
     def __init__(self, last: int | None = None) -> None:

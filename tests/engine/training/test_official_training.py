@@ -22,7 +22,7 @@ from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.language_weights import DRAFTS, STUDENTS
 from paretone.models.files.pruning import layer_of
 from paretone.models.llasa import adapter
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
@@ -55,7 +55,7 @@ QUICK = Intervals(validation_steps=2, validates_first=True)
 both = pytest.mark.parametrize("model", [COSY, LLASA])
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     """Remembers validations and what it was told."""
 
     def __init__(self) -> None:

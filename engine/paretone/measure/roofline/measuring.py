@@ -20,12 +20,12 @@ from paretone.measure.roofline.language_stages import language_stages
 from paretone.measure.roofline.launches import write_chrome_trace
 from paretone.measure.roofline.masked_stages import masked_stages, measured_block
 from paretone.measure.roofline.report import RooflineReport
-from paretone.models.base import ProgressObserver, SpeechModel, Utterance
+from paretone.models.base import SpeechModel, Utterance
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.masked import MaskedSpeech
-from paretone.models.families.masked_internals import MaskedInternals
-from paretone.models.silent_observer import QuietObserver
+from paretone.models.families.masked_script import MaskedInternals
+from paretone.observer import Observer, Passing
 from paretone.setting.plan import Launching
 from paretone.setting.setting import Artefact, Setting
 from paretone.techniques import resolve
@@ -59,7 +59,7 @@ class _Parts:
 
 def measure_roofline(
     target: RooflineTarget,
-    observer: ProgressObserver,
+    observer: Observer,
     again: bool = False,
     rounds: int = ROUNDS,
     trace: Path | None = None,
@@ -75,7 +75,7 @@ def measure_roofline(
     plan = resolve(model.info, setting, target.artefacts)
     model.make_ready(plan, observer, target.utterance.voice)
     with torch.inference_mode():
-        script = model.script(target.utterance.text, target.utterance.voice, plan, QuietObserver(observer))
+        script = model.script(target.utterance.text, target.utterance.voice, plan, Passing(observer, "caution"))
         parts = _taken_apart(model, script, observer.check)
         observer.status("Measuring this machine's ceilings …")
         ceilings = ceilings_of(parts.device, again, observer.check)

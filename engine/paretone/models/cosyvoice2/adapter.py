@@ -12,7 +12,7 @@ from torch import Tensor
 
 from paretone import device as devices
 from paretone.last_used import LastUsed
-from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.cosyvoice2.acoustic_config import TOKEN_RATE
 from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
 from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS
@@ -29,8 +29,8 @@ from paretone.models.cosyvoice2.training_layout import CosyNames
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
 from paretone.models.families.official_ids import OfficialIds
-from paretone.models.families.speech import SILENT
 from paretone.models.files.interval_weights import find_interval_weights, folders
+from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.tokens import RepetitionAware, TokenSampler
 from paretone.setting.knobs import Values

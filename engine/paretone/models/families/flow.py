@@ -11,11 +11,11 @@ and fills in what is its own:
 * :meth:`FlowSpeech._decode`: the last state to audio;
 * :meth:`FlowSpeech._operations`: what one evaluation costs;
 * :meth:`FlowSpeech._warm_up`: everything once;
-* where its own way differs: ``_integrate`` and ``_evaluation_times`` (a solver that takes no single steps), ``_fader``
-  (how passages are joined), ``_seconds`` (how long a passage will be heard).
+* where its own way differs: ``_fader`` (how passages are joined), ``_seconds`` (how long a passage will be heard).
 
 Which options shape the trajectory, and hence what artefacts must have been made for, the knobs themselves say
-(``Knob.trajectory``). All families have the options ``steps``, ``spacing``, ``sway`` and ``cross_fade``.
+(``Knob.trajectory``). All families have the options ``steps``, ``spacing``, ``sway`` and
+``cross_fade``; the solver is Euler's where there is no option ``solver``.
 """
 
 from __future__ import annotations
@@ -35,27 +35,37 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError
-from paretone.models.base import AttentionCapture, ModelInfo, Observer, StepReport, Voice, WeightSet
+from paretone.models.base import AttentionCapture, ModelInfo, Voice, WeightSet
 from paretone.models.families import parts
 from paretone.models.families.backbones import Backbones
-from paretone.models.families.branch_evaluations import DecidedEvaluations
-from paretone.models.families.evaluations import Evaluations, Phase, Stage, require_layers
-from paretone.models.families.flow_internals import FlowInternals, attention_of
-from paretone.models.families.flow_script import FlowNetwork, FlowScript, grid_of
+from paretone.models.families.evaluations import (
+    DecidedEvaluations,
+    Evaluations,
+    FlowInternals,
+    FlowNetwork,
+    FlowScript,
+    Phase,
+    Stage,
+    attention_of,
+    grid_of,
+    require_layers,
+)
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
-from paretone.models.families.speech import SILENT, Speech
+from paretone.models.families.speech import Speech
 from paretone.models.files import interval_weights, weight_sets
 from paretone.models.kernels import products
 from paretone.models.kernels.compiled import notes_of
 from paretone.models.kernels.flow_graphs import GraphedEvaluator
 from paretone.models.networks.diffusion import DiffusionTransformer
+from paretone.observer import SILENT, Observer, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.evaluating import Evaluated, Evaluator, Run, Whole
 from paretone.sampling.flow import Combine, Velocity, integrate
 from paretone.sampling.guidance import branches_of, effects, most_branches
 from paretone.sampling.operations import OperationCounts
+from paretone.sampling.schedules import evaluation_times
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan
 from paretone.setting.take import Measurements, Trace
@@ -128,21 +138,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
         """Operations of one evaluation at this length, with ``branches`` branches in place of those that the options
         need."""
-
-    def _evaluation_times(self, times: np.ndarray, options: Values) -> np.ndarray:
-        """When the backbone is evaluated, in order."""
-        return times[:-1]
-
-    def _integrate(
-        self,
-        velocity: Velocity,
-        sampler: Sampler,
-        times: np.ndarray,
-        options: Values,
-        on_step: Callable[[int, Tensor], None],
-    ) -> Tensor:
-        """From noise to the state at the last of ``times``."""
-        return integrate(velocity, sampler.noise, times, on_step=on_step, follow=sampler.follow)
 
     def _fader(self, options: Values) -> CrossFader:
         """Joiner of passages."""
@@ -302,6 +297,18 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
             phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
         return phases
+
+    @staticmethod
+    def _evaluation_times(times: np.ndarray, options: Values) -> np.ndarray:
+        """When the backbone is evaluated, in order."""
+        return evaluation_times(times, options.get("solver", "euler"))
+
+    @staticmethod
+    def _integrate(
+        velocity: Velocity, sampler: Sampler, times: np.ndarray, options: Values, on_step: Callable[[int, Tensor], None]
+    ) -> Tensor:
+        """From noise to the state at the last of ``times``."""
+        return integrate(velocity, sampler.noise, times, options.get("solver", "euler"), on_step, sampler.follow)
 
     def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
         """Backbone operations that a passage takes under the same setting without techniques."""

@@ -11,7 +11,7 @@ A model derives from :class:`MaskedSpeech` and fills in what is its own:
   (what a passage takes over from the first one), ``_ready_voice`` (what of a voice is worth preparing before the clock
   runs).
 
-All masked models have the options :data:`paretone.sampling.masked_options.DEMASKING_OPTIONS`; where ``by_sentence`` is
+All masked models have the options :data:`paretone.sampling.options.DEMASKING_OPTIONS`; where ``by_sentence`` is
 set, ``_passages`` gives every sentence its own passage.
 
 ``ops_ratio`` of its takes is the network's operations over those of the same setting without techniques. Counted are
@@ -33,21 +33,19 @@ from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError
 from paretone.failures import enough_memory
-from paretone.models.base import ModelInfo, Observer, Voice
-from paretone.models.families.delivery import Joiner
-from paretone.models.families.demasking_progress import DemaskingProgress
-from paretone.models.families.grid_decoder import GridDecoder
-from paretone.models.families.masked_internals import MaskedInternals
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked_networks import MaskedNetworks
-from paretone.models.families.masked_script import MaskedScript, guide_of
+from paretone.models.families.masked_script import DemaskingProgress, MaskedInternals, MaskedScript, guide_of
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import FramedPassage, Passages, Prompt, Spoken, Uttered, cost_of
-from paretone.models.families.speech import SILENT, Speech
+from paretone.models.families.speech import Joiner, Speech
+from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRun
 from paretone.models.kernels.masked_graphs import with_graphs
 from paretone.models.kernels.masked_rows import MaskedRequest
 from paretone.models.networks.masked_network import MaskedNetwork
+from paretone.observer import SILENT, Observer
 from paretone.sampling.demasking import Canvas, CanvasRun, Guide, demask
 from paretone.sampling.demasking_schedule import Block, commit_counts
 from paretone.setting.knobs import Values

@@ -14,17 +14,17 @@ import torch
 from paretone import device as devices
 from paretone.errors import TextError
 from paretone.front_end.chunking import chunks
-from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
 from paretone.models.families.official_ids import OfficialIds
-from paretone.models.families.speech import SILENT
 from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder, optimised
 from paretone.models.llasa.config import CONTEXT, LONGEST_PASSAGE, TOKEN_RATE
 from paretone.models.llasa.prompt import rendered
 from paretone.models.llasa.voices import LlasaPrompt, VoiceReader
 from paretone.models.llasa.windows import Window, WindowedDecoder
 from paretone.models.llasa.xcodec2 import XCodec2Decoder
+from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values

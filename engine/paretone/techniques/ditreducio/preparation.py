@@ -8,13 +8,13 @@ from dataclasses import replace
 import torch
 
 from paretone.models.base import Script, SpeechModel, Utterance, flow_model
+from paretone.observer import Observer
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting
 from paretone.techniques import ditreducio, resolve
 from paretone.techniques.ditreducio.calibration import calibrate, check_together
 from paretone.techniques.ditreducio.end_calibration import calibrate_end
-from paretone.techniques.ditreducio.observer import CalibrationObserver
 from paretone.techniques.ditreducio.record import CalibrationRecord, Sentence
 
 
@@ -22,7 +22,7 @@ def calibrate_model(
     model: SpeechModel,
     utterances: Sequence[Utterance],
     setting: Setting,
-    observer: CalibrationObserver,
+    observer: Observer,
     combine: str = "worst",
 ) -> CalibrationRecord:
     """Calibrate on the first passage of every utterance, all of them together, under the knobs in ``setting``.
@@ -37,7 +37,7 @@ def calibrate_scripts(
     model: SpeechModel,
     scripts: Sequence[Script],
     setting: Setting,
-    observer: CalibrationObserver,
+    observer: Observer,
     combine: str = "worst",
 ) -> CalibrationRecord:
     """The same for utterances that are read already."""

@@ -13,7 +13,8 @@ import torch
 
 from paretone.errors import ProfileError
 from paretone.measure.fidelity import log_mel_distance
-from paretone.models.base import ProgressObserver, SpeechModel, Utterance, flow_model
+from paretone.models.base import SpeechModel, Utterance, flow_model
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.knobs import Values
@@ -33,7 +34,7 @@ def measure_transfer(
     calibrated: Sequence[Utterance],
     unseen: Sequence[Utterance],
     setting: Setting,
-    observer: ProgressObserver,
+    observer: Observer,
 ) -> TransferReport:
     """Measure ``table`` on the first passages of ``unseen`` and, to compare, of those it was ``calibrated`` on.
 

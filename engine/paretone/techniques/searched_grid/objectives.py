@@ -14,8 +14,8 @@ from paretone.errors import SettingError
 from paretone.measure.baseline_metrics import Sounded, with_difference
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.metrics import HIGHER, Metric, estimate, metric
-from paretone.models.base import FlowModel, StatusObserver, StepReport, Synthesis, Utterance
-from paretone.models.silent_observer import QuietObserver
+from paretone.models.base import FlowModel, Synthesis, Utterance
+from paretone.observer import Observer, Passing, StepReport
 from paretone.sampling.grid_search import Value
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
@@ -55,11 +55,11 @@ class Distance:
         return (fmean(float(np.abs(one - end).mean()) for one, end in zip(found, self._ends, strict=True)),)
 
 
-class _Stepping(QuietObserver):
+class _Stepping(Passing):
     """Tells of every step."""
 
-    def __init__(self, observer: StatusObserver, step: Callable[[], None]) -> None:
-        super().__init__(observer)
+    def __init__(self, observer: Observer, step: Callable[[], None]) -> None:
+        super().__init__(observer, "caution")
         self._step = step
 
     def step(self, report: StepReport) -> None:
@@ -76,12 +76,12 @@ class Fidelity:
         utterances: Sequence[Utterance],
         setting: Setting,
         name: str,
-        observer: StatusObserver,
+        observer: Observer,
         step: Callable[[], None],
     ) -> None:
         """Speaks with many steps. ``step`` is called after every step of it, and may raise to stop."""
         self._model, self._utterances, self._metric = model, utterances, metric(name)
-        self._observer = QuietObserver(observer)
+        self._observer = Passing(observer, "caution")
         stepping = _Stepping(observer, step)
         self._wanted = [
             _sounded(synthesise(model, one.text, one.voice, many_steps(setting), (), stepping)) for one in utterances
@@ -114,7 +114,7 @@ class Judged:
         model: FlowModel,
         utterances: Sequence[Utterance],
         name: str,
-        observer: StatusObserver,
+        observer: Observer,
     ) -> None:
         """Loads the judge. Raises :class:`PlainError` if it is not installed."""
         self._model, self._utterances = model, utterances
@@ -123,7 +123,7 @@ class Judged:
         self._judge: Judge = judge_named(self._metric.judge).ready(
             [one.text for one in utterances], model.info.device_type or "cpu"
         )
-        self._observer = QuietObserver(observer)
+        self._observer = Passing(observer, "caution")
         self.unit = self._metric.label
 
     def or_by(self, distance: Distance | None) -> Judged:
@@ -175,7 +175,7 @@ def objective_of(
     utterances: Sequence[Utterance],
     setting: Setting,
     name: str,
-    observer: StatusObserver,
+    observer: Observer,
     step: Callable[[], None],
 ) -> Distance | Fidelity | Judged:
     """The objective called ``name``, ready to be asked; ``step`` is called after every step of the run with many.

@@ -23,7 +23,7 @@ from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.networks.causal import CausalConfig
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.autoregressive import decode
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
@@ -148,7 +148,7 @@ def test_long_texts_come_in_passages(model: CosySpeech, voice: Voice) -> None:
 
 @pytest.mark.slow
 def test_speaking_can_be_cancelled(model: CosySpeech, voice: Voice) -> None:
-    class Impatient(SilentObserver):
+    class Impatient(Observer):
         checks = 0
 
         def check(self) -> None:

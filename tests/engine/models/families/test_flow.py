@@ -14,18 +14,19 @@ from paretone.errors import Cancelled, CheckpointError, SettingError
 from paretone.models.base import Synthesis, Utterance
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.dit import DiT
-from paretone.models.families.decoding_cost import plain_operations, spent_operations
+from paretone.models.families.language import plain_operations, spent_operations
 from paretone.models.families.token_model import TokenModel
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import euler_steps, sampling_grid
-from paretone.sampling.speculation import speculation
+from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Uniforms
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.requests import Similarities
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.error_curve import ErrorCurve, measuring
 from tests.engine import small_speech
@@ -166,11 +167,12 @@ def test_what_was_prepared_is_kept_but_not_without_bound(model: F5Speech, seen: 
 
 
 def test_calibration_is_for_what_runs(model: F5Speech) -> None:
-    class Trials(SilentObserver):
+    class Trials(Observer):
         steps = 0
 
-        def similarities(self, similarities: np.ndarray) -> None:
-            self.steps = similarities.shape[1]
+        def report(self, name: str, value: object) -> None:
+            if isinstance(value, Similarities):
+                self.steps = value.values.shape[1]
 
     of = using(plain(), FREE, PRUNED, NARROW, UsedTechnique("ditreducio", Values(threshold=0.5)))
     observer = Trials()
@@ -188,7 +190,7 @@ def test_a_technique_without_what_it_prepares_is_refused(model: F5Speech) -> Non
     with pytest.raises(SettingError, match="calibrate first"):
         speak(model, used)
     with pytest.raises(SettingError, match="Euler"):
-        calibrate_model(model, [Utterance("One.", VOICE)], plain(solver="midpoint"), SilentObserver())
+        calibrate_model(model, [Utterance("One.", VOICE)], plain(solver="midpoint"), Observer())
 
 
 def test_attention_is_captured_in_what_runs(model: F5Speech) -> None:
@@ -323,7 +325,7 @@ def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(small_mo
 
 
 def test_measuring_a_curve_can_be_cancelled(small_model: F5Speech) -> None:
-    class Stop(SilentObserver):
+    class Stop(Observer):
         def check(self) -> None:
             raise Cancelled
 

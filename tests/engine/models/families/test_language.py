@@ -12,14 +12,14 @@ import torch
 
 from paretone.audio.cross_fade import faded_after
 from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
-from paretone.models.base import Piece, StepReport, Synthesis, flow_model, run_to_completion
+from paretone.models.base import Piece, Synthesis, flow_model, run_to_completion
 from paretone.models.catalogue import voice
 from paretone.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
 from paretone.models.families.token_model import TokenModel
 from paretone.models.kernels.half_products import available
 from paretone.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural.layout import HOP
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer, StepReport
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream
@@ -36,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
     return load(write_all(tmp_path_factory.mktemp("language") / "model"))
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     """Keeps reports, and cancels at the check with a number."""
 
     def __init__(self, cancel_at: int | None = None) -> None:
@@ -102,7 +102,7 @@ def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
 
 
 def test_progress_counts_tokens_of_the_whole_text(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretone.models.families.token_progress.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("paretone.models.families.language.REPORT_SECONDS", 0.0)
     observer = Follower()
     tokens = spoken(model, setting(), LONG, observer).measurements.tokens
     assert list(dict.fromkeys(report.tokens for report in observer.reports)) == list(range(1, tokens + 1))

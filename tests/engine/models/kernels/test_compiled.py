@@ -18,7 +18,7 @@ from paretone.models.kernels import compiled
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRun
 from paretone.models.kernels.masked_rows import MaskedRequest
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
@@ -117,7 +117,7 @@ def test_masked_models_are_compiled_before_the_clock_runs(captured_only: list[st
     plain = small_release.setting(steps=4)
     expected = small_release.spoken(model, plain)
     statuses: list[str] = []
-    observer = SilentObserver()
+    observer = Observer()
     observer.status = statuses.append
     for _ in range(2):
         make_ready(model, plain.with_technique(COMPILED), observer=observer)

@@ -20,7 +20,7 @@ from paretone.models.base import Utterance
 from paretone.models.catalogue import voice
 from paretone.models.kernels.causal_graphs import GraphedTransformer
 from paretone.models.kernels.graphs import GraphCache, record_cuda
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
@@ -170,7 +170,7 @@ def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
     )
     for model, utterance, chosen in cases:
         before = record.replayed
-        made = measure_roofline(RooflineTarget(model, utterance, chosen), SilentObserver(), rounds=1)
+        made = measure_roofline(RooflineTarget(model, utterance, chosen), Observer(), rounds=1)
         assert record.replayed > before, "the whole forward is the recorded one"
         assert all(one.seconds is not None for phase in made.phases for one in phase.components)
 

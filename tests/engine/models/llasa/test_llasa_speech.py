@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
 from paretone.models import catalogue, load_model
-from paretone.models.base import Piece, StepReport, Synthesis, Voice
+from paretone.models.base import Piece, Synthesis, Voice
 from paretone.models.files.shard_index import INDEX
 from paretone.models.files.shards import WEIGHTS
 from paretone.models.llasa import adapter
@@ -26,7 +26,7 @@ from paretone.models.llasa.prompt import SPEECH_START, rendered
 from paretone.models.llasa.tokenizer import LlasaTokenizer, code_token
 from paretone.models.llasa.voices import LlasaPrompt, spoken_bytes
 from paretone.models.llasa.windows import Window
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer, StepReport
 from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
@@ -164,7 +164,7 @@ def test_numbers_take_longer_than_they_look() -> None:
 
 
 def test_it_can_be_cancelled(model: LlasaSpeech) -> None:
-    class Impatient(SilentObserver):
+    class Impatient(Observer):
         steps = 0
 
         def step(self, report: StepReport) -> None:

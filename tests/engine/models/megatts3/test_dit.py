@@ -17,9 +17,8 @@ from paretone.errors import CheckpointError
 from paretone.models.megatts3.config import OPTIONS, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.megatts3.phone_encoder import PhoneEncoder, RelativeAttention
-from paretone.sampling.flow import integrate, sampling_grid
+from paretone.sampling.flow import OvershootNoise, integrate, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
-from paretone.sampling.overshoot import OvershootNoise, overshoot_steps
 from paretone.setting.knobs import defaults
 from tests.engine.models.blockwise import prepare
 from tests.engine.models.megatts3.plain_dit import (

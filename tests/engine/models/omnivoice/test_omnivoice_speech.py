@@ -14,7 +14,7 @@ import soundfile
 import torch
 
 from paretone.errors import AudioError, Cancelled, CheckpointError, DeviceError, SettingError, TextError
-from paretone.models.base import Piece, StepReport, Synthesis, Voice, flow_model
+from paretone.models.base import Piece, Synthesis, Voice, flow_model
 from paretone.models.catalogue import voice
 from paretone.models.families.masked_script import guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
@@ -23,7 +23,7 @@ from paretone.models.omnivoice.adapter import OmniVoiceSpeech
 from paretone.models.omnivoice.higgs import WindowedHiggs
 from paretone.models.omnivoice.joining import StreamedPassages, WholePassages
 from paretone.models.omnivoice.text import is_spoken, sentences
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer, StepReport
 from paretone.sampling.demasking import Guide
 from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
@@ -45,7 +45,7 @@ def model(root: Path) -> OmniVoiceSpeech:
     return load(root)
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     """Keeps reports, and cancels at the check with a number."""
 
     def __init__(self, cancel_at: int | None = None) -> None:
@@ -123,7 +123,7 @@ def test_a_voice_is_continued_and_encoded_once(
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
     fresh = load(root)
     statuses: list[str] = []
-    observer = SilentObserver()
+    observer = Observer()
     observer.status = statuses.append
     cloned = setting(clone=True)
     make_ready(fresh, cloned, voice(), observer=observer)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from paretone.errors import ProfileError
-from paretone.models.families.flow_script import times_of
+from paretone.models.families.evaluations import times_of
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared

@@ -15,7 +15,7 @@ from paretone.measure.evaluation import judges
 from paretone.measure.metrics import METRICS, NEITHER
 from paretone.models.base import Script, Utterance
 from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.grid_search import METHODS, Trial
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
@@ -51,7 +51,7 @@ def still(chosen: Setting) -> Setting:
     return dataclasses.replace(chosen, options=chosen.options.replace(overshoot=0.0))
 
 
-class Following(SilentObserver):
+class Following(Observer):
     """Keeps what it hears; cancels after some checks."""
 
     def __init__(self, checks: int = 10**9) -> None:
@@ -72,7 +72,7 @@ class Following(SilentObserver):
 @pytest.mark.parametrize("method", METHODS)
 def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
     flow = AnalyticFlow()
-    found = search_grid(flow, UTTERANCES, searching(4, search=method, passes=3), SilentObserver())
+    found = search_grid(flow, UTTERANCES, searching(4, search=method, passes=3), Observer())
     starts = {one.title: one.trial.value[0] for one in found.starts}
     assert set(starts) == {"sway −1", "even"}
     assert found.best.value[0] < 0.9 * starts["sway −1"] and found.best.value[0] < 0.8 * starts["even"]
@@ -97,13 +97,13 @@ def test_a_real_model_is_searched_within_the_foreseen_evaluations() -> None:
 
 def test_a_backbone_whose_layers_cannot_be_skipped_is_searched_as_well() -> None:
     flat = load("small", "", "flat", "cpu", lambda text: None, lambda: None)
-    found = search_grid(flat, UTTERANCES[:1], searching(2, passes=1), SilentObserver())
+    found = search_grid(flat, UTTERANCES[:1], searching(2, passes=1), Observer())
     assert found.best.value <= min(one.trial.value for one in found.starts)
 
 
 def test_other_solvers_have_their_own_grids() -> None:
     found = search_grid(
-        AnalyticFlow(), UTTERANCES, searching(4, UsedTechnique("multistep", Values(method="ab2"))), SilentObserver()
+        AnalyticFlow(), UTTERANCES, searching(4, UsedTechnique("multistep", Values(method="ab2"))), Observer()
     )
     assert found.grid.solver == "Multistep solver (Adams–Bashforth 2 after a first step by Heun)"
 
@@ -129,7 +129,7 @@ def test_it_stops_within_a_step() -> None:
 
 def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
     whole = AnalyticFlow()
-    expected = search_grid(whole, UTTERANCES, searching(), SilentObserver())
+    expected = search_grid(whole, UTTERANCES, searching(), Observer())
     first, second = AnalyticFlow(), AnalyticFlow()
     with pytest.raises(Cancelled):
         search_grid(first, UTTERANCES, searching(), Following(checks=whole.evaluations // 2))
@@ -137,7 +137,7 @@ def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
     with journal.open("a") as file:
         file.write("[[0.0, 0.5")
     tried: list[Trial] = []
-    found = search_grid(second, UTTERANCES, searching(), SilentObserver(), tried.append)
+    found = search_grid(second, UTTERANCES, searching(), Observer(), tried.append)
     assert dataclasses.replace(found, seconds=0.0) == dataclasses.replace(expected, seconds=0.0)
     assert len(tried) == expected.trials
     assert second.evaluations < 0.75 * whole.evaluations
@@ -163,7 +163,7 @@ def test_a_search_can_begin_again(data: Path) -> None:
 def test_a_judges_figure_is_searched_by_and_ties_go_to_the_nearer() -> None:
     """The small model says noise: its pitch range is nothing, whatever the grid, so that the distance decides."""
     chosen = searching(2, passes=1, objective="pitch_range")
-    found = search_grid(model(), UTTERANCES[:1], chosen, SilentObserver())
+    found = search_grid(model(), UTTERANCES[:1], chosen, Observer())
     assert len(found.best.value) == 2 and found.unit.startswith("Pitch range")
     assert found.best.value <= min(one.trial.value for one in found.starts)
     assert shown((-0.2, 0.1), "pitch_range") == 0.2 and shown((0.3,), "distance") == 0.3
@@ -214,7 +214,7 @@ def test_a_judge_that_is_not_there_is_said_before_anything_runs(monkeypatch: pyt
     monkeypatch.setattr(judges, "find_spec", lambda name: None)
     flow = AnalyticFlow()
     with pytest.raises(PlainError, match="not installed"):
-        search_grid(flow, UTTERANCES, searching(objective="word_error_rate"), SilentObserver())
+        search_grid(flow, UTTERANCES, searching(objective="word_error_rate"), Observer())
     assert flow.evaluations == 0
 
 
@@ -224,11 +224,11 @@ def test_noise_on_the_way_has_no_end_point() -> None:
     overshoot = next(knob for knob in MEGA_OPTIONS if knob.name == "overshoot")
     flow.info = dataclasses.replace(flow.info, knobs=(*flow.info.knobs, overshoot))
     with pytest.raises(SettingError, match="set Overshoot to 0"):
-        search_grid(flow, UTTERANCES, searching(), SilentObserver())
-    found = search_grid(flow, UTTERANCES, still(searching()), SilentObserver())
+        search_grid(flow, UTTERANCES, searching(), Observer())
+    found = search_grid(flow, UTTERANCES, still(searching()), Observer())
     assert found.grid.compatibility.sampling["overshoot"] == 0.0
 
 
 def test_it_takes_a_sentence() -> None:
     with pytest.raises(SettingError, match="at least one sentence"):
-        search_grid(AnalyticFlow(), (), searching(), SilentObserver())
+        search_grid(AnalyticFlow(), (), searching(), Observer())

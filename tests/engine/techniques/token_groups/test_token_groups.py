@@ -16,7 +16,7 @@ from paretone.errors import ProfileError, SettingError
 from paretone.models.base import Synthesis
 from paretone.models.catalogue import voice
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared
 from paretone.setting.profile import Profile
@@ -32,7 +32,7 @@ from tests.engine.small_language import CODES, write_model
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, view, write_all
 
 
-class Watching(SilentObserver):
+class Watching(Observer):
     """An observer of a preparation."""
 
     def __init__(self) -> None:

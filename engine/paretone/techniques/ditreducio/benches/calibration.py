@@ -15,7 +15,7 @@ from paretone.commands.arguments import finite
 from paretone.errors import PlainError
 from paretone.measure.machine import describe
 from paretone.measure.timing import interval
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import defaults
 from paretone.speaking import scripted
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> Report:
         tables["published"] = published_calibration(target, knobs)
 
     def ours() -> None:
-        tables["ours"] = calibrate([target], knobs, SilentObserver()).table.actions
+        tables["ours"] = calibrate([target], knobs, Observer()).table.actions
 
     ours()
     ways = {"published": published, "ours": ours}

@@ -32,8 +32,8 @@ from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors, each_di
 from paretone.models.base import Utterance, run_to_completion
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
-from paretone.models.silent_observer import SilentObserver
 from paretone.models.vocoders import load_vocoder
+from paretone.observer import Observer
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
@@ -240,7 +240,7 @@ def _tables(model: FlowSpeech, baseline: Setting, temporal: str, arguments: argp
         bundled.say(f"{TABLES[temporal]}: calibrating at threshold {threshold:.3g} …")
         used = UsedTechnique(TECHNIQUE.name, Values(threshold=round(threshold, 4), temporal=temporal))
         utterance = Utterance(arguments.text, voice)
-        record = calibrate_model(model, [utterance], baseline.with_technique(used), SilentObserver())
+        record = calibrate_model(model, [utterance], baseline.with_technique(used), Observer())
         moved = _threshold_for(target, partial(_predicted_share, record, operations))
         table = record.derive(moved).table
         setting = baseline.with_technique(replace(used, artefact=table.fingerprint))
@@ -254,7 +254,7 @@ def _for_end(model: FlowSpeech, baseline: Setting, target: float, arguments: arg
     bundled.say(f"{FOR_END}: calibrating for {target:g} of the operations …")
     used = UsedTechnique(TECHNIQUE.name, Values(objective=END, operations=100 * target))
     utterance = Utterance(arguments.text, bundled.speaker(arguments))
-    table = calibrate_model(model, [utterance], baseline.with_technique(used), SilentObserver()).table
+    table = calibrate_model(model, [utterance], baseline.with_technique(used), Observer()).table
     setting = baseline.with_technique(replace(used, artefact=table.fingerprint))
     share = table.ops_ratio(
         model.operations(scripted(model, arguments.text, bundled.speaker(arguments), baseline, prepared=False))

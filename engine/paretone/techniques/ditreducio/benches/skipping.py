@@ -18,7 +18,7 @@ from paretone.commands.arguments import finite
 from paretone.errors import PlainError
 from paretone.measure.machine import describe
 from paretone.measure.timing import interval
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.flow import integrate
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> Report:
     for threshold in arguments.thresholds:
         bundled.say(f"calibrating at threshold {threshold:g} …")
         knobs = defaults(TECHNIQUE.knobs).replace(threshold=threshold)
-        tables[threshold] = calibrate([target], knobs, SilentObserver()).table
+        tables[threshold] = calibrate([target], knobs, Observer()).table
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in tables.items()}
     counted = [threshold for threshold in tables if 1 - ratios[threshold] >= COUNTED_FROM]
     if not counted:

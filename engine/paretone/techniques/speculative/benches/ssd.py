@@ -40,9 +40,8 @@ from paretone.models.base import DraftWeights, Voice
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.language import LanguageSpeech
 from paretone.sampling.autoregressive import decode
-from paretone.sampling.draft_length import AdaptiveLength
-from paretone.sampling.draft_planning import predicted_speed_up
-from paretone.sampling.speculation import speculation
+from paretone.sampling.draft_length import AdaptiveLength, predicted_speed_up
+from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique

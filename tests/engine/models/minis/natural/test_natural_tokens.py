@@ -31,7 +31,7 @@ from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
 from paretone.models.minis.natural.layout import FORMANT, HOP, PITCH, SAMPLE_RATE
 from paretone.models.minis.natural.said import NaturalVoice
 from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream, synthesise
@@ -265,7 +265,7 @@ def test_every_technique_speaks(model: Speech, anna: Voice):
 def test_a_roofline_has_the_decoder(model: Speech, anna: Voice, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
     keep_known_ceilings()
-    report = measure_roofline(RooflineTarget(model, Utterance("Oh.", anna), setting(model)), SilentObserver(), rounds=1)
+    report = measure_roofline(RooflineTarget(model, Utterance("Oh.", anna), setting(model)), Observer(), rounds=1)
     (decoder,) = (one for _, one in report.components() if one.name == DECODER)
     assert decoder.seconds > 0 and decoder.launches > 0
 

@@ -14,7 +14,7 @@ from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.proportions import wilson_interval
 from paretone.models.base import run_to_completion
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import integrate
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
@@ -157,7 +157,7 @@ def test_shares_by_interval() -> None:
 # --- Tables and what they cost ---------------------------------------------------------------------------------------
 def calibrated(model: F5Speech, threshold: float) -> object:
     used = UsedTechnique("ditreducio", Values(threshold=threshold))
-    return calibrate_model(model, [SAID], setting(STEPS).with_technique(used), SilentObserver())
+    return calibrate_model(model, [SAID], setting(STEPS).with_technique(used), Observer())
 
 
 def as_values(table: object) -> tuple[tuple[float, ...], ...]:
@@ -186,7 +186,7 @@ def test_a_calibration_at_hand_is_used_where_tables_are_predicted(
 
 def test_a_calibration_of_another_grid_is_not_used(model: F5Speech) -> None:
     other = calibrate_model(
-        model, [SAID], setting(3).with_technique(UsedTechnique("ditreducio", Values(threshold=0.01))), SilentObserver()
+        model, [SAID], setting(3).with_technique(UsedTechnique("ditreducio", Values(threshold=0.01))), Observer()
     )
     figure = compute_view("tables", replace(task(model), knobs=Values(count=1, largest=0.01), records=(other,)))
     assert figure.panels[0].values == as_values(calibrated(model, 0.01).table)
@@ -197,9 +197,9 @@ def test_what_is_timed_is_the_run_under_the_table(model: F5Speech) -> None:
     table = calibrated(model, 0.02).table
     assert table.skipped_share > 0
     direct = Direct(model)
-    plain = run_through(direct.calibration_target, Stages(SilentObserver(), 1))
+    plain = run_through(direct.calibration_target, Stages(Observer(), 1))
     torch.testing.assert_close(plain, direct.end)
-    skipped = run_through(direct.calibration_target, Stages(SilentObserver(), 1), table=table)
+    skipped = run_through(direct.calibration_target, Stages(Observer(), 1), table=table)
     used = setting(STEPS).with_technique(UsedTechnique("ditreducio", NO_KNOBS, table.fingerprint))
     spoken = synthesise(model, SAID.text, SAID.voice, used, (table,))
     expected = torch.from_numpy(spoken.trace.mel)
@@ -214,7 +214,7 @@ def test_the_clock_hears_every_module_once_and_lets_go(model: F5Speech) -> None:
     target = Direct(model).calibration_target
     block = target.backbone.block(0)
     with ModuleClock(target.backbone, target.noise.device) as clock:
-        run_through(target, Stages(SilentObserver(), 1))
+        run_through(target, Stages(Observer(), 1))
         first = clock.read()
         assert set(first) == set(MODULES)
         assert all(seconds > 0 for seconds in first.values())
@@ -267,7 +267,7 @@ def test_both_objectives(model: F5Speech) -> None:
     plain = synthesise(model, sentence.text, sentence.voice, setting(STEPS))
     for index, budget in enumerate((80.0, 60.0)):
         used = UsedTechnique("ditreducio", NO_KNOBS.replace(objective="end", operations=budget))
-        table = calibrate_model(model, [SAID], setting(STEPS).with_technique(used), SilentObserver()).table
+        table = calibrate_model(model, [SAID], setting(STEPS).with_technique(used), Observer()).table
         asked = setting(STEPS).with_technique(replace(used, artefact=table.fingerprint))
         said = stream(model, sentence.text, sentence.voice, asked, (table,))
         spoken = run_to_completion(said)
@@ -279,7 +279,7 @@ def test_both_objectives(model: F5Speech) -> None:
 
 @pytest.mark.parametrize("variant", ablation.VARIANTS, ids=lambda one: one.title)
 def test_variants_leave_out_what_they_say(model: F5Speech, variant: ablation.Variant) -> None:
-    record = ablation._calibrate(task(model), variant)(0.02, SilentObserver())
+    record = ablation._calibrate(task(model), variant)(0.02, Observer())
     assert {trial.action for trial in record.trials} <= set(variant.candidates)
     phases = {trial.phase for trial in record.trials}
     assert phases == ({"pre-calibration", "calibration"} if variant.pre_calibrates else {"calibration"})
