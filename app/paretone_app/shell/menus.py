@@ -98,7 +98,7 @@ class Menus:
         for action in (actions.next_region, actions.previous_region, actions.message):
             menu.addAction(action)
         menu.addSeparator()
-        # Made here: wrappers of menus that Qt makes do not last (see :mod:`paretone_app.state.undo`).
+        # Made here: wrappers of menus that Qt makes do not last (see :mod:`paretone_app.shell.actions`).
         self._shown = QMenu("Shown &panels", menu)
         menu.addMenu(self._shown)
         self._workspaces = workspaces

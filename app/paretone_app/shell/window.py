@@ -306,6 +306,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _refresh(self) -> None:
         """Enable what can be done; say why the rest cannot, and what to press next."""
+        self.action.refresh()
         for presenter in self.features:
             presenter.refresh()
         self.header.refresh()

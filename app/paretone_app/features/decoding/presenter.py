@@ -16,7 +16,7 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.views.presenter import ViewsPresenter
 from paretone_app.state.playing import take_title
-from paretone_app.widgets.action_button import ActionButton
+from paretone_app.widgets.action import ActionButton
 from paretone_app.widgets.side_panel import CHOSEN
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.state.jobs import Kind
 from paretone_app.state.playing import take_title
-from paretone_app.widgets.action_button import ActionButton
+from paretone_app.widgets.action import ActionButton
 
 if TYPE_CHECKING:
     from paretone_app.features.demasking.panel import DemaskingPanel

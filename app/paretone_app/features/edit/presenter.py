@@ -21,6 +21,7 @@ from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.features.takes.table import made_at
 from paretone_app.shell.entries import SEARCH
 from paretone_app.state.differences import label_of, setting_text
+from paretone_app.widgets.action import Action
 from paretone_app.widgets.screen_readers import announce
 
 
@@ -69,7 +70,7 @@ class EditPresenter(Presenter):
     def entries(self) -> Iterator[Entry]:
         """Everything that can be found now."""
         for action in self._window.actions():
-            if action.text() and action is not self._actions["find"]:
+            if isinstance(action, Action) and action is not self._actions["find"]:
                 yield self._action(action)
         load = self._actions.model_wanted.emit
         for model in catalogue.MODELS:
@@ -83,14 +84,9 @@ class EditPresenter(Presenter):
             title = " ".join(filter(None, (term.title, term.symbol)))
             yield Entry(title, "Term", term.owner, term.text, partial(glossary.show, term))
 
-    def _action(self, action: QAction) -> Entry:
-        title = action.text().replace("&", "").rstrip("…")
+    def _action(self, action: Action) -> Entry:
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        meaning = action.statusTip() or title
-        why_not = ""
-        if not action.isEnabled():
-            why_not = action.toolTip() if action.toolTip() != action.statusTip() else "Not possible now."
-        return Entry(title, "Action", keys, meaning, action.trigger, why_not)
+        return Entry(action.title, "Action", keys, action.tip or action.title, action.trigger, action.reason)
 
     def _go_to_take(self, take: str) -> None:
         takes = self._features.find(TakesPresenter).takes

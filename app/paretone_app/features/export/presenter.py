@@ -18,7 +18,6 @@ from paretone_app.features.export.model import ProfileExport, technique_of
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.tour.model import Part
 from paretone_app.state.jobs import Kind
-from paretone_app.widgets import build
 
 
 class ExportPresenter(Presenter):
@@ -31,9 +30,9 @@ class ExportPresenter(Presenter):
         super().__init__(services)
         self._exported: tuple[Setting, str] | None = None
         """Setting and voice of the profile that was exported last."""
-        actions = services.actions
-        actions.bind(actions.export_profile, self._ask_about_profile)
-        actions.bind(actions.export_weights, self._ask_which_weights)
+        actions, available = services.actions, services.state.availability
+        actions.bind(actions.export_profile, self._ask_about_profile, available.why_not_export)
+        actions.bind(actions.export_weights, self._ask_which_weights, self.why_no_weights)
 
     def step_done(self, action: str) -> bool:
         """What is selected has been exported as a profile."""
@@ -50,13 +49,6 @@ class ExportPresenter(Presenter):
     def _exporting(self) -> tuple[Setting, str]:
         chosen = self._state.selection
         return chosen.setting, chosen.voice.id if chosen.voice is not None else ""
-
-    def refresh(self) -> None:
-        action, reason = self._actions.export_profile, self._state.availability.why_not_export()
-        action.setEnabled(self._state.selection.ready and not reason)
-        action.setToolTip(reason or action.statusTip())
-        action, reason = self._actions.export_weights, self.why_no_weights()
-        build.allow(action, reason, action.statusTip())
 
     def why_no_weights(self) -> str:
         """Why the loaded model has no student or draft to write, as a sentence, or ``""``."""

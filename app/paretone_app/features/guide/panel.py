@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from paretone_app.shell.metrics import NEAR
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
 _CHANGED = "It was done before, for another selection."
@@ -20,7 +21,7 @@ _CHANGED = "It was done before, for another selection."
 class Step:
     """One step of the main job: action, title, and a hint for newcomers."""
 
-    action: QAction
+    action: Action
     title: str
     hint: str
 
@@ -85,4 +86,4 @@ class Guide(QWidget):
         else:
             step, again = self._steps[following], f" {_CHANGED}" if changed[following] else ""
             # What stands against a step comes first.
-            self._hint.setText(f"<b>Next:</b> {step.hint if step.action.isEnabled() else step.action.toolTip()}{again}")
+            self._hint.setText(f"<b>Next:</b> {step.action.reason or step.hint}{again}")

@@ -1,19 +1,17 @@
-"""Roofline: what is the floor? What every component takes, against the least that this machine needs for it.
+"""Roofline: the measured time of every component against the least that this machine needs for it.
 
-A is the model without techniques, B with those that are used. The panel knows neither the application's state nor
-the engine: methods in, signals out.
-"""
+A is the model without techniques, B with those in use. The panel is given its actions and knows neither the
+application's state nor the engine."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QPushButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QWidget
 
 from paretone.measure.roofline.report import RooflineReport, shares
 from paretone_app.features.roofline.bars import Waterfall, milliseconds
@@ -24,6 +22,7 @@ from paretone_app.numbers import fixed, grouped, percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.export_buttons import ExportButtons
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.job_progress import JobProgress
@@ -46,21 +45,26 @@ _SECONDS = (
 )
 
 
+@dataclass(frozen=True)
+class RooflineActions:
+    measure: Mapping[str, Action]
+    """By side."""
+    again: Action
+    """Measures the machine, then the shown side."""
+    trace: Action
+    cancel: Action
+
+
 class RooflinePanel(SidePanel):
     """Above: measuring. Then the plot next to the waterfall, and the table of one side."""
 
-    measure_wanted = Signal(str, bool)
-    """The user wants A (without techniques) or B (with them) measured; and whether this machine's ceilings again."""
-    cancel_wanted = Signal()
     export_wanted = Signal(str)
     """The user wants all that is shown as a file with this ending."""
-    trace_wanted = Signal(str)
-    """The user wants a Chrome trace of this side."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: RooflineActions, parent: QWidget | None = None) -> None:
         super().__init__("the table of", colours, parent, first="A")
+        self.can = can
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
-        self._reasons = dict.fromkeys(SIDES, "")
         self._running: str | None = None
         self._said, self._look = "", "muted"
         self._build(colours)
@@ -69,14 +73,15 @@ class RooflinePanel(SidePanel):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.measure_buttons = {side: QPushButton(f"Measure &{side}") for side in SIDES}
+        can = self.can
+        self.measure_buttons = {side: ActionButton(action) for side, action in can.measure.items()}
         top = HBoxLayout()
         for side, button in self.measure_buttons.items():
-            button.clicked.connect(lambda _=False, side=side: self.measure_wanted.emit(side, False))
+            can.measure[side].changed.connect(self._show_state)
             top.addWidget(button)
-        self.again_button = build.button("Measure the machi&ne", lambda: self.measure_wanted.emit(self._side, True))
+        self.again_button = ActionButton(can.again)
         top.addWidget(self.again_button)
-        self.cancel_button = build.button("Cance&l", self.cancel_wanted)
+        self.cancel_button = ActionButton(can.cancel, "Cance&l")
         top.addWidget(self.cancel_button)
         self.progress = JobProgress("Progress of the measurement")
         self.progress.setMaximumWidth(16 * em)
@@ -86,7 +91,7 @@ class RooflinePanel(SidePanel):
         self.exports = ExportButtons("plots and table")
         self.exports.wanted.connect(self.export_wanted)
         top.addWidget(self.exports)
-        self.trace_button = build.button("Trace", lambda: self.trace_wanted.emit(self._side))
+        self.trace_button = ActionButton(can.trace)
         top.addWidget(self.trace_button)
 
         self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()
@@ -107,16 +112,11 @@ class RooflinePanel(SidePanel):
         outer = VBoxLayout(self)
         outer.addLayout(top)
         self.pages = Invited(build.column(line, (parts, 1)), sketch=sketching.bars(6))
-        self.pages.offer(self.measure_buttons["A"])
+        self.pages.offer(can.measure["A"])
         outer.addWidget(self.pages, 1)
         self.setFocusProxy(self.measure_buttons["A"])
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def set_reasons(self, plain: str, used: str) -> None:
-        """Why A, and why B, cannot be measured now, as sentences, or ``""``."""
-        self._reasons = {"A": plain, "B": used}
-        self._show_state()
-
     def set_model(self, model: str) -> None:
         """Which model is loaded; what was measured of another is put away."""
         shown = next((one for one in self._reports.values() if one is not None), None)
@@ -159,7 +159,6 @@ class RooflinePanel(SidePanel):
         write(self._reports, self.plot.at, self.bars.describe(), path, self.font())
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.plot.set_colours(colours)
         self.bars.set_colours(colours)
@@ -192,6 +191,8 @@ class RooflinePanel(SidePanel):
 
     def _show(self) -> None:
         super()._show()
+        for action in (self.can.again, self.can.trace):
+            action.refresh()
         report = self._reports[self._side]
         self.pages.show_content(report is not None)
         self.plot.show_reports(self._reports)
@@ -204,26 +205,13 @@ class RooflinePanel(SidePanel):
 
     def _show_state(self) -> None:
         idle, shown = self._running is None, any(self._reports.values())
-        titles = {"A": "the model without techniques", "B": "the model with the techniques in use"}
         for side, button in self.measure_buttons.items():
-            button.setEnabled(idle and not self._reasons[side])
-            button.setToolTip(self._reasons[side] or f"Measure {titles[side]}")
             primary = side == "A" if self._reports["A"] is None else side == "B"
-            set_look(button, "primary" if primary and not self._reasons[side] else "")
-        self.again_button.setEnabled(idle and not self._reasons[self._side])
-        self.again_button.setToolTip(
-            self._reasons[self._side]
-            or "Measure this machine's matrix products, copies and launches again, then the shown side"
-        )
+            set_look(button, "primary" if primary and button.isEnabled() else "")
         self.cancel_button.setVisible(not idle)
         self.progress.setVisible(not idle)
         self.exports.setEnabled(shown)
-        self.trace_button.setEnabled(idle and not self._reasons[self._side])
-        self.trace_button.setToolTip(
-            self._reasons[self._side]
-            or f"Measure {self._side} and write its operators for chrome://tracing or Perfetto"
-        )
-        waiting = self._reasons["A"] if idle and not shown else ""
+        waiting = self.can.measure["A"].reason if idle and not shown else ""
         self._state.setText(self._said)
         self._state.setToolTip(self._said)
         set_look(self._state, self._look)

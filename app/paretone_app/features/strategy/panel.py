@@ -35,10 +35,11 @@ from paretone.techniques.ditreducio.table import StrategyTable
 from paretone_app.features.strategy.figures import Figures, TableModel
 from paretone_app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
 from paretone_app.numbers import fixed, general, localised, percent
+from paretone_app.shell.actions import redo_action, undo_action
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.icons import icon
 from paretone_app.shell.theme import set_look
-from paretone_app.state.undo import Edit, redo_action, undo_action
+from paretone_app.state.undo import Edit
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout

@@ -42,10 +42,15 @@ class StrategyPresenter(Presenter):
         self.strategy: StrategyPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"strategy": self._build_strategy}
         actions, state = services.actions, services.state
-        actions.bind(actions["calibrate"], self.state.calibrate)
-        actions.bind(actions["import_table"], self._ask_for_table)
-        actions.bind(actions["export_table"], self._ask_where_to_put_table)
-        actions.bind(actions["skip_nothing"], self.state.skip_nothing)
+        table, waits = self.state, lambda: state.jobs.why_wait
+        actions.bind(actions["calibrate"], table.calibrate, lambda: table.why_not_prepare() or waits())
+        actions.bind(actions["import_table"], self._ask_for_table, state.selection.why_not_ready)
+        actions.bind(
+            actions["export_table"],
+            self._ask_where_to_put_table,
+            lambda: "" if table.table is not None else f"There is no table yet: {table.how_to_calibrate()}.",
+        )
+        actions.bind(actions["skip_nothing"], table.skip_nothing, table.why_not_replace)
         for signal in (self.state.changed, state.cost.changed, state.selection.model_changed):
             signal.connect(self._show_table)
         state.jobs.began.connect(self._job_began)
@@ -95,16 +100,6 @@ class StrategyPresenter(Presenter):
                 "Show me one",
             ),
         )
-
-    def refresh(self) -> None:
-        state, actions = self._state, self._actions
-        reason = self.state.why_not_prepare()
-        calibrate = actions["calibrate"]
-        calibrate.setEnabled(not reason and not state.jobs.busy)
-        calibrate.setToolTip(reason or state.jobs.why_wait or calibrate.statusTip())
-        actions["import_table"].setEnabled(state.selection.ready)
-        actions["export_table"].setEnabled(self.state.table is not None)
-        actions["skip_nothing"].setEnabled(self.state.compatibility() is not None)
 
     # --- The table --------------------------------------------------------------------------------------------------
     def _build_strategy(self) -> QWidget:

@@ -14,7 +14,7 @@ from paretone_app.features.tour.model import Course, Part
 from paretone_app.features.tour.panel import TourCard, TourFrame
 from paretone_app.features.tour.placing import in_a_corner, placed
 from paretone_app.shell.entries import TourStop
-from paretone_app.widgets.action_button import ActionButton
+from paretone_app.widgets.action import ActionButton
 from paretone_app.widgets.screen_readers import announce
 
 _LOOK_MILLISECONDS = 150
@@ -124,7 +124,7 @@ class TourPresenter(Presenter):
             lambda: self._control(action),
             lambda: bool(self._features[feature].step_done(name)),
             action.trigger,
-            lambda: "" if action.isEnabled() else action.toolTip(),
+            lambda: action.reason,
         )
 
     def _control(self, action: QAction) -> QWidget | None:
