@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 
 from paretone_app.numbers import localised
 
@@ -125,6 +125,26 @@ class ActionButton(_Following):
         self.setEnabled(not reason and action.isEnabled())
         self.setToolTip(reason or tip)
         self.setChecked(action.isChecked())
+
+
+class IconButton(QToolButton):
+    """Shows an action by an icon."""
+
+    def __init__(self, action: Action, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.action = action
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.clicked.connect(action.trigger)
+        action.changed.connect(self._follow)
+        self._follow()
+
+    @Slot()
+    def _follow(self) -> None:
+        action = self.action
+        self.setAccessibleName(action.title)
+        self.setEnabled(action.isEnabled())
+        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        self.setToolTip(action.reason or (f"{action.toolTip()} ({keys})" if keys else action.toolTip()))
 
 
 class TwinButton(_Following):

@@ -103,14 +103,14 @@ class StrategyPresenter(Presenter):
 
     # --- The table --------------------------------------------------------------------------------------------------
     def _build_strategy(self) -> QWidget:
-        from paretone_app.features.strategy.panel import StrategyPanel
+        from paretone_app.features.strategy.panel import StrategyActions, StrategyPanel
 
-        self.strategy = StrategyPanel(self._theme.colours, self._state.undo_stack)
+        actions = self._actions
+        can = StrategyActions(actions.undo, actions.redo, actions["import_table"], actions["export_table"])
+        self.strategy = StrategyPanel(self._theme.colours, self._state.undo_stack, can)
         self.strategy.table_edited.connect(self.state.adopt_table)
-        self.strategy.import_wanted.connect(self._actions["import_table"].trigger)
-        self.strategy.export_wanted.connect(self._actions["export_table"].trigger)
-        self.strategy.pages.offer(self._actions["calibrate"])
-        self.strategy.pages.offer(self._actions["import_table"])
+        self.strategy.pages.offer(actions["calibrate"])
+        self.strategy.pages.offer(can.import_)
         self._show_table()
         return self.strategy
 
