@@ -196,7 +196,7 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
 
 def test_one_button_sweeps_tolerance_and_length(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
     posts.hold_at(Progress)
-    window.panels["decoding"].sweep_wanted.emit()
+    window.features["decoding"].sweep.trigger()
     assert window.panels["views"].view.name == "speculation"
     assert window.jobs.running[0].kind is Kind.VIEW
     kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), posts.go_on()))

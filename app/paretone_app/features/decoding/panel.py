@@ -1,6 +1,6 @@
 """Decoding: the outcome of every speech token of a take, and the effect of drafting.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel is given its actions and knows neither the application's state nor the engine.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.metrics import GAP, NEAR, TIGHT
 from paretone_app.state.differences import label_of
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from paretone_app.widgets.side_buttons import SIDES
@@ -68,12 +69,11 @@ class DecodingPanel(TakePanel):
     sides = (*SIDES, CHOSEN)
 
     hear_wanted = Signal(str, float)
-    """The user wants to hear take ``"A"`` or ``"B"`` from a time in seconds."""
-    sweep_wanted = Signal()
-    """The user wants to see what other tolerances and draft lengths would do."""
+    """Play take ``"A"`` or ``"B"`` from a time in seconds."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, sweep: Action, parent: QWidget | None = None) -> None:
         super().__init__("the tokens of take", colours, parent)
+        self._sweep = sweep
         self._build(colours)
         self.set_colours(colours)
         self._show()
@@ -84,10 +84,7 @@ class DecodingPanel(TakePanel):
         top.addWidget(self.side_buttons)
         self.headline = build.words("title", name="Summary")
         top.addWidget(self.headline, 1)
-        self.sweep_button = build.button(
-            "S&weep β and L_d", self.sweep_wanted, "Measure several tolerances and draft lengths (opens Views)"
-        )
-        top.addWidget(self.sweep_button)
+        top.addWidget(ActionButton(self._sweep))
         self.legend = build.words(name="Legend", rich=True)
         self.strip = TokenStrip(colours)
         self.strip.activated.connect(self._hear)
@@ -149,7 +146,6 @@ class DecodingPanel(TakePanel):
         self.strip.set_position(seconds if side == self._side else None)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         for one in (self.strip, self.acceptance, self.running):
             one.set_colours(colours)
