@@ -14,8 +14,7 @@ from itertools import pairwise
 from paretone.errors import ProfileError
 from paretone.fields import exact, is_of
 from paretone.reading import shown
-from paretone.setting.compatibility import Compatibility
-from paretone.setting.editions import checkpoint_text
+from paretone.setting.compatibility import Compatibility, checkpoint_text
 
 SCHEMA = 1
 SPACES = ("scores", "embeddings")

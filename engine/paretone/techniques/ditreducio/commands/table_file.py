@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from paretone.errors import ProfileError
 from paretone.models.base import SpeechModel, flow_model
 from paretone.reading import first_line, read_bytes
-from paretone.setting import profile_file
+from paretone.setting import profile
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import ditreducio
@@ -47,7 +47,7 @@ def with_table(
 def read(path: str) -> object:
     """Content of a strategy table's file. Raises :class:`ProfileError`."""
     try:
-        return profile_file.decoded(read_bytes(path))
+        return profile.decoded(read_bytes(path))
     except OSError as error:
         raise ProfileError(f"The strategy table {path} could not be read: {error.strerror or error}.") from error
     except ProfileError as error:

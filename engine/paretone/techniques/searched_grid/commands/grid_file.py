@@ -8,7 +8,7 @@ from paretone.errors import ProfileError
 from paretone.files import reason
 from paretone.models.base import SpeechModel
 from paretone.reading import first_line, read_bytes
-from paretone.setting import profile_file
+from paretone.setting import profile
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.searched_grid import NAME, TECHNIQUE
@@ -34,7 +34,7 @@ def with_grid(
 def read(path: str) -> PlacedGrid:
     """The placed grid in a file. Raises :class:`ProfileError`."""
     try:
-        data = profile_file.decoded(read_bytes(path))
+        data = profile.decoded(read_bytes(path))
     except OSError as error:
         raise ProfileError(f"The placed grid {path} could not be read: {reason(error)}.") from error
     except ProfileError as error:

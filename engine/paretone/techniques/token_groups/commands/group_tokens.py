@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from paretone.audio.sound_file import write_sound
+from paretone.audio.recording import write_sound
 from paretone.bench.report import table
 from paretone.commands import arguments
 from paretone.commands.output import apart, writable, writable_sound, write_json

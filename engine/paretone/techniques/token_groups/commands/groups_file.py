@@ -8,7 +8,7 @@ from pathlib import Path
 from paretone.errors import ProfileError
 from paretone.models.base import SpeechModel
 from paretone.reading import first_line, read_bytes
-from paretone.setting import profile_file
+from paretone.setting import profile
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import resolve, token_groups
@@ -33,7 +33,7 @@ def with_groups(
 def read(path: str | Path) -> Groups:
     """The groups in a file. Raises :class:`ProfileError`."""
     try:
-        data = profile_file.decoded(read_bytes(path))
+        data = profile.decoded(read_bytes(path))
     except OSError as error:
         raise ProfileError(f"The token groups {path} could not be read: {error.strerror or error}.") from error
     except ProfileError as error:

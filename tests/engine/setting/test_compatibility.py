@@ -9,8 +9,8 @@ import pytest
 
 from paretone.errors import ProfileError, SettingError, StudyError
 from paretone.models.catalogue import voice
-from paretone.setting import editions
-from paretone.setting.editions import ReplacedModel, checkpoint_text, is_replaced
+from paretone.setting import compatibility
+from paretone.setting.compatibility import ReplacedModel, checkpoint_text, is_replaced
 from paretone.setting.profile import Profile
 from paretone.studies.store import Store
 from paretone.techniques.resolving import known
@@ -25,7 +25,7 @@ def profile(monkeypatch: pytest.MonkeyPatch) -> Profile:
     """One of the first version, whose weights have been replaced since."""
     found = Profile.load(WRITTEN / "ditreducio.json")
     earlier = ReplacedModel("f5-mini", "F5 mini", ("slt", "rms"))
-    monkeypatch.setattr(editions, "REPLACED", {found.checkpoint: earlier})
+    monkeypatch.setattr(compatibility, "REPLACED", {found.checkpoint: earlier})
     return found
 
 
@@ -58,7 +58,7 @@ def test_a_study_of_replaced_weights_is_not_continued_with_others(profile: Profi
 
 
 def test_a_voice_of_a_replaced_model_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(editions, "REPLACED", {OTHER: ReplacedModel("f5-mini", "F5 mini", ("lost",))})
+    monkeypatch.setattr(compatibility, "REPLACED", {OTHER: ReplacedModel("f5-mini", "F5 mini", ("lost",))})
     with pytest.raises(SettingError, match="no voice named 'lost' any more: it was one of the earlier F5 mini; known"):
         voice("lost")
 
