@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from paretone.audio.spectrogram import log_mel
 from paretone.measure.loudness import headroom, matching_gains
 from paretone.setting.take import Take
-from paretone_app.audio.envelope import Envelope
+from paretone_app.audio.sound import Envelope
 from paretone_app.shell.background import Background
 
 _Found = TypeVar("_Found")

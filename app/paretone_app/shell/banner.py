@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QScroll
 from shiboken6 import isValid
 
 from paretone_app.shell.metrics import GAP, NEAR
-from paretone_app.widgets.cross_button import cross_button
+from paretone_app.widgets.build import cross_button
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
 INFO, WARNING, ERROR = "info", "warning", "error"

@@ -13,7 +13,7 @@ from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from paretone_app.shell.places import DOCKED, SIDES, Place, Region, Workspace
-from paretone_app.widgets.shrinkable import Shrinkable
+from paretone_app.widgets.layouts import Shrinkable
 
 _NARROW = 70
 """Heights of the font: in a narrower workspace, what is to the right of the centre is a tab below it."""

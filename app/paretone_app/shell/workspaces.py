@@ -308,7 +308,7 @@ def add_bar(
     bar = QToolBar(title, movable=False)
     bar.setObjectName(name)
     bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-    # Made here, not by the bar: wrappers of actions that Qt makes do not last (see :mod:`paretone_app.state.undo`).
+    # Made here, not by the bar: wrappers of actions that Qt makes do not last (see :mod:`paretone_app.state.editing`).
     shown = QWidgetAction(bar)
     shown.setDefaultWidget(content)
     bar.addAction(shown)

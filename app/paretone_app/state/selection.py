@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
 from paretone.errors import PlainError, SettingError
@@ -19,8 +21,10 @@ from paretone.models import catalogue
 from paretone.models.base import ModelInfo, TrainedWeights, Utterance, Voice
 from paretone.models.own_voices import shown_name
 from paretone.reading import shown
+from paretone.sampling.schedules import first_halved, time_grid
 from paretone.setting.knobs import Knob, Values, checked, defaults
 from paretone.setting.library import TakeSummary
+from paretone.setting.plan import FlowPlan
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.setting.take import Take
 from paretone.techniques import applying_to, find, options_in_force, resolve, technique, techniques
@@ -29,7 +33,24 @@ from paretone.techniques.trained import fitting
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.differences import caution_on_repeating
 from paretone_app.state.remembering import Remembered, RememberedModel
-from paretone_app.state.step_times import option_times, plan_times
+
+
+def plan_times(plan: Any) -> tuple[float, ...]:
+    """Step times, placed ones included; empty unless it is a flow plan."""
+    if not isinstance(plan, FlowPlan):
+        return ()
+    times = option_times(plan.options) if plan.times is None else plan.times
+    return tuple(first_halved(np.array(times, np.float32)).tolist()) if plan.halves_first and times else times
+
+
+def option_times(options: Values) -> tuple[float, ...]:
+    """Those that ``options`` make; none if they make no grid."""
+    try:
+        times = time_grid(int(options["steps"]), str(options["spacing"]), float(options["sway"]))
+    except (KeyError, SettingError):
+        return ()
+    return tuple(float(time) for time in times)
+
 
 SEED_LIMIT = 2**31 - 1
 Choices = Mapping[tuple[str, ...], object]

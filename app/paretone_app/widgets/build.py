@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QSplitter,
+    QToolButton,
     QWidget,
 )
 
@@ -152,4 +153,12 @@ def splitter(
         made.addWidget(one)
         made.setStretchFactor(number, stretch)
     made.setSizes(list(sizes))
+    return made
+
+
+def cross_button(name: str, tip: str) -> QToolButton:
+    """A quiet ✕, called ``name`` by screen readers and explained by ``tip``."""
+    made = named(QToolButton(), name, tip)
+    made.setText("✕")
+    made.setProperty("look", "quiet")
     return made

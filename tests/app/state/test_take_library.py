@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paretone.setting.library import DATABASE
-from paretone_app.state.take_library import OpenedLibrary, open_library, replace_damaged
+from paretone_app.state.data_place import OpenedLibrary, open_library, replace_damaged
 from tests.app.damage import spoil
 from tests.app.features.takes.test_panel import take
 

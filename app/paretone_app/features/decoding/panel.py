@@ -35,8 +35,7 @@ from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
-from paretone_app.widgets.side_buttons import SIDES
-from paretone_app.widgets.side_panel import CHOSEN, TakePanel
+from paretone_app.widgets.side_panel import CHOSEN, SIDES, TakePanel
 
 _NOTHING = (
     "No tokens yet. Load a speech language model, speak a baseline, then switch SSD on and speak again: the outcome "

@@ -12,7 +12,7 @@ from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
 from paretone_app.features.export.destination import DestinationDialog
 from paretone_app.features.export.folders import folder_problem
 from paretone_app.features.export.model import technique_of
-from paretone_app.state.weight_labels import weights_title
+from paretone_app.state.differences import weights_title
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QWidget
 
 from paretone.extras import EXTRAS
-from paretone_app.state.installing import Installing
+from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
-from paretone_app.widgets.install_offer import InstallOffer
 from paretone_app.widgets.layouts import GridLayout, VBoxLayout
+from paretone_app.widgets.panel_parts import InstallOffer
 
 
 class ExtrasDialog(QDialog):

@@ -25,7 +25,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.metrics import GAP, NEAR
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import VBoxLayout
-from paretone_app.widgets.remarks import DeviceProblem
+from paretone_app.widgets.panel_parts import DeviceProblem
 
 
 class LabPanel(QWidget):

@@ -13,8 +13,7 @@ from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
 
 from paretone.listening.trials import TrialConditions, TrialRecord
-from paretone_app.audio.player import Player
-from paretone_app.audio.switching import Mode
+from paretone_app.audio.player import Mode, Player
 from paretone_app.features.lab.timeline import TimeLine
 from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS
 from paretone_app.listening.session import ListeningSession

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from paretone_app.audio.player import Player
 from paretone_app.features.lab.trial import answer_button, row_of, sound_button
-from paretone_app.listening import volume_reference as calibration
+from paretone_app.listening import stimuli as calibration
 from paretone_app.listening.wording import signed
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build

@@ -26,9 +26,8 @@ from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.job_progress import JobProgress
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.panel_parts import JobProgress
 
 _SPREAD = 12.0
 """Ratio of the greatest value to the median from which axes are logarithmic."""

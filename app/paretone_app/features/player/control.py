@@ -14,7 +14,7 @@ from paretone_app.features.player.playback import Playback
 from paretone_app.listening.wording import signed
 from paretone_app.shell.colours import Colours
 from paretone_app.state.playing import Playing, take_title
-from paretone_app.widgets.side_buttons import SIDES
+from paretone_app.widgets.side_panel import SIDES
 
 
 class PlayerControl(QObject):

@@ -30,7 +30,7 @@ from paretone_app.state.playing import Heard, Origin
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import GROUP
-from paretone_app.widgets.side_buttons import SIDES, SideButtons
+from paretone_app.widgets.side_panel import SIDES, SideButtons
 
 _NOTHING = "Nothing to play yet"
 _TEST = "A listening test is using the player."

@@ -14,10 +14,10 @@ from paretone_app.audio.sound import Sound
 from paretone_app.features.player.control import PlayerControl
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.shell.notices import Level
-from paretone_app.state.coming import STREAM_SIDES
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.jobs import Job, Outcome
 from paretone_app.state.playing import Origin, setting_title
+from paretone_app.state.synthesis import STREAM_SIDES
 
 _CHOOSE = {
     "": "",

@@ -9,7 +9,7 @@ from PySide6.QtCore import QLineF, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
-from paretone_app.audio.envelope import Envelope
+from paretone_app.audio.sound import Envelope
 from paretone_app.shell.colours import Colours
 from paretone_app.state.playing import Heard, Origin
 

@@ -19,7 +19,7 @@ from paretone_app.plotting.layers import Block, Blocks
 from paretone_app.plotting.words import Entry, Label, Labels, Legend
 from paretone_app.shell.colours import Colours
 from paretone_app.state.differences import speed_of_b
-from paretone_app.widgets.side_buttons import SIDES
+from paretone_app.widgets.side_panel import SIDES
 
 _ROWS_AT_LEAST, _ROW, _ABOVE_AND_BELOW = 6, 1.9, 5.6
 """Heights of a component and of title, legend and axis, in heights of the font."""

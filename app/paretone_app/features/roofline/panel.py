@@ -23,12 +23,10 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
-from paretone_app.widgets.export_buttons import ExportButtons
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.job_progress import JobProgress
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.side_buttons import SIDES
-from paretone_app.widgets.side_panel import SidePanel
+from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
+from paretone_app.widgets.side_panel import SIDES, SidePanel
 
 _ROOM_FOR_BOTH = 34
 """In heights of the font: in a lower panel, plots and table share one place."""

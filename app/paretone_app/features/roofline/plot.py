@@ -27,7 +27,7 @@ from paretone_app.plotting.layers import Shape, Shapes
 from paretone_app.plotting.points import Points, Rings
 from paretone_app.plotting.words import Label, Labels, next_to
 from paretone_app.shell.colours import Colours
-from paretone_app.widgets.side_buttons import SIDES
+from paretone_app.widgets.side_panel import SIDES
 
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _SMALLEST, _LARGEST = 0.22, 0.75

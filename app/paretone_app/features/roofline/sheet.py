@@ -14,7 +14,7 @@ from paretone_app.features.roofline.table import COLUMNS, cells, head_of
 from paretone_app.plotting import files
 from paretone_app.plotting.sheet import Sheet
 from paretone_app.shell.colours import LIGHT, Colours
-from paretone_app.widgets.side_buttons import SIDES
+from paretone_app.widgets.side_panel import SIDES
 
 WIDTH, PLOT = 1200, 470
 _SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)

@@ -18,7 +18,7 @@ from paretone_app.shell.metrics import GAP, NEAR, TIGHT, text_font
 from paretone_app.shell.theme import set_look
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import Applicability, Fit, TrainingOffer
-from paretone_app.state.weight_labels import weights_title
+from paretone_app.state.differences import weights_title
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.knob_controls import KnobControls

@@ -30,8 +30,7 @@ from paretone_app.state.selection import SEED_LIMIT
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.knob_controls import KnobControls
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
 
 
 class SetupPanel(QWidget):

@@ -37,7 +37,7 @@ from paretone_app.numbers import fixed, general, localised, percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.icons import icon
 from paretone_app.shell.theme import set_look
-from paretone_app.state.undo import Edit
+from paretone_app.state.editing import Edit
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, IconButton
 from paretone_app.widgets.invitation import Invited

@@ -25,8 +25,8 @@ from paretone_app.features.strategy.calibration_store import CalibrationStore
 from paretone_app.numbers import localised, percent
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import require
+from paretone_app.state.editing import ALONE, Edit
 from paretone_app.state.jobs import Jobs, Kind
-from paretone_app.state.undo import ALONE, Edit
 
 NAME = TECHNIQUE.name
 _SWITCH_ON = f"switch {TECHNIQUE.title} on in Setup"

@@ -23,9 +23,8 @@ from paretone_app.shell.metrics import GAP
 from paretone_app.shell.tab_order import insert_after, insert_before
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox
-from paretone_app.widgets.cross_button import cross_button
-from paretone_app.widgets.flow_layout import Flow
-from paretone_app.widgets.layouts import GridLayout, VBoxLayout
+from paretone_app.widgets.build import cross_button
+from paretone_app.widgets.layouts import Flow, GridLayout, VBoxLayout
 
 _MODEL = ""
 """Stands for the model among the owners of knobs."""

@@ -15,7 +15,7 @@ from paretone_app.features.studies.forms import KINDS, Bound, Goals, objectives
 from paretone_app.shell.tab_order import insert_before
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
-from paretone_app.widgets.cross_button import cross_button
+from paretone_app.widgets.build import cross_button
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 
 _USUAL = (

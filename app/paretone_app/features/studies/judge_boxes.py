@@ -6,10 +6,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from paretone.measure.evaluation.judges import JUDGES
-from paretone_app.state.installing import Installing
+from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
-from paretone_app.widgets.install_offer import InstallOffer
 from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.panel_parts import InstallOffer
 
 USUAL_JUDGES = ("words", "naturalness", "voice", "melody")
 """Ticked at first, where installed."""

@@ -30,12 +30,10 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.metrics import GAP, NEAR
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
-from paretone_app.widgets.boxes import ComboBox, SpinBox
-from paretone_app.widgets.combo import entry
-from paretone_app.widgets.install_offer import InstallOffer
+from paretone_app.widgets.boxes import ComboBox, SpinBox, entry
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.job_progress import JobProgress
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
 HERE, CLUSTER = "here", "cluster"
 MOST_RECENT = 12

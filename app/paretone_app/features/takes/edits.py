@@ -11,7 +11,7 @@ from paretone.errors import PlainError
 from paretone.setting.library import DeletedTakes, KeptAudio, Library, TakeSummary
 from paretone_app.features.takes.table import FailedTake, TakesModel
 from paretone_app.numbers import counted
-from paretone_app.state.undo import Edit
+from paretone_app.state.editing import Edit
 
 
 class TakeEdits(QObject):

@@ -13,8 +13,7 @@ from paretone.models.own_voices import is_own
 from paretone.session.commands import JudgeTake
 from paretone.session.events import Event, JobFailed, TakeJudged
 from paretone.setting.take import Take
-from paretone_app.state.idle_work import IdleWork, Piece
-from paretone_app.state.jobs import Jobs
+from paretone_app.state.jobs import IdleWork, Jobs, Piece
 
 
 class TakeJudging(QObject):

@@ -24,11 +24,10 @@ from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.table import FailedTake, made_at
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.notices import Level
-from paretone_app.state.data_place import choose_folder
+from paretone_app.state.data_place import choose_folder, moved, open_library, replace_damaged
 from paretone_app.state.differences import measured_against
 from paretone_app.state.jobs import Job, Kind, Outcome
 from paretone_app.state.playing import take_title
-from paretone_app.state.take_library import moved, open_library, replace_damaged
 
 _COMPARED = "compared"
 """Settings key of the ids of A and B."""

@@ -16,8 +16,8 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.tradeoff.front_row import FrontRow, spoken_front
 from paretone_app.features.tradeoff.model.limits import Crossing
 from paretone_app.features.tradeoff.model.words import playing_words
-from paretone_app.listening.ranking import FEWEST, MOST
-from paretone_app.state.undo import Edit
+from paretone_app.listening.preference import FEWEST, MOST
+from paretone_app.state.editing import Edit
 from paretone_app.widgets.screen_readers import announce
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.plotting.glyphs import paint_glyph
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build
-from paretone_app.widgets.flow_layout import Flow
+from paretone_app.widgets.layouts import Flow
 
 _KINDS = "filled: settings of studies · hollow: single takes · dashed ring: times of a busy machine"
 

@@ -16,7 +16,7 @@ from paretone_app.features.tradeoff.parallel_axes import ParallelAxes
 from paretone_app.features.tradeoff.styles import PointStyles
 from paretone_app.numbers import counted
 from paretone_app.shell.colours import Colours
-from paretone_app.state.undo import Edit
+from paretone_app.state.editing import Edit
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 

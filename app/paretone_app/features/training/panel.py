@@ -32,12 +32,10 @@ from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox
-from paretone_app.widgets.install_offer import InstallOffer
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.job_progress import JobProgress
 from paretone_app.widgets.knob_controls import KnobControls
-from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
-from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
 CHECKPOINT = "checkpoint.pt"
 """File of the checkpoint in a work folder."""

@@ -30,7 +30,7 @@ from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
-from paretone_app.widgets.tick_list import TickList
+from paretone_app.widgets.panel_parts import TickList
 
 COMBINATIONS = (
     ("worst", "Worst sentence"),

@@ -27,12 +27,10 @@ from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
-from paretone_app.widgets.export_buttons import ExportButtons
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.job_progress import JobProgress
 from paretone_app.widgets.knob_controls import KnobControls
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
 
 _HINT = "Point at the figure or use the arrow keys to read values."
 

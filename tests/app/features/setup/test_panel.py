@@ -17,7 +17,7 @@ from paretone.techniques.resolving import known
 from paretone.wording import percent
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
-from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.layouts import Scrolled
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
