@@ -99,7 +99,7 @@ class PreferenceSession(PairsSession):
         return [(item, orders[place]) for place, item in enumerate(spread)]
 
 
-FEWEST, MOST = 3, 12
+FEWEST_RANKED, MOST_RANKED = 3, 12
 """Settings."""
 
 
@@ -119,8 +119,10 @@ class RankingSession(PairsSession):
         practice: int = 0,
     ) -> None:
         counts = {len(one.stimuli) for one in items}
-        if len(counts) != 1 or not FEWEST <= min(counts) <= MOST:
-            raise RecordError(f"A ranking is of {FEWEST} to {MOST} settings, each of which has spoken every sentence.")
+        if len(counts) != 1 or not FEWEST_RANKED <= min(counts) <= MOST_RANKED:
+            raise RecordError(
+                f"A ranking is of {FEWEST_RANKED} to {MOST_RANKED} settings, each of which has spoken every sentence."
+            )
         self._trials, self._count = trials, counts.pop()
         super().__init__(items, listener, chance, name, practice)
 

@@ -16,7 +16,7 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.tradeoff.front_row import FrontRow, spoken_front
 from paretone_app.features.tradeoff.model.limits import Crossing
 from paretone_app.features.tradeoff.model.words import playing_words
-from paretone_app.listening.preference import FEWEST, MOST
+from paretone_app.listening.preference import FEWEST_RANKED, MOST_RANKED
 from paretone_app.state.editing import Edit
 from paretone_app.widgets.screen_readers import announce
 
@@ -186,9 +186,9 @@ class AlongFront(QObject):
         """Set up a blind ranking of the points that are shown. Raises :class:`SettingError` if they are too many, or
         too few with audio."""
         spoken = {one.setting: one for one in self._panel.scene.points if one.sounds and not one.published}
-        if not FEWEST <= len(spoken) <= MOST:
+        if not FEWEST_RANKED <= len(spoken) <= MOST_RANKED:
             raise SettingError(
-                f"{FEWEST} to {MOST} settings with audio can be ranked; {len(spoken)} are shown. Brush on Parallel "
+                f"{FEWEST_RANKED} to {MOST_RANKED} settings with audio can be ranked; {len(spoken)} are shown. Brush on Parallel "
                 "axes, or filter, until as many are left."
             )
         self._lab.propose(RANKING, [one.sounds[0].take for one in spoken.values()])
