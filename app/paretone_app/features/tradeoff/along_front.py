@@ -188,9 +188,8 @@ class AlongFront(QObject):
         spoken = {one.setting: one for one in self._panel.scene.points if one.sounds and not one.published}
         if not FEWEST_RANKED <= len(spoken) <= MOST_RANKED:
             raise SettingError(
-                f"{FEWEST_RANKED} to {MOST_RANKED} settings with audio can be ranked; {len(spoken)} are shown. Brush on "
-                "Parallel "
-                "axes, or filter, until as many are left."
+                f"{FEWEST_RANKED} to {MOST_RANKED} settings with audio can be ranked; {len(spoken)} are shown. Brush "
+                "on Parallel axes, or filter, until as many are left."
             )
         self._lab.propose(RANKING, [one.sounds[0].take for one in spoken.values()])
 
