@@ -15,8 +15,8 @@ from paretone.figures.scatter import Dimension, Scatter
 from paretone_app.plotting.frame import Frame, pen
 from paretone_app.plotting.layers import Shape, Shapes, StaticLayers
 from paretone_app.plotting.points import Points, Whiskers
-from paretone_app.plotting.sections import EVERYTHING, Sections
 from paretone_app.plotting.words import Label, Labels, next_to
+from paretone_app.plotting.zoom_chart import EVERYTHING, Sections
 from paretone_app.shell.metrics import SMALL
 
 _RADIUS, _SMALL_RADIUS = 0.36, 0.22

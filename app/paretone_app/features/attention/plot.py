@@ -14,8 +14,7 @@ from paretone.figures.scatter import Dimension
 from paretone_app.numbers import general
 from paretone_app.plotting.frame import pen
 from paretone_app.plotting.layers import Shape, Shapes
-from paretone_app.plotting.sections import Wholes
-from paretone_app.plotting.zoom_chart import ZoomChart
+from paretone_app.plotting.zoom_chart import Wholes, ZoomChart
 from paretone_app.shell.colours import DARK, Colours
 
 _MOVES = {

@@ -16,10 +16,9 @@ from paretone.figures.scatter import Dimension
 from paretone.measure.decoding import PositionAcceptance
 from paretone_app.numbers import fixed, percent
 from paretone_app.plotting.chart import Chart
-from paretone_app.plotting.curves import CurveChart, Series
+from paretone_app.plotting.curves import CurveChart, Series, series_colour
 from paretone_app.plotting.frame import pen
 from paretone_app.plotting.layers import Block, Blocks, Shape
-from paretone_app.plotting.palette import series_colour
 from paretone_app.plotting.points import Beams, IntervalMark, Points
 from paretone_app.shell.colours import Colours
 

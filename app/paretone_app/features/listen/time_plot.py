@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QGraphicsGridLayout, QSizePolicy
 
-from paretone_app.plotting.bare_axis import BareAxis
+from paretone_app.plotting.frame import BareAxis
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.metrics import TIGHT
 from paretone_app.widgets.screen_readers import CHART

@@ -15,7 +15,7 @@ from paretone.techniques.marks import in_order
 from paretone_app.features.tradeoff.model.filtering import BASELINE
 from paretone_app.features.tradeoff.model.points import technique_title
 from paretone_app.features.tradeoff.styles import PointStyles
-from paretone_app.plotting.glyphs import paint_glyph
+from paretone_app.plotting.points import paint_glyph
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import Flow

@@ -26,8 +26,7 @@ from paretone_app.features.tradeoff.table import table
 from paretone_app.numbers import counted, grouped
 from paretone_app.plotting.frame import pen
 from paretone_app.plotting.scatter import ScatterLayers
-from paretone_app.plotting.sections import Wholes
-from paretone_app.plotting.zoom_chart import ZoomChart
+from paretone_app.plotting.zoom_chart import Wholes, ZoomChart
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets.screen_readers import announce
 

@@ -17,8 +17,8 @@ from paretone_app.features.tradeoff.plot import TradeoffPlot
 from paretone_app.features.tradeoff.styles import PointStyles, legend
 from paretone_app.features.tradeoff.table import table
 from paretone_app.plotting import files
-from paretone_app.plotting.sections import EVERYTHING, Sections
 from paretone_app.plotting.sheet import Sheet
+from paretone_app.plotting.zoom_chart import EVERYTHING, Sections
 from paretone_app.shell.colours import LIGHT, Colours
 
 WIDTH, PLOT = 1100, 620

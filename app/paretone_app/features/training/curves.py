@@ -13,8 +13,7 @@ from paretone.figures.scatter import Dimension
 from paretone.training.requests import TrainingProgress
 from paretone_app.features.training.model import Found
 from paretone_app.numbers import general
-from paretone_app.plotting.curves import CurveChart, Series, shape_of
-from paretone_app.plotting.palette import DASHES, series_colour
+from paretone_app.plotting.curves import DASHES, CurveChart, Series, series_colour, shape_of
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import VBoxLayout

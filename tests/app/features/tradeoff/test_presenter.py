@@ -34,7 +34,7 @@ from paretone_app.features.tradeoff.model.scene import PlotOptions
 from paretone_app.features.tradeoff.model.studies import read_study
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.listening.stimuli import setting_key
-from paretone_app.plotting.sections import EVERYTHING
+from paretone_app.plotting.zoom_chart import EVERYTHING
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil_database
