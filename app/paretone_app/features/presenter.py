@@ -17,9 +17,9 @@ from PySide6.QtWidgets import QMainWindow, QWidget
 from paretone.session.events import Event, Progress, Telemetry
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.actions import Actions
+from paretone_app.shell.bars import StatusLine
 from paretone_app.shell.entries import MainStep, TourStop
 from paretone_app.shell.notices import Notices
-from paretone_app.shell.status_line import StatusLine
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.workspaces import Workspaces
 from paretone_app.state.app_state import AppState

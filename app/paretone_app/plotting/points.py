@@ -14,7 +14,7 @@ from paretone.figures.glyphs import DOTTED, HOLLOW, Glyph, corners
 from paretone_app.plotting.frame import Frame
 from paretone_app.plotting.layers import Layer, StaticLayers
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import text_font
+from paretone_app.shell.theme import text_font
 
 _DOTTED_ALPHA, _HOLLOW_ALPHA = 210, 60
 

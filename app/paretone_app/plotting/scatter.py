@@ -17,7 +17,7 @@ from paretone_app.plotting.layers import Shape, Shapes, StaticLayers
 from paretone_app.plotting.points import Points, Whiskers
 from paretone_app.plotting.words import Label, Labels, next_to
 from paretone_app.plotting.zoom_chart import EVERYTHING, Sections
-from paretone_app.shell.metrics import SMALL
+from paretone_app.shell.theme import SMALL
 
 _RADIUS, _SMALL_RADIUS = 0.36, 0.22
 """In heights of the font."""

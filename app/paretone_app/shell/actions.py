@@ -13,8 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence, QUndoStack
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError
-from paretone_app.shell.entries import FeatureAction
-from paretone_app.shell.places import WORKSPACES
+from paretone_app.shell.entries import WORKSPACES, FeatureAction
 from paretone_app.widgets.action import Action
 
 

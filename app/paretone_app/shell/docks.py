@@ -1,6 +1,6 @@
 """The docks of one workspace: its default layout, moving and maximising panels, and the layout kept between sessions.
 
-A new panel is one more :class:`~paretone_app.shell.places.Place`; its presenter puts the panel there.
+A new panel is one more :class:`~paretone_app.shell.entries.Place`; its presenter puts the panel there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
-from paretone_app.shell.places import DOCKED, SIDES, Place, Region, Workspace
+from paretone_app.shell.entries import DOCKED, SIDES, Place, Region, Workspace
 from paretone_app.widgets.layouts import Shrinkable
 
 _NARROW = 70

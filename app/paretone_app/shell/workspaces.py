@@ -14,8 +14,8 @@ from shiboken6 import isValid
 
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.docks import Docks
+from paretone_app.shell.entries import DOCKED, WORKSPACES, Place, Region, Workspace
 from paretone_app.shell.gallery import Gallery
-from paretone_app.shell.places import DOCKED, WORKSPACES, Place, Region, Workspace
 from paretone_app.shell.regions import enter
 
 

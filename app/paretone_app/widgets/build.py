@@ -63,7 +63,7 @@ def label(
     selectable: bool = False,
     yielding: bool = False,
 ) -> Label:
-    """``look``: see :func:`paretone_app.shell.style.style_sheet`; ``name``: for screen readers; ``selectable``: by the
+    """``look``: see :func:`paretone_app.shell.theme.style_sheet`; ``name``: for screen readers; ``selectable``: by the
     mouse, for copying; ``yielding``: cut off, if it is plain with an ellipsis, rather than widens its panel."""
     made = Yielding() if yielding and not rich else Label(wordWrap=wrapped)
     if look:

@@ -7,7 +7,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QAction, QPainter, QPainterPath, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 
-from paretone_app.shell.metrics import BROAD
+from paretone_app.shell.theme import BROAD
 from paretone_app.widgets.action import ActionButton, TwinButton
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.sketching import Sketch, ink

@@ -18,8 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from paretone_app.shell.metrics import GAP, NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, NEAR, set_look
 from paretone_app.widgets.screen_readers import GROUP
 
 if TYPE_CHECKING:

@@ -23,9 +23,7 @@ from paretone.extras import Extra
 from paretone_app.numbers import counted, rough_duration
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.file_dialogs import PLOTS
-from paretone_app.shell.icons import pixmap
-from paretone_app.shell.metrics import GAP, NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, NEAR, pixmap, set_look
 from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import HBoxLayout

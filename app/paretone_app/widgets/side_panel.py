@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QButtonGroup, QPushButton, QWidget
 
 from paretone.setting.take import Take, Trace
 from paretone_app.shell.colours import ON_GROUND, Colours, ground
-from paretone_app.shell.metrics import STRONG
+from paretone_app.shell.theme import STRONG
 from paretone_app.state.playing import Playing
 from paretone_app.state.synthesis import Coming
 from paretone_app.widgets.layouts import HBoxLayout

@@ -46,8 +46,7 @@ from pytestqt.qtbot import QtBot
 import paretone_app
 from paretone_app.shell.banner import INFO, Card, Message
 from paretone_app.shell.colours import DARK, LIGHT
-from paretone_app.shell.style import style_sheet
-from paretone_app.shell.theme import Scheme, Theme
+from paretone_app.shell.theme import Scheme, Theme, style_sheet
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox, entry
 from paretone_app.widgets.invitation import EmptyState
 from paretone_app.widgets.layouts import Scrolled

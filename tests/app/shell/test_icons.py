@@ -7,8 +7,7 @@ from PySide6.QtGui import QColor, QIcon, QImage, QPalette
 
 from paretone.paths import resource
 from paretone_app.shell.colours import DARK, LIGHT, ON_GROUND
-from paretone_app.shell.icons import icon, names, pixmap
-from paretone_app.shell.theme import palette
+from paretone_app.shell.theme import icon, names, palette, pixmap
 
 
 def covered(image: QImage) -> set[tuple[int, int, int]]:

@@ -31,7 +31,7 @@ from paretone.session.events import Progress
 from paretone.setting.library import DATABASE
 from paretone_app.__main__ import catch_exceptions
 from paretone_app.numbers import fixed
-from paretone_app.shell.places import Region
+from paretone_app.shell.entries import Region
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Coloured

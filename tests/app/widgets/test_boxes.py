@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.colours import LIGHT
-from paretone_app.shell.style import style_sheet
+from paretone_app.shell.theme import style_sheet
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
 
 APP = Path(__file__).parents[3] / "app" / "paretone_app"

@@ -29,7 +29,7 @@ from paretone_app.features.decoding.plots import AcceptancePlot, RunningPlot
 from paretone_app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, outcome_colours
 from paretone_app.numbers import counted, fixed, percent
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, NEAR, TIGHT
+from paretone_app.shell.theme import GAP, NEAR, TIGHT
 from paretone_app.state.differences import label_of
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton

@@ -18,7 +18,7 @@ from paretone_app.numbers import fixed, general
 from paretone_app.plotting.cursor_canvas import ACTIVATING, LineCanvas
 from paretone_app.plotting.curves import series_colour
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import text_font
+from paretone_app.shell.theme import text_font
 
 MEANINGS = {
     ACCEPTED: "drafted, and accepted by the target model",

@@ -13,7 +13,7 @@ from paretone_app.features.doctor.computing_button import ComputingButton
 from paretone_app.features.doctor.dialog import DoctorDialog
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.takes.presenter import TakesPresenter
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 
 
 class DoctorPresenter(Presenter):

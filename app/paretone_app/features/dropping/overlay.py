@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, HEADING, text_font
+from paretone_app.shell.theme import GAP, HEADING, text_font
 
 _VEIL = 150
 """Opacity of what is laid over the rest of the window, of 255."""

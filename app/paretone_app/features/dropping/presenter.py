@@ -17,7 +17,7 @@ from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.profiles.presenter import ProfilesPresenter
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.studies.presenter import StudiesPresenter
-from paretone_app.shell.metrics import GAP
+from paretone_app.shell.theme import GAP
 
 
 class DroppingPresenter(Presenter):

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QToolButton, QWidget
 
-from paretone_app.shell.metrics import NEAR
+from paretone_app.shell.theme import NEAR
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout

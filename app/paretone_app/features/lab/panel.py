@@ -22,7 +22,7 @@ from paretone_app.listening.mushra import MushraSession
 from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.staircase import StaircaseSession
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, NEAR
+from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.panel_parts import DeviceProblem

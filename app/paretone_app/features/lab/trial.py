@@ -20,7 +20,7 @@ from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.stimuli import TOLERANCE_DECIBELS
 from paretone_app.listening.wording import signed
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import HEADING, text_font
+from paretone_app.shell.theme import HEADING, text_font
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import GROUP, announce

@@ -20,8 +20,7 @@ from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERRO
 from paretone_app.features.layers.layer_bars import LayerBars
 from paretone_app.numbers import fixed
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, TIGHT
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, TIGHT, set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox

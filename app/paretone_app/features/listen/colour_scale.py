@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import SMALL, text_font
+from paretone_app.shell.theme import SMALL, text_font
 from paretone_app.widgets.screen_readers import PICTURE
 
 

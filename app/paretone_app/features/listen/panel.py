@@ -13,8 +13,7 @@ from paretone_app.audio.player import Mode
 from paretone_app.features.listen.coming import ComingTake
 from paretone_app.features.listen.plots import ComparisonPlots, Picture
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, NEAR, set_look
 from paretone_app.state.differences import label_of
 from paretone_app.state.playing import Origin, Playing
 from paretone_app.widgets import build

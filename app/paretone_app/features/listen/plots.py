@@ -25,7 +25,7 @@ from paretone_app.features.listen.time_plot import Ruler, TimePlot
 from paretone_app.features.listen.waveform import outline
 from paretone_app.numbers import fixed, signed
 from paretone_app.shell.colours import DARK, Colours
-from paretone_app.shell.metrics import NEAR, STRONG, TIGHT
+from paretone_app.shell.theme import NEAR, STRONG, TIGHT
 from paretone_app.widgets.invitation import EmptyState
 from paretone_app.widgets.layouts import GridLayout
 from paretone_app.widgets.sketching import waves

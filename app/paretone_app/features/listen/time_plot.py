@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QGraphicsGridLayout, QSizePolicy
 
 from paretone_app.plotting.frame import BareAxis
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import TIGHT
+from paretone_app.shell.theme import TIGHT
 from paretone_app.widgets.screen_readers import CHART
 
 

@@ -9,7 +9,7 @@ from paretone_app.features.log.messages import MessagesDialog
 from paretone_app.features.log.panel import LogPanel
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import counted
-from paretone_app.shell.icons import icon
+from paretone_app.shell.theme import icon
 from paretone_app.widgets import build
 
 

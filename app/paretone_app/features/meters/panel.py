@@ -26,7 +26,7 @@ from paretone_app.plotting.frame import pen
 from paretone_app.plotting.layers import Shape
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import TERM, Term
-from paretone_app.shell.metrics import BROAD
+from paretone_app.shell.theme import BROAD
 from paretone_app.state.differences import STREAMING_MEANING, label_of, model_title, streaming_text
 from paretone_app.widgets import build
 from paretone_app.widgets.action import Action, ActionButton

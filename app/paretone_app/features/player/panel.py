@@ -23,9 +23,7 @@ from PySide6.QtWidgets import (
 from paretone_app.features.player.strip import WaveStrip
 from paretone_app.numbers import fixed
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.icons import icon, pixmap
-from paretone_app.shell.metrics import GAP, NEAR, bold_font
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, NEAR, bold_font, icon, pixmap, set_look
 from paretone_app.state.playing import Heard, Origin
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout

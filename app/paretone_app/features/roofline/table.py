@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport
 from paretone_app.features.roofline.bars import floor_words
 from paretone_app.numbers import general, grouped
-from paretone_app.shell.metrics import text_font
+from paretone_app.shell.theme import text_font
 
 COLUMNS = (
     ("Component", "A part of a forward pass, in all layers"),

@@ -14,8 +14,7 @@ from paretone_app.features.setup.card_words import fit_words, gain_details, gain
 from paretone_app.features.setup.step_grid import StepGrid
 from paretone_app.numbers import localised
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, NEAR, TIGHT, text_font
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, NEAR, TIGHT, set_look, text_font
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import Applicability, Fit, TrainingOffer
 from paretone_app.state.differences import weights_title

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from paretone.models import catalogue
 from paretone_app.numbers import fixed
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.metrics import NEAR
+from paretone_app.shell.theme import NEAR
 from paretone_app.state.selection import Selection
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox

@@ -22,9 +22,8 @@ from paretone_app.features.setup.techniques import TechniqueList
 from paretone_app.features.setup.voice_choice import VoiceChoice
 from paretone_app.numbers import localised
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, NEAR, TIGHT
-from paretone_app.shell.tab_order import insert_after
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.regions import insert_after
+from paretone_app.shell.theme import GAP, NEAR, TIGHT, set_look
 from paretone_app.state.app_state import AppState
 from paretone_app.state.selection import SEED_LIMIT
 from paretone_app.widgets import build

@@ -22,7 +22,7 @@ from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.training.presenter import TrainingPresenter
 from paretone_app.numbers import fixed
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.shell.notices import Level
 from paretone_app.state.jobs import Job, Kind, Outcome
 

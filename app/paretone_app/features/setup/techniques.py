@@ -14,7 +14,7 @@ from paretone.errors import PlainError
 from paretone.techniques.base import Technique
 from paretone_app.features.setup.cards import TechniqueCard
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import NEAR
+from paretone_app.shell.theme import NEAR
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import Fit
 from paretone_app.widgets import build

@@ -14,9 +14,8 @@ from paretone.models.own_voices import own_voice
 from paretone_app.features.setup.model_choice import NarrowBox
 from paretone_app.numbers import localised
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.background import Background
-from paretone_app.shell.metrics import NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.bridge import Background
+from paretone_app.shell.theme import NEAR, set_look
 from paretone_app.state.app_state import AppState
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import VBoxLayout

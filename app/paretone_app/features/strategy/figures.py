@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 from paretone.techniques.ditreducio import TECHNIQUE
 from paretone_app.features.strategy.grid import StrategyGrid
 from paretone_app.shell.entries import TERM, Term
-from paretone_app.shell.metrics import BROAD
+from paretone_app.shell.theme import BROAD
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import GridLayout
 

@@ -19,7 +19,7 @@ from paretone.figures.glyphs import CELLS_DARK, CELLS_LIGHT
 from paretone.sampling.actions import SkipAction
 from paretone_app.plotting.cell_grid import CellGrid
 from paretone_app.shell.colours import DARK, Colours
-from paretone_app.shell.metrics import text_font
+from paretone_app.shell.theme import text_font
 from paretone_app.widgets.screen_readers import PICTURE
 
 NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.BS: "branch skip"}

@@ -35,8 +35,7 @@ from paretone_app.features.strategy.figures import Figures, TableModel
 from paretone_app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
 from paretone_app.numbers import fixed, general, localised, percent
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.icons import icon
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import icon, set_look
 from paretone_app.state.editing import Edit
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, IconButton

@@ -19,8 +19,8 @@ from paretone.models import catalogue
 from paretone.setting.knobs import Choice, Knob, Switch
 from paretone.techniques import applying_to, techniques
 from paretone_app.features.studies.forms import Varied, example
-from paretone_app.shell.metrics import GAP
-from paretone_app.shell.tab_order import insert_after, insert_before
+from paretone_app.shell.regions import insert_after, insert_before
+from paretone_app.shell.theme import GAP
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.build import cross_button

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
 
 from paretone.measure.metrics import HIGHER, METRICS, NEITHER, metric
 from paretone_app.features.studies.forms import KINDS, Bound, Goals, objectives
-from paretone_app.shell.tab_order import insert_before
+from paretone_app.shell.regions import insert_before
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
 from paretone_app.widgets.build import cross_button

@@ -35,8 +35,7 @@ from paretone_app.features.studies.goals import GoalsEditor
 from paretone_app.features.studies.judge_boxes import USUAL_JUDGES, JudgeBoxes
 from paretone_app.features.studies.kinds import OfferedKind
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.metrics import BROAD, NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import BROAD, NEAR, set_look
 from paretone_app.state.differences import changed_options
 from paretone_app.state.machine import Installing
 from paretone_app.state.selection import Selection

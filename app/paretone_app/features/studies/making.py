@@ -13,7 +13,7 @@ from paretone import files
 from paretone.errors import PlainError
 from paretone_app.features.presenter import built
 from paretone_app.features.studies.within import Within, fill_in
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.shell.notices import Notices
 from paretone_app.state.app_state import AppState
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QSettings, Signal, Slot
 from paretone.errors import PlainError
 from paretone.setting.library import Library
 from paretone_app.features.studies.memory import StudiesMemory
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.shell.notices import Notices
 from paretone_app.state.open_studies import OpenStudies
 

@@ -27,8 +27,7 @@ from paretone_app.features.studies.study_summary import StudySummary, lost_words
 from paretone_app.features.studies.table import StudyTable
 from paretone_app.numbers import grouped
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, NEAR, set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.boxes import ComboBox, SpinBox, entry
 from paretone_app.widgets.invitation import Invited

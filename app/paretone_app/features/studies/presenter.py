@@ -29,7 +29,7 @@ from paretone_app.features.studies.reporting import StudyReporting
 from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.numbers import counted
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
 

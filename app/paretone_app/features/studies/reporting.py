@@ -9,7 +9,7 @@ from PySide6.QtGui import QDesktopServices
 
 from paretone import files
 from paretone.errors import PlainError, StudyError
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.shell.notices import Notices
 
 

@@ -40,7 +40,7 @@ from paretone_app.numbers import counted
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
-from paretone_app.shell.metrics import GAP, NEAR
+from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.state.differences import difference_words, differences
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.invitation import Invited

@@ -30,8 +30,7 @@ from paretone_app.features.threshold.plot import Histogram, SharePlot
 from paretone_app.numbers import fixed, general, percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import TERM
-from paretone_app.shell.metrics import BROAD
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import BROAD, set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import DoubleSpinBox

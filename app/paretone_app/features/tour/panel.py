@@ -6,8 +6,7 @@ from PySide6.QtCore import QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QGroupBox, QPushButton, QWidget
 
-from paretone_app.shell.metrics import BROAD, GAP, TIGHT, WIDE
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import BROAD, GAP, TIGHT, WIDE, set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, QSize
 
-from paretone_app.shell.metrics import WIDE
+from paretone_app.shell.theme import WIDE
 
 
 def placed(card: QSize, target: QRect, room: QRect, clear: QRect | None = None) -> QPoint:

@@ -20,7 +20,7 @@ from paretone_app.features.tradeoff.model.axes import TradeoffAxis, axis
 from paretone_app.features.tradeoff.model.filtering import Filter
 from paretone_app.features.tradeoff.model.scene import PlotOptions
 from paretone_app.shell.entries import SEARCH
-from paretone_app.shell.metrics import NEAR
+from paretone_app.shell.theme import NEAR
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.layouts import HBoxLayout

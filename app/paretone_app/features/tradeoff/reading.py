@@ -12,7 +12,7 @@ from paretone.listening import results as listening_results
 from paretone.setting.library import Library
 from paretone_app.features.tradeoff.model.points import Scores, take_points
 from paretone_app.features.tradeoff.model.studies import ReadStudy, read_study
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 
 HEARD = "heard"
 """Names what staircases found among what is read."""

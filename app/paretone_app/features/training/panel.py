@@ -26,9 +26,8 @@ from paretone_app.features.training.curves import TrainingCurves
 from paretone_app.features.training.model import Training, TrainingPlan, offered, training, trainings
 from paretone_app.numbers import counted, grouped, percent, rough_duration
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, TIGHT
-from paretone_app.shell.tab_order import insert_after
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.regions import insert_after
+from paretone_app.shell.theme import GAP, TIGHT, set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox

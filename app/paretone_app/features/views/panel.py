@@ -22,7 +22,7 @@ from paretone.views.view import View
 from paretone_app.numbers import localised, rough_duration
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.tab_order import insert_after
+from paretone_app.shell.regions import insert_after
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton

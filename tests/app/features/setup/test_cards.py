@@ -20,7 +20,7 @@ from paretone_app import numbers
 from paretone_app.features.setup.card_words import NOT_MEASURED, gain_details, gain_words
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
-from paretone_app.shell.style import style_sheet
+from paretone_app.shell.theme import style_sheet
 from tests.app.presenters import Presenter, calibrated
 from tests.app.test_numbers import NAMES, WITH_POINT
 from tests.engine.measure.test_gains import MACHINE, take

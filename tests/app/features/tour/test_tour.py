@@ -15,8 +15,7 @@ from paretone_app.features.registry import FEATURES
 from paretone_app.features.tour import placing
 from paretone_app.features.tour.model import Course, Part
 from paretone_app.features.tour.presenter import TourPresenter
-from paretone_app.shell.entries import TourStop
-from paretone_app.shell.places import EXPLORE, INSPECT, LISTEN, TEST
+from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TEST, TourStop
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
