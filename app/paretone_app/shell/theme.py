@@ -287,7 +287,7 @@ def pixmap(name: str, colour: QColor | str, size: int, ratio: float = 1.0) -> QP
     return drawn
 
 
-def names() -> tuple[str, ...]:
+def icon_names() -> tuple[str, ...]:
     """All icons there are; the application's emblem, which has its own colours, is none of them."""
     return tuple(sorted(path.stem for path in Path(resource("icons")).glob("*.svg") if path.stem != EMBLEM))
 
