@@ -27,7 +27,7 @@ from paretone.studies import definition
 from paretone.studies.writing import to_toml
 from paretone.techniques.base import Technique
 from paretone_app.endurance.panels import PATIENCE, Panels, dialogs
-from paretone_app.features.export.model import ProfileExport
+from paretone_app.features.export.presenter import ProfileExport
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.takes.presenter import TakesPresenter

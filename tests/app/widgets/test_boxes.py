@@ -187,4 +187,4 @@ def test_the_window_has_no_other_boxes() -> None:
         if made.search(line) and not line.lstrip().startswith("case ") and path != APP / "widgets" / "boxes.py"
     ]
     # It shows a waveform, and the wheel never moves it.
-    assert found == ["features/player/strip.py: class WaveStrip(QSlider):"]
+    assert found == ["features/player/panel.py: class WaveStrip(QSlider):"]

@@ -15,8 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.models.base import AttentionCapture
-from paretone_app.features.attention.plot import AttentionPlot, attention_map
-from paretone_app.features.attention.similarity_grid import SimilarityGrid, similarity_map
+from paretone_app.features.attention.plots import AttentionPlot, SimilarityGrid, attention_map, similarity_map
 from paretone_app.numbers import fixed, general
 from paretone_app.plotting.colour_bar import ColourBar
 from paretone_app.shell.colours import Colours

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QWidget
 from paretone.setting.take import Take
 from paretone_app.audio.deck import Deck
 from paretone_app.audio.player import Mode
-from paretone_app.features.listen.coming import ComingTake
-from paretone_app.features.listen.plots import ComparisonPlots, Picture
+from paretone_app.features.listen.plots import ComingTake, ComparisonPlots, Picture
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, set_look
 from paretone_app.state.differences import label_of

@@ -9,24 +9,240 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from paretone.measure.roofline.report import RooflineReport, shares
-from paretone_app.features.roofline.bars import Waterfall, milliseconds
-from paretone_app.features.roofline.plot import RooflinePlot
-from paretone_app.features.roofline.sheet import write
-from paretone_app.features.roofline.table import RooflineTable
-from paretone_app.numbers import fixed, grouped, percent
-from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import set_look
+from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport, shares
+from paretone.models.own_voices import shown_name
+from paretone_app.features.roofline.plots import RooflinePlot, RooflinePoint, Waterfall, floor_words, milliseconds
+from paretone_app.numbers import fixed, general, grouped, percent
+from paretone_app.plotting import files
+from paretone_app.plotting.sheet import Sheet
+from paretone_app.shell.colours import LIGHT, Colours
+from paretone_app.shell.theme import set_look, text_font
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
 from paretone_app.widgets.side_panel import SIDES, SidePanel
+
+COLUMNS = (
+    ("Component", "A part of a forward pass, in all layers"),
+    ("Calls", "Calls in the whole utterance; fewer if layers or steps are skipped"),
+    ("MFLOP", "Millions of operations of one call; a multiply-add is two"),
+    ("MB", "Least traffic of one call: weights, inputs and outputs once"),
+    ("Launches", "Kernels per call; on CPUs, operators per call"),
+    ("Floor, ms", "Least time of all calls: the longer of arithmetic and traffic at the measured ceilings"),
+    ("Measured, ms", "Measured time of all calls"),
+    (
+        "× floor",
+        "Measured time over floor; at the floor within 5 % of 1. Below the floor: that is of copies in main memory, "
+        "and caches are faster, or of the matrix product that the ceiling was measured with",
+    ),
+    ("Bound by", "What takes longest: arithmetic, memory traffic, or kernel launches (operator calls)"),
+)
+_ROW = Qt.ItemDataRole.UserRole
+
+
+def head_of(phase: Phase) -> str:
+    """A phase in words."""
+    parts = [phase.shape]
+    if phase.whole_seconds is not None:
+        parts.append(f"{general(phase.whole_seconds * 1e3, 3)} ms each")
+    launches = f"{grouped(phase.launches)} launches each"
+    if phase.launches_by_layer:
+        launches += f" ({phase.launches_by_layer})"
+    parts.append(launches)
+    if phase.graphed:
+        parts.append("as a CUDA graph")
+    return f"{phase.title}: {general(phase.forwards)} × {'; '.join(parts)}"
+
+
+def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ...]:
+    """A row's texts, as :data:`COLUMNS`."""
+    known = report.ceilings
+    counted = bool(one.work.operations or one.work.bytes)
+    precision = f" ({one.precision})" if one.precision not in ("", "float32") else ""
+    return (
+        f"{one.title}{precision}",
+        general(one.calls, 4),
+        general(one.work.operations / 1e6, 3) if counted else "–",
+        general(one.work.bytes / 1e6, 3) if counted else "–",
+        general(one.launches, 3),
+        general(one.floor(known) * 1e3, 3) if counted else "–",
+        "–" if one.total_seconds is None else general(one.total_seconds * 1e3, 4),
+        floor_words(one, known),
+        phase.bound(one, known) or "–",
+    )
+
+
+def _tip(report: RooflineReport, one: Component) -> str:
+    """What a component is, and what is to be known about its figures, in sentences."""
+    below = one.why_below_floor(report.ceilings)
+    parts = MEANINGS[one.name], one.note.capitalize(), f"Below its floor: {below}" if below else ""
+    return " ".join(f"{part}." for part in parts if part)
+
+
+class RooflineTable(QTableWidget):
+    """One report. Ctrl+C copies it as text."""
+
+    row_chosen = Signal(int)
+    """The user chose a component, by its row among the report's components."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(0, len(COLUMNS), parent)
+        self._report: RooflineReport | None = None
+        self._lines: dict[int, int] = {}
+        """Row of each component."""
+        self.setAccessibleName("Components")
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setTabKeyNavigation(False)
+        self.setShowGrid(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
+        for number, (title, meaning) in enumerate(COLUMNS):
+            head = QTableWidgetItem(title)
+            head.setToolTip(meaning)
+            head.setTextAlignment(_aligned(number))
+            self.setHorizontalHeaderItem(number, head)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        header.setHighlightSections(False)
+        self.currentCellChanged.connect(self._choose)
+
+    def show_report(self, report: RooflineReport | None) -> None:
+        """Show ``report``, or nothing."""
+        self._report = report
+        self.blockSignals(True)
+        self.clearSpans()
+        self.setRowCount(0)
+        self._lines.clear()
+        if report is not None:
+            self._fill(report)
+        self.blockSignals(False)
+
+    def _fill(self, report: RooflineReport) -> None:
+        number = 0
+        bold = text_font(self.font(), strong=True)
+        for phase in report.phases:
+            line = self.rowCount()
+            self.insertRow(line)
+            head = QTableWidgetItem(head_of(phase))
+            head.setFont(bold)
+            head.setToolTip(head.text())
+            head.setFlags(Qt.ItemFlag.ItemIsEnabled)
+            self.setItem(line, 0, head)
+            self.setSpan(line, 0, 1, len(COLUMNS))
+            for one in phase.rows():
+                line = self.rowCount()
+                self.insertRow(line)
+                for column, text in enumerate(cells(report, phase, one)):
+                    item = QTableWidgetItem(text if column else f"    {text}")
+                    item.setTextAlignment(_aligned(column))
+                    item.setData(_ROW, number)
+                    item.setToolTip(_tip(report, one))
+                    self.setItem(line, column, item)
+                self._lines[number] = line
+                number += 1
+
+    def choose(self, row: int) -> None:
+        """Choose a component by its row among the report's."""
+        if row in self._lines:
+            self.blockSignals(True)
+            self.setCurrentCell(self._lines[row], 0)
+            self.blockSignals(False)
+
+    def as_text(self) -> str:
+        """The table as tab-separated text."""
+        lines, report = ["\t".join(title for title, _ in COLUMNS)], self._report
+        if report is None:
+            return lines[0]
+        for phase in report.phases:
+            lines.append(head_of(phase))
+            lines += ["\t".join(cells(report, phase, one)) for one in phase.rows()]
+        return "\n".join(lines)
+
+    def _choose(self, line: int) -> None:
+        row = next((row for row, one in self._lines.items() if one == line), None)
+        if row is not None:
+            self.row_chosen.emit(row)
+
+    def event(self, event: QEvent) -> bool:
+        overrides = event.type() is QEvent.Type.ShortcutOverride
+        if isinstance(event, QKeyEvent) and overrides and event.matches(QKeySequence.StandardKey.Copy):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self.as_text())
+        else:
+            super().keyPressEvent(event)
+
+
+def _aligned(column: int) -> Qt.AlignmentFlag:
+    left = column in (0, len(COLUMNS) - 1)
+    return (Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter
+
+
+WIDTH, PLOT = 1200, 470
+_SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
+"""Share of the sheet's width for each column of the table."""
+
+Reports = dict[str, RooflineReport | None]
+
+
+def write(
+    reports: Reports, at: RooflinePoint | None, description: str, path: Path, font: QFont, colours: Colours = LIGHT
+) -> None:
+    """Write what was measured, and which component is chosen, as the ending of ``path`` says: ``.svg``, ``.png`` or
+    ``.csv``; ``description`` is an SVG's. Raises :class:`PlainError` for another ending, or when the file cannot be
+    written."""
+    files.write(
+        path,
+        {
+            ".svg": lambda: _sheet(reports, at, font, colours).svg("Roofline", description),
+            ".png": lambda: _sheet(reports, at, font, colours).png(),
+            ".csv": lambda: table(reports).encode(),
+        },
+    )
+
+
+def table(reports: Reports) -> str:
+    """All figures, A's and then B's, each after lines that say what they are."""
+    return "".join(f"# side: {side}\n{one.to_csv()}" for side, one in reports.items() if one is not None)
+
+
+def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont, colours: Colours) -> Sheet:
+    plot, bars = RooflinePlot(colours, on_paper=True), Waterfall(colours, on_paper=True)
+    for chart in (plot, bars):
+        chart.show_reports(reports)
+    if at is not None:
+        plot.choose(at.side, at.row)
+    made = Sheet(WIDTH, colours, font)
+    made.charts([plot, bars], PLOT)
+    for side in SIDES:
+        report = reports[side]
+        if report is None:
+            continue
+        words = f"{side}: {report.title}, {milliseconds(report.measured)}; floor {milliseconds(report.floor)}"
+        made.heading(words, colours.baseline if side == "A" else colours.accelerated)
+        made.row(tuple(title for title, _ in COLUMNS), _SHARES, colours.muted, bold=True)
+        for phase in report.phases:
+            made.heading(head_of(phase), colours.text)
+            for one in phase.rows():
+                made.row(cells(report, phase, one), _SHARES, colours.text)
+    report = next(one for one in reports.values() if one is not None)
+    spoken = f"“{report.text}” by {shown_name(report.voice)}"
+    made.paragraph(f"{spoken}. {report.ceilings.clock}. {report.machine}. {report.created[:10]}.")
+    return made
+
 
 _ROOM_FOR_BOTH = 34
 """In heights of the font: in a lower panel, plots and table share one place."""
@@ -153,7 +369,7 @@ class RooflinePanel(SidePanel):
         self._show_state()
 
     def write(self, path: Path) -> None:
-        """Write all that is shown; see :func:`paretone_app.features.roofline.sheet.write`."""
+        """Write all that is shown; see :func:`paretone_app.features.roofline.panel.write`."""
         write(self._reports, self.plot.at, self.bars.describe(), path, self.font())
 
     def set_colours(self, colours: Colours) -> None:

@@ -17,7 +17,7 @@ from paretone.session.commands import DownloadModel, LoadModel
 from paretone.session.events import Event, JobFailed
 from paretone.techniques import problems
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.setup.model_choice import CHECKPOINT_FOLDER
+from paretone_app.features.setup.choices import CHECKPOINT_FOLDER
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.training.presenter import TrainingPresenter
 from paretone_app.numbers import fixed

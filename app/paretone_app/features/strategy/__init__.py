@@ -33,7 +33,7 @@ FEATURE = Feature(
             after="baseline",
         ),
     ),
-    terms="paretone_app.features.strategy.figures:TERMS",
+    terms="paretone_app.features.strategy.grid:TERMS",
     stops=(
         TourStop(
             "skipped",

@@ -31,8 +31,15 @@ from paretone.sampling.actions import SkipAction
 from paretone.sampling.operations import OperationCounts
 from paretone.techniques.ditreducio.record import CALIBRATION, END, PRE_CALIBRATION, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone_app.features.strategy.figures import Figures, TableModel
-from paretone_app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
+from paretone_app.features.strategy.grid import (
+    FIRST_STEP_REASON,
+    NAMES,
+    UNTRIED,
+    Figures,
+    Legend,
+    StrategyGrid,
+    TableModel,
+)
 from paretone_app.numbers import fixed, general, localised, percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import icon, set_look

@@ -11,8 +11,7 @@ from shiboken6 import isValid
 
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.tour.model import Course, Part
-from paretone_app.features.tour.panel import TourCard, TourFrame
-from paretone_app.features.tour.placing import in_a_corner, placed
+from paretone_app.features.tour.panel import TourCard, TourFrame, in_a_corner, placed
 from paretone_app.shell.entries import TourStop
 from paretone_app.widgets.action import ActionButton
 from paretone_app.widgets.screen_readers import announce

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 
 from paretone.models.base import AttentionCapture
 from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel
-from paretone_app.features.attention.similarity_grid import similarity_map
+from paretone_app.features.attention.plots import similarity_map
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.acting import acts
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate

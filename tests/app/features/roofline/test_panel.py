@@ -27,9 +27,8 @@ from paretone.measure.roofline.report import (
     RooflineReport,
 )
 from paretone.setting.setting import Setting
-from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel, summary
-from paretone_app.features.roofline.plot import rate
-from paretone_app.features.roofline.table import cells
+from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel, cells, summary
+from paretone_app.features.roofline.plots import rate
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.acting import acts, acts_of
 

@@ -17,7 +17,7 @@ from paretone.setting.library import TakeSummary
 from paretone.techniques import techniques
 from paretone.techniques.resolving import known
 from paretone_app import numbers
-from paretone_app.features.setup.card_words import NOT_MEASURED, gain_details, gain_words
+from paretone_app.features.setup.cards import NOT_MEASURED, gain_details, gain_words
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import style_sheet

@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 
 from paretone.models import catalogue
 from paretone.models.own_voices import own_voice
+from paretone_app.features.setup.choices import VoiceChoice
 from paretone_app.features.setup.panel import SetupPanel
-from paretone_app.features.setup.voice_choice import VoiceChoice
 from paretone_app.shell.bridge import Background
 from paretone_app.shell.colours import LIGHT
 from paretone_app.state.app_state import AppState
