@@ -14,7 +14,7 @@ from paretone.measure.metrics import metric
 from paretone.techniques import find
 from paretone.techniques.base import Technique
 from paretone.wording import listed
-from paretone_app.features.setup.panel import StepGrid
+from paretone_app.features.setup.step_grid import StepGrid
 from paretone_app.numbers import fixed, localised
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, TIGHT, set_look, text_font
