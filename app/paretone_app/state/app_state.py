@@ -20,7 +20,6 @@ from paretone_app.state.jobs import Jobs
 from paretone_app.state.loading import Loading
 from paretone_app.state.machine import Installing, Machine
 from paretone_app.state.making import Making
-from paretone_app.state.open_studies import OpenStudies
 from paretone_app.state.playing import Playing
 from paretone_app.state.selection import Selection
 from paretone_app.state.synthesis import Coming, Synthesis
@@ -50,7 +49,6 @@ class AppState(QObject):
         self.synthesis = Synthesis(self.selection, self.artefacts, self.availability, self.comparison, jobs, self)
         self.making = Making(jobs, self)
         self.selection.model_changed.connect(self.making.try_again)
-        self.open_studies = OpenStudies(self)
         self.playing = Playing(self)
         self.installing = Installing(jobs, self)
 

@@ -15,7 +15,6 @@ from paretone.computing import Computing
 from paretone.doctor import GOOD, NOTE, PROBLEM, Check, as_text, examine, shareable
 from paretone.session.events import EngineReady, Event
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.shell.bridge import Background
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import set_look
@@ -125,7 +124,6 @@ class DoctorPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._features = services.features
         self.dialog: DoctorDialog | None = None
         """The page, while it is open."""
         self._background: Background | None = None
@@ -154,7 +152,7 @@ class DoctorPresenter(Presenter):
 
     def look(self) -> None:
         """Look at everything, and show it."""
-        folder = self._features.find(TakesPresenter).library.folder.parent
+        folder = self._results.library.folder.parent
         dialog = DoctorDialog(self._theme.colours, folder, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.destroyed.connect(self._dialog_gone)
