@@ -51,7 +51,6 @@ class Ruler(QWidget):
         self.update()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.update()
 

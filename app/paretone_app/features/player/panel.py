@@ -55,7 +55,6 @@ class WaveStrip(QSlider):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.update()
 
@@ -290,7 +289,6 @@ class PlayerPanel(QWidget):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         for button, name in (
             (self._start, "start"),

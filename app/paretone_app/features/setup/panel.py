@@ -219,7 +219,6 @@ class SetupPanel(QWidget):
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._grid.set_colours(colours)
         self.techniques.set_colours(colours)
 

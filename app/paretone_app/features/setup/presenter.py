@@ -34,8 +34,6 @@ CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
 
 
 class SetupPresenter(Presenter):
-    """Owns Setup."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._features = services.features
