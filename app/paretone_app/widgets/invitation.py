@@ -118,7 +118,7 @@ class Invited(QStackedWidget):
         self.invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus if text else Qt.FocusPolicy.NoFocus)
         self.empty.update()
 
-    def offer(self, does: QAction | QPushButton, text: str = "") -> QPushButton:
+    def offer(self, does: QAction | QPushButton, text: str | None = None) -> QPushButton:
         """A button for what fills the panel; ``text``: if that of the action or button that ``does`` it says too little
         or too much."""
         return self.empty.offer(does, text)
