@@ -58,7 +58,6 @@ class CursorCanvas(QWidget):
 
     # --- What they share ---------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self.colours = colours
         self.update()
 

@@ -25,7 +25,6 @@ DASHES = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DashDotLine, 
 
 
 def series_colour(colours: Colours, index: int) -> str:
-    """The colour of a series."""
     palette = SERIES_DARK if colours == DARK else SERIES_LIGHT
     return palette[index % len(palette)]
 

@@ -108,7 +108,6 @@ GROUP_WIDTH = 0.8
 
 
 def bar_centre(panel: Bars, row: int, column: int) -> float:
-    """Centre of a bar."""
     return column + GROUP_WIDTH * ((row + 0.5) / len(panel.series) - 0.5)
 
 

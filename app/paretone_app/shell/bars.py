@@ -183,7 +183,6 @@ class Rail(QWidget):
             button.setChecked(workspace is current)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         for workspace, button in self.buttons.items():
             button.setIcon(icon(workspace.icon, palette(colours)))
 

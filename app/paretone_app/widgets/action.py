@@ -95,9 +95,10 @@ class ActionButton(_Following):
     """Shows an action. Looks like other buttons, which those of Qt that follow actions do not."""
 
     def __init__(
-        self, action: QAction, text: str = "", look: str = "", name: str = "", parent: QWidget | None = None
+        self, action: QAction, text: str | None = None, look: str = "", name: str = "", parent: QWidget | None = None
     ) -> None:
-        """``text``, and ``name`` for screen readers: if those of the action say too little or too much here."""
+        """``text``, and ``name`` for screen readers: if those of the action say too little or too much here; ``""`` for
+        a button with an icon alone."""
         super().__init__(parent)
         self.action = action
         self._text, self._name, self._reason = text, name, ""
@@ -116,9 +117,10 @@ class ActionButton(_Following):
     @Slot()
     def _follow(self) -> None:
         action = self.action
+        title = action.text().replace("&", "").rstrip("…")
         own = isinstance(action, Action) and not action.in_menu
-        self.setText(self._text or (action.text() if own else action.text().replace("&", "").rstrip("…")))
-        self.setAccessibleName(self._name or self.text().replace("&", ""))
+        self.setText(self._text if self._text is not None else action.text() if own else title)
+        self.setAccessibleName(self._name or self.text().replace("&", "") or title)
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
         tip = f"{action.statusTip()} ({keys})" if keys else action.statusTip()
         reason = localised(self._reason) or ("" if action.isEnabled() else action.toolTip())

@@ -46,7 +46,6 @@ class Caution(QWidget):
         self.setVisible(bool(sentence))
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._icon.setPixmap(pixmap("warning", colours.warning, self.fontMetrics().height(), self.devicePixelRatioF()))
 
 
@@ -78,7 +77,6 @@ class DeviceProblem(QFrame):
         self._retry.setEnabled(possible)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         size = self.fontMetrics().height()
         self._icon.setPixmap(pixmap("speaker-off", colours.warning, size, self.devicePixelRatioF()))
 

@@ -53,7 +53,6 @@ class SideButtons(QWidget):
         self._group.setExclusive(True)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         for side, button in self.buttons.items():
             fill = colours.baseline if side == "A" else colours.accelerated
             pressed = ground(fill)

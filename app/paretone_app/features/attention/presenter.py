@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class AttentionPresenter(Presenter):
-    """Owns Attention."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         state = services.state

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class DecodingPresenter(Presenter):
-    """Owns Decoding."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._features = services.features

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 class DemaskingPresenter(Presenter):
-    """Owns Demasking."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._player = services.features.find(PlayerPresenter)

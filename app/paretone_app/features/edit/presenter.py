@@ -41,7 +41,7 @@ from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import Scheme
 from paretone_app.state.differences import label_of, setting_text
 from paretone_app.widgets import build
-from paretone_app.widgets.action import Action
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import DoubleSpinBox, SpinBox
 from paretone_app.widgets.layouts import FormLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import announce
@@ -145,7 +145,7 @@ class PreferencesDialog(QDialog):
             form.addRow(label, field)
         rows: dict[str, list[QWidget]] = {}
         for line, action in actions:
-            rows.setdefault(line, []).append(_button(action))
+            rows.setdefault(line, []).append(ActionButton(action, action.text()))
         for line, found in rows.items():
             form.addRow(QLabel(line), build.row(*found))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
@@ -168,15 +168,6 @@ class PreferencesDialog(QDialog):
         self.device.setCurrentIndex(self.device.findData(device))
         build.allow(self.device, why_no_device, "Where models run. Another device loads the model again")
         self.folder.setText(folder)
-
-
-def _button(action: QAction) -> QWidget:
-    made = build.button(action.text(), action.trigger, action.toolTip())
-    if action.isCheckable():
-        made.setCheckable(True)
-        made.setChecked(action.isChecked())
-        action.toggled.connect(made.setChecked)
-    return made
 
 
 _FIELDS = (QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox, QComboBox)

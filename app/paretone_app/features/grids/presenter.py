@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 
 class GridsPresenter(Presenter):
-    """Owns Grid."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.state = GridState(services.state, services.folder / "placed-grids", self)

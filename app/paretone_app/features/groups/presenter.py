@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 
 class GroupsPresenter(Presenter):
-    """Owns Groups."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.state = GroupsState(services.state, services.folder / "token-groups", self)

@@ -38,8 +38,6 @@ _STAGES = {
 
 
 class LayersPresenter(Presenter):
-    """Owns Layers."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._features = services.features

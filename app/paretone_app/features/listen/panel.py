@@ -90,7 +90,6 @@ class ListenPanel(QWidget):
             self._draw()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.plots.set_colours(colours)
         self._caution.set_colours(colours)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class ListenPresenter(Presenter):
-    """Owns Listen."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._player = services.features.find(PlayerPresenter)

@@ -103,7 +103,6 @@ class LogPanel(QWidget):
         return "\n".join(f"{when}  {level.name:<7}  {text}" for when, level, text in self._entries)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self._show_all()
 

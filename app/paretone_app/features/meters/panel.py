@@ -98,7 +98,6 @@ class PartsBar(QWidget):
     minimumSizeHint = sizeHint
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.update()
 
@@ -248,7 +247,6 @@ class MetersPanel(QScrollArea):
         return QSize(width + bar, self.fontMetrics().height() * 10)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self._plot.set_colours(colours)
         self._draw()

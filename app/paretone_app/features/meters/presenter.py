@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class MetersPresenter(Presenter):
-    """Owns Meters."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.meters: MetersPanel | None = None

@@ -32,11 +32,12 @@ from paretone.audio.sound_system import probe
 from paretone.errors import DeviceError
 from paretone_app.audio.deck import Deck
 from paretone_app.audio.player import Player
-from paretone_app.features.player.panel import PlayerPanel, WaveStrip
+from paretone_app.features.player.panel import PlayerActions, PlayerPanel, WaveStrip
 from paretone_app.listening.wording import signed
 from paretone_app.numbers import fixed
 from paretone_app.shell.colours import Colours
 from paretone_app.state.playing import Heard, Origin, Playing, take_title
+from paretone_app.widgets.action import Action
 from paretone_app.widgets.screen_readers import announce
 from paretone_app.widgets.side_panel import SIDES
 
@@ -276,21 +277,30 @@ class PlayerControl(QObject):
         self.playing = playing
         self.playback = Playback(Player(), playing, self)
         self.deck = self.playback.deck
-        self.bar = PlayerPanel(colours)
+        deck, playback = self.deck, self.playback
+
+        def action(title: str, key: str, do: Callable[[], object], checkable: bool = False) -> Action:
+            made = Action(title, f"{title} ({key})", parent=self, checkable=checkable)
+            made.triggered.connect(lambda: do())
+            return made
+
+        actions = PlayerActions(
+            start=action("Go to the start", "Home", deck.go_to_start),
+            play=action("Play", "Space", deck.toggle_play),
+            stop=action("Stop", "S", deck.stop),
+            loop=action("Loop", "L", deck.toggle_loop, checkable=True),
+            switch=action("Switch between A and B", "X", deck.switch),
+            reconnect=action("Reconnect", "N", playback.connect_device),
+        )
+        actions.reconnect.set_tip("Look for an audio device again (N)")
+        bar = self.bar = PlayerPanel(colours, actions)
         self.keys = PlayerKeys(window, self.deck, {"M": self.bar.toggle_matching, "N": self.bar.reconnect})
         self.announcements = PlayerAnnouncements(playing, self.bar)
-        bar, deck, playback = self.bar, self.deck, self.playback
-        bar.start_wanted.connect(deck.go_to_start)
-        bar.play_wanted.connect(deck.toggle_play)
-        bar.stop_wanted.connect(deck.stop)
-        bar.loop_wanted.connect(deck.toggle_loop)
-        bar.side_wanted.connect(deck.choose)
-        bar.switch_wanted.connect(deck.switch)
+        bar.side_chosen.connect(deck.choose)
         bar.matching_changed.connect(deck.set_matching)
         bar.strip.sought.connect(deck.seek)
         bar.strip.region_drawn.connect(lambda start, end: deck.set_loop((start, end)))
-        bar.silence_wanted.connect(self._fall_silent)
-        bar.retry_wanted.connect(playback.connect_device)
+        bar.disabled.connect(self._fall_silent)
         deck.changed.connect(self._show_deck)
         deck.analysed.connect(self._show_deck)
         playback.problem_changed.connect(lambda problem: bar.show_problem(problem, playback.looked))

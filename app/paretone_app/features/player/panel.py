@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Collection
+from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QLineF, QObject, QRectF, QSignalBlocker, QSize, Qt, Signal, SignalInstance
+from PySide6.QtCore import QEvent, QLineF, QObject, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QLabel, QPushButton, QSizePolicy, QSlider, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QSlider, QStackedWidget, QWidget
 
 from paretone_app.audio.sound import Envelope
 from paretone_app.numbers import fixed
@@ -18,6 +19,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, bold_font, icon, pixmap, set_look
 from paretone_app.state.playing import Heard, Origin
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import GROUP
 from paretone_app.widgets.side_panel import SIDES, SideButtons
@@ -55,7 +57,6 @@ class WaveStrip(QSlider):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.update()
 
@@ -189,44 +190,51 @@ _NOTHING = "Nothing to play yet"
 _TEST = "A listening test is using the player."
 
 
+@dataclass(frozen=True)
+class PlayerActions:
+    start: Action
+    play: Action
+    """Plays or pauses."""
+    stop: Action
+    loop: Action
+    switch: Action
+    """Plays the other side."""
+    reconnect: Action
+
+
 class PlayerPanel(QWidget):
-    """Shows its state and emits what is wanted; it plays nothing."""
+    """Is given its actions; it plays nothing."""
 
     screen_role = GROUP
 
-    start_wanted = Signal()
-    play_wanted = Signal()
-    """Play or pause."""
-    stop_wanted = Signal()
-    loop_wanted = Signal()
-    """Repeat, or stop repeating."""
-    side_wanted = Signal(str)
-    """``"A"`` or ``"B"`` is to be heard."""
-    switch_wanted = Signal()
-    """The other side is to be heard."""
+    side_chosen = Signal(str)
+    """Play ``"A"`` or ``"B"``."""
     matching_changed = Signal(bool)
     """Whether both sides are to be equally loud."""
-    silence_wanted = Signal()
+    disabled = Signal()
     """The window closes: fall silent at once."""
-    retry_wanted = Signal()
-    """An audio device is to be looked for again."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: PlayerActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.can = can
+        for action in (can.start, can.play, can.stop, can.loop):
+            action.explain(lambda: f"{_NOTHING}." if self._now.origin is Origin.NOTHING else "")
+        can.play.explain(lambda: self._problem.text())
+        can.switch.explain(lambda: "" if len(self._there) == len(SIDES) else "Make two takes to switch between.")
+        can.reconnect.explain(lambda: "Looking for an audio device…" if self._probing else "")
         self._colours = colours
         self._now = Heard()
+        self._there: tuple[str, ...] = ()
+        """The sides that there are."""
         self._position = 0.0
-        self._cannot = True
-        """Whether nothing can be heard."""
+        self._probing = False
         self.setAccessibleName("Player")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._start = self._button("Go to the start", "Home", self.start_wanted)
-        self._play = self._button("Play", "Space", self.play_wanted)
-        self._stop = self._button("Stop", "S", self.stop_wanted)
-        self._loop = self._button("Loop", "L", self.loop_wanted, checkable=True)
-        self._switch = self._button("Switch between A and B", "X", self.switch_wanted)
+        self._start, self._play, self._stop, self._loop, self._switch = (
+            self._button(one) for one in (can.start, can.play, can.stop, can.loop, can.switch)
+        )
         self._sides = SideButtons("take", verb="Hear", between=self._switch)
-        self._sides.chosen.connect(self.side_wanted)
+        self._sides.chosen.connect(self.side_chosen)
         for button in self._sides.buttons.values():
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._title = build.label(name="What is heard", rich=True, yielding=True)
@@ -234,10 +242,7 @@ class PlayerPanel(QWidget):
         """The waveform."""
         self._problem_icon = QLabel()
         self._problem = build.label(look="warning", name="Audio device", yielding=True)
-        self._retry = build.named(QToolButton(), "Reconnect", "Look for an audio device again (N)")
-        self._retry.setText("Reconnect")
-        self._retry.setProperty("look", "quiet")
-        self._retry.clicked.connect(self.retry_wanted)
+        self._reconnect = ActionButton(can.reconnect, look="quiet")
         self._time = build.label(name="Position")
         self._time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._time.setMinimumWidth(self.fontMetrics().horizontalAdvance("000.00 / 000.00 s"))
@@ -257,7 +262,7 @@ class PlayerPanel(QWidget):
     def _lay_out(self) -> None:
         self._line = QStackedWidget()
         self._line.setFixedHeight(round(1.2 * self.fontMetrics().height()))
-        for one in (self._title, build.row(self._problem_icon, (self._problem, 1), self._retry)):
+        for one in (self._title, build.row(self._problem_icon, (self._problem, 1), self._reconnect)):
             self._line.addWidget(one)
         controls = QWidget()
         row = HBoxLayout(controls)
@@ -280,17 +285,14 @@ class PlayerPanel(QWidget):
         self.setFixedHeight(round(4 * self.fontMetrics().height()))
 
     @staticmethod
-    def _button(name: str, key: str, wanted: SignalInstance, checkable: bool = False) -> QPushButton:
-        button = build.button("", tip=f"{name} ({key})", name=name)
-        button.setCheckable(checkable)
+    def _button(action: Action) -> ActionButton:
+        button = ActionButton(action, "")
         # A click leaves the focus where it is.
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.clicked.connect(lambda _=False: wanted.emit())
         return button
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         for button, name in (
             (self._start, "start"),
@@ -308,7 +310,7 @@ class PlayerPanel(QWidget):
 
     def show_heard(self, now: Heard, there: Collection[str]) -> None:
         """Show what is in the player, and offer the sides that are ``there``. Of a listening test nothing is shown."""
-        self._now = now
+        self._now, self._there = now, tuple(there)
         self._pages.setCurrentIndex(1 if now.origin is Origin.TEST else 0)
         self.strip.set_heard(now)
         if now.origin is Origin.TEST:
@@ -316,11 +318,11 @@ class PlayerPanel(QWidget):
             self._time.clear()
             return
         self._sides.show_side(now.letter, there)
-        self._switch.setEnabled(all(side in there for side in SIDES))
+        self.can.switch.refresh()
         loop = now.loop
-        self._loop.setChecked(loop is not None)
+        self.can.loop.setChecked(loop is not None)
         said = "Loop" if loop is None else f"Loop from {fixed(loop[0], 2)} to {fixed(loop[1], 2)} s"
-        self._loop.setToolTip(f"{said} (L)")
+        self.can.loop.set_tip(f"{said} (L)")
         self._loop.setAccessibleDescription(said)
         self._show_play()
         self._show_title()
@@ -342,9 +344,9 @@ class PlayerPanel(QWidget):
         self._match.toggle()
 
     def reconnect(self) -> None:
-        """Look for an audio device again, if that can be done now."""
-        if self._cannot and self._retry.isEnabled():
-            self.retry_wanted.emit()
+        """Look for an audio device again, if there is none."""
+        if self._problem.text():
+            self.can.reconnect.trigger()
 
     def show_name(self, side: str, name: str | None) -> None:
         """Show what is on ``side``; ``None`` for nothing."""
@@ -358,7 +360,6 @@ class PlayerPanel(QWidget):
 
     def show_problem(self, problem: str, shown: bool) -> None:
         """Why nothing can be heard, or ``""``; ``shown`` in place of the title or not."""
-        self._cannot = bool(problem)
         self._problem.setText(problem)
         self._problem.setToolTip(problem)
         self._line.setCurrentIndex(1 if problem and shown else 0)
@@ -366,7 +367,8 @@ class PlayerPanel(QWidget):
 
     def show_probing(self, probing: bool) -> None:
         """Whether a device is being looked for."""
-        self._retry.setEnabled(not probing)
+        self._probing = probing
+        self.can.reconnect.refresh()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """The title is shown as far as there is room."""
@@ -381,19 +383,18 @@ class PlayerPanel(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() is QEvent.Type.EnabledChange and not self.isEnabled():
-            self.silence_wanted.emit()
+            self.disabled.emit()
         super().changeEvent(event)
 
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _show_play(self) -> None:
         """Show what the buttons would do."""
-        sounding, there = self._now.sounding, self._now.origin is not Origin.NOTHING
-        for button in (self._start, self._stop, self._loop):
-            button.setEnabled(there)
-        self._play.setEnabled(there and not self._cannot)
-        self._play.setIcon(icon("pause" if sounding else "play"))
-        self._play.setAccessibleName("Pause" if sounding else "Play")
-        self._play.setToolTip(f"{self._play.accessibleName()} (Space)")
+        can, title = self.can, "Pause" if self._now.sounding else "Play"
+        self._play.setIcon(icon(title.lower()))
+        can.play.setText(title)
+        can.play.set_tip(f"{title} (Space)")
+        for action in (can.start, can.play, can.stop, can.loop):
+            action.refresh()
 
     def _show_title(self) -> None:
         now = self._now

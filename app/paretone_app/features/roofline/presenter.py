@@ -25,8 +25,6 @@ _TRACE = "Chrome trace (*.json)"
 
 
 class RooflinePresenter(Presenter):
-    """Owns Roofline."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._job = 0

@@ -53,7 +53,6 @@ def gain_words(gain: Gain | None) -> str:
 
 
 def _ratio_words(gain: Gain) -> str:
-    """The ratio in words."""
     declared = find(gain.entry.technique)
     sooner = declared is not None and metric(declared.improves).name == "first_audio_seconds"
     if gain.ratio >= 1:
@@ -290,7 +289,6 @@ class TechniqueList(QWidget):
         return *found, *hidden
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         for group in self.groups.values():
             group.grid.set_colours(colours)

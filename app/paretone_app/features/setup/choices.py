@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -19,6 +20,7 @@ from paretone_app.shell.theme import NEAR, set_look
 from paretone_app.state.app_state import AppState
 from paretone_app.state.selection import Selection
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.screen_readers import announce
@@ -48,37 +50,36 @@ class _ModelBox(NarrowBox):
             super().keyPressEvent(event)
 
 
+@dataclass(frozen=True)
+class ModelActions:
+    """What can be done with the model that is shown."""
+
+    load: Action
+    keep: Action
+    """Shows the model in use again."""
+    choose_folder: Action
+    choose_vocoder: Action
+    download: Action
+
+
 class ModelChoice(QWidget):
     """Choosing a model only shows it. The one in use stays until the other is loaded."""
 
-    load_wanted = Signal(str, str)
-    """The user wants the model with this id loaded, from this folder if that is not empty."""
-    vocoder_wanted = Signal(str, str)
-    """The user wants the model with this id loaded with the vocoder in this folder."""
-    download_wanted = Signal(str)
-    """The user wants to fetch the model with this id."""
-
-    def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
+    def __init__(self, selection: Selection, can: ModelActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._selection = selection
+        self.can = can
         self.box = build.named(_ModelBox(), "Model")
         for entry in catalogue.MODELS:
             self.box.addItem(entry.title, entry.id)
             self.box.setItemData(self.box.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
         self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
-        self.box.confirmed.connect(self._load)
+        self.box.confirmed.connect(can.load.trigger)
         self.note = build.words("muted")
-        self.folder = build.button(
-            "F&older…", self._ask_for_folder, "Load this model's official checkpoint from a folder"
-        )
-        self.download = build.button(
-            "Dow&nload…",
-            lambda: self.download_wanted.emit(self.box.currentData()),
-            "Show the licence, then download the official checkpoint",
-        )
-        self.vocoder = build.button("Vocoder…", self._ask_for_vocoder)
-        self.load = build.button("Lo&ad", self._load)
-        self.keep = build.button("&Keep", self._keep)
+        self.folder, self.download = ActionButton(can.choose_folder), ActionButton(can.download)
+        self.vocoder = ActionButton(can.choose_vocoder)
+        self.load, self.keep = ActionButton(can.load), ActionButton(can.keep)
+        can.keep.triggered.connect(lambda: self.box.setFocus())
         self._official = build.row(self.folder, self.download)
         self._confirm = build.row(self.load, self.keep)
         build.fill(VBoxLayout(self), [self.box, self.note, self._official, self.vocoder, self._confirm]).setSpacing(
@@ -101,12 +102,12 @@ class ModelChoice(QWidget):
         self._official.setVisible(not entry.bundled)
         self.vocoder.setVisible(entry.has_separate_vocoder and not missing)
         now = chosen.vocoder(entry.id) or f"{entry.vocoder}, its usual folder"
-        self.vocoder.setToolTip(f"Load the model with the vocoder in another folder (now {now})")
+        self.can.choose_vocoder.set_tip(f"Load the model with the vocoder in another folder (now {now})")
         self._confirm.setVisible(other)
         self.load.setVisible(not missing)
-        self.load.setToolTip(f"Load {entry.title} (Enter)")
-        self.keep.setText(f"&Keep {chosen.entry.title}")
-        self.keep.setToolTip(f"Choose {chosen.entry.title} again, which stays in use")
+        self.can.load.set_tip(f"Load {entry.title} (Enter)")
+        self.can.keep.setText(f"&Keep {chosen.entry.title}")
+        self.can.keep.set_tip(f"Choose {chosen.entry.title} again, which stays in use")
         details = ""
         if missing:
             note = (
@@ -125,28 +126,6 @@ class ModelChoice(QWidget):
             details = f"{info.checkpoint}\nSHA-256 {info.fingerprint}"
         self.note.setText(note)
         self.note.setToolTip(details)
-
-    @Slot()
-    def _load(self) -> None:
-        chosen = self._selection
-        model = chosen.candidate or chosen.model_id
-        if chosen.is_installed(model) and (chosen.candidate or not chosen.ready):
-            self.load_wanted.emit(model, "")
-
-    @Slot()
-    def _keep(self) -> None:
-        self._selection.consider_model(self._selection.model_id)
-        self.box.setFocus()
-
-    @Slot()
-    def _ask_for_folder(self) -> None:
-        model = self.box.currentData()
-        file_dialogs.ask_for_folder(self, CHECKPOINT_FOLDER, lambda folder: self.load_wanted.emit(model, str(folder)))
-
-    @Slot()
-    def _ask_for_vocoder(self) -> None:
-        model = self.box.currentData()
-        file_dialogs.ask_for_folder(self, VOCODER_FOLDER, lambda folder: self.vocoder_wanted.emit(model, str(folder)))
 
 
 OWN = "Use a recording of 3 to 12 seconds and its exact words"

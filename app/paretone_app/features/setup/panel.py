@@ -18,7 +18,7 @@ from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE
 from paretone.setting.plan import LanguagePlan
 from paretone_app.features.setup.cards import TechniqueList
-from paretone_app.features.setup.choices import ModelChoice, NarrowBox, VoiceChoice
+from paretone_app.features.setup.choices import ModelActions, ModelChoice, NarrowBox, VoiceChoice
 from paretone_app.features.setup.step_grid import StepGrid
 from paretone_app.numbers import fixed, localised, percent, rough_duration
 from paretone_app.shell.colours import Colours
@@ -98,18 +98,15 @@ class SetupPanel(QWidget):
 
     problem = Signal(str)
     """A sentence about a choice that cannot be made."""
-    load_wanted = Signal(str, str)
-    """The user wants the model with this id loaded, from this folder if that is not empty."""
-    vocoder_wanted = Signal(str, str)
-    """The user wants the model with this id loaded with the vocoder in this folder."""
-    download_wanted = Signal(str)
-    """The user wants to fetch the model with this id."""
     training_wanted = Signal(str, object)
-    """The user wants something trained for this technique, with these knobs."""
+    """Train for this technique, with these knobs."""
 
-    def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, state: AppState, colours: Colours, model_actions: ModelActions, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._state = state
+        self.model_choice = ModelChoice(state.selection, model_actions)
         content = QWidget()
         self._column = VBoxLayout(content)
         self._column.setSpacing(TIGHT)
@@ -151,10 +148,6 @@ class SetupPanel(QWidget):
         return layout
 
     def _add_model_group(self) -> None:
-        self.model_choice = ModelChoice(self._state.selection)
-        self.model_choice.load_wanted.connect(self.load_wanted)
-        self.model_choice.vocoder_wanted.connect(self.vocoder_wanted)
-        self.model_choice.download_wanted.connect(self.download_wanted)
         self._group("Model").addWidget(self.model_choice)
 
     def _add_voice_group(self) -> None:
@@ -219,7 +212,6 @@ class SetupPanel(QWidget):
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._grid.set_colours(colours)
         self.techniques.set_colours(colours)
 

@@ -319,7 +319,6 @@ class Legend(QWidget):
         self.update()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.update()
 

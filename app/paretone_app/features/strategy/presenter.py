@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 
 class StrategyPresenter(Presenter):
-    """Owns Strategy."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.state = StrategyState(services.state, CalibrationStore(services.folder / "calibrations"), self)

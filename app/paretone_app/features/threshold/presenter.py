@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class ThresholdPresenter(Presenter):
-    """Owns Threshold."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         state = services.state

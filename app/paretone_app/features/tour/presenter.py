@@ -11,7 +11,7 @@ from shiboken6 import isValid
 
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.tour.model import Course, Part
-from paretone_app.features.tour.panel import TourCard, TourFrame, in_a_corner, placed
+from paretone_app.features.tour.panel import TourActions, TourCard, TourFrame, in_a_corner, placed
 from paretone_app.shell.entries import TourStop
 from paretone_app.widgets.action import ActionButton
 from paretone_app.widgets.screen_readers import announce
@@ -31,7 +31,14 @@ class TourPresenter(Presenter):
         self._stops = services.stops
         self.course: Course | None = None
         """The tour; ``None`` while there is none."""
-        self.card = TourCard(services.window)
+        add = services.actions.add
+        actions = TourActions(
+            end=add("End tour", self.end, "End the tour (Esc)"),
+            back=add("Back", lambda: self._go(-1), "The stop before"),
+            help=add("Do it for me", self._help, "Have it done, to see what happens"),
+            next=add("Next", lambda: self._go(1)),
+        )
+        self.card = TourCard(actions, services.window)
         self.frame = TourFrame(services.window)
         self._before: QWidget | None = None
         """What had the focus last, outside the card."""
@@ -41,9 +48,6 @@ class TourPresenter(Presenter):
         """The control that was scrolled into view."""
         self._looking = QTimer(self, interval=_LOOK_MILLISECONDS)
         self._looking.timeout.connect(self._look)
-        self.card.went.connect(self._go)
-        self.card.end_wanted.connect(self.end)
-        self.card.help_wanted.connect(self._help)
         services.workspaces.overlays.append(self.card)
         self._actions.bind(self._actions["tour"], self.start)
 

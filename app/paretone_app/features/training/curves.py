@@ -78,7 +78,6 @@ class TrainingCurves(QWidget):
         return bool(self.steps or self.validated)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         for chart in (self.loss, self.validation):
             chart.set_colours(colours)

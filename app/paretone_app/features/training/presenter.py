@@ -27,8 +27,6 @@ _CSV = "Manifest (*.csv)"
 
 
 class TrainingPresenter(Presenter):
-    """Owns Training."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._runs = services.folder / "training"

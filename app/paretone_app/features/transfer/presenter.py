@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class TransferPresenter(Presenter):
-    """Owns Transfer."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._strategy = services.features.find(StrategyPresenter).state

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 
 class ViewsPresenter(Presenter):
-    """Owns Views."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._job = 0
