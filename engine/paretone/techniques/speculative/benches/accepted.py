@@ -16,9 +16,10 @@ from paretone.bench.budget import Turns
 from paretone.bench.ways import Addition, read
 from paretone.measure.melody import diversity, log_pitch
 from paretone.models.base import SpeechModel, Voice, run_to_completion
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
+from paretone.speaking import stream
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
 
@@ -72,7 +73,7 @@ def _prepared(model: SpeechModel, exact: Setting, addition: Addition) -> tuple[S
         used = entry.with_values({})
         if entry.technique.artefact is not None:
             bundled.say(f"{addition.title}: preparing …")
-            artefact = preparer(used.technique)(model, (), setting.with_technique(used), SilentObserver())
+            artefact = preparer(used.technique)(model, (), setting.with_technique(used), Observer())
             artefacts.append(artefact)
             used = replace(used, artefact=artefact.fingerprint)
         setting = setting.with_technique(used)
@@ -105,7 +106,7 @@ def _curves(
     model: SpeechModel, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], seeds: int
 ) -> Iterator[np.ndarray]:
     for seed in range(seeds):
-        speech = model.synthesise(text, voice, replace(setting, seed=seed), artefacts, SilentObserver())
+        speech = stream(model, text, voice, replace(setting, seed=seed), artefacts)
         take = run_to_completion(speech)
         yield log_pitch(take.samples, take.sample_rate)
 

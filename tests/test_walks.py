@@ -1,0 +1,110 @@
+"""How many files a stranger reads to follow one thing from end to end; ``resources/docs/architecture.md`` has the
+walks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from paretone.models.networks import diffusion
+from paretone.session import synthesis
+from paretone.session.engine_thread import EngineThread
+from paretone.setting.plan import Part
+from paretone.techniques.ditreducio.record import CalibrationRecord
+from paretone_app.audio.mixer import Mixer
+from paretone_app.audio.player import Player
+from paretone_app.features.strategy.state import NAME, StrategyState
+from paretone_app.shell.theme import Theme
+from paretone_app.shell.window import MainWindow
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.prompts import short_prompts  # noqa: F401
+from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.walks import ENGINE, Walk
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_prompts")]
+TO_THE_LOUDSPEAKER, TO_A_SKIPPED_LAYER = 22, 14
+"""Most files of each walk."""
+
+
+@pytest.fixture
+def loudspeaker() -> Iterator[Walk]:
+    """From the text to the loudspeaker."""
+    walk = Walk(
+        submit=(EngineThread, "submit"),
+        resolve=(synthesis, "resolve"),
+        step=(diffusion.DiffusionTransformer, "layer"),
+        deliver=(Player, "append"),
+        mixer=(Mixer, "render"),
+    )
+    yield walk
+    walk.close()
+
+
+@pytest.fixture
+def delta() -> Iterator[Walk]:
+    """From δ to a skipped layer."""
+    walk = Walk(
+        delta=(StrategyState, "set_threshold"),
+        table=(CalibrationRecord, "derive"),
+        plan=(Part, "of", ENGINE),
+        layer=(diffusion, "apply_module"),
+    )
+    yield walk
+    walk.close()
+
+
+@pytest.fixture
+def window(
+    loudspeaker: Walk,
+    delta: Walk,
+    null_sink: NullSink,  # noqa: F811
+    theme: Theme,
+    qapp: QApplication,
+    qtbot: QtBot,
+    tmp_path: Path,
+) -> Iterator[MainWindow]:
+    """The real window on f5-mini, with sound."""
+    qapp.setQuitOnLastWindowClosed(False)
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    made = MainWindow(theme, settings, tmp_path / "data", EngineThread)
+    made.show()
+    player = made.features["player"].player
+    qtbot.waitUntil(
+        lambda: made.is_built and made.state.selection.ready and player.usable and not made.jobs.busy,
+        timeout=PATIENCE_MILLISECONDS,
+    )
+    made.state.selection.set_text("Rice.")
+    made.state.selection.set_option("steps", 3)
+    yield made
+    close(made, qtbot)
+
+
+def done(window: MainWindow, qtbot: QtBot, begin: Callable[[], None]) -> None:
+    """Have a job done."""
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        begin()
+    assert blocker.args[1].value == "finished", blocker.args[2]
+
+
+def test_nobody_gets_lost(window: MainWindow, qtbot: QtBot, loudspeaker: Walk, delta: Walk) -> None:
+    with loudspeaker:
+        done(window, qtbot, window.action.baseline.trigger)
+        qtbot.waitUntil(lambda: bool(loudspeaker.stacks["mixer"]), timeout=PATIENCE_MILLISECONDS)
+    print(loudspeaker)
+    window.state.selection.switch(NAME, True)
+    done(window, qtbot, window.action["calibrate"].trigger)
+    window.workspaces.go_to("threshold")
+    with delta:
+        for _ in range(3):
+            qtbot.keyClick(window.panels["threshold"].histogram, Qt.Key.Key_Right)
+        done(window, qtbot, window.action.accelerated.trigger)
+    print(delta)
+    assert window.state.comparison.take_b.measurements.ops_ratio < 1, "layers were skipped"
+    assert not loudspeaker.unreached and not delta.unreached
+    assert len(loudspeaker.files) <= TO_THE_LOUDSPEAKER, loudspeaker
+    assert len(delta.files) <= TO_A_SKIPPED_LAYER, delta
