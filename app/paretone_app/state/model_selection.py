@@ -14,8 +14,8 @@ from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry
 from paretone.models.own_voices import shown_name, without_folder
 from paretone.reading import shown
-from paretone.setting.setting import Artefact
 from paretone.setting.knobs import Knob, Values, checked, defaults
+from paretone.setting.setting import Artefact
 from paretone.techniques import find, techniques
 
 
