@@ -16,7 +16,7 @@ from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel
 from paretone_app.features.attention.plots import similarity_map
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.acting import acts
-from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
+from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
 
 KEY = Qt.Key
 FRAMES, PROMPT = 200, 60

@@ -24,7 +24,7 @@ from paretone_app.shell.colours import DARK, LIGHT, Colours
 from paretone_app.widgets.action import IconButton
 from tests.app.acting import acts_of
 from tests.app.contrast import contrast, luminance
-from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate, compatibility
+from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate, compatibility
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
