@@ -8,22 +8,19 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 
 from paretone.bench import bundled
-from paretone.bench.ways import Read, read
 from paretone.errors import PlainError
 from paretone.measure.verdicts import Way
 from paretone.models.base import IntervalWeights, Utterance, WeightSet
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.silent_observer import SilentObserver
-from paretone.setting.knobs import Choice, Values
+from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.hooks import preparer
-from paretone.techniques import Technique
+from paretone.techniques import Technique, technique
 from paretone.techniques.resolving import resolve
 
 NAME = "stacked"
 NO_CACHE = "none"
-OPTIONS = ("pruned", "evaluations", "precision")
-"""Options of the bench that give a rung its knob."""
 Guided = WeightSet | IntervalWeights
 """Trained weights that include guidance."""
 
@@ -32,45 +29,24 @@ Guided = WeightSet | IntervalWeights
 class Rung:
     """One step of the comparison: trained weights, a technique with one knob, or both."""
 
-    technique: Technique
+    technique: str
     title: str
+    """With the technique's knobs in braces."""
     knob: str = ""
     option: str = ""
     """The option of the bench that gives the knob."""
-    preferred: tuple[str, ...] = ()
-    """Which precision is taken where a device offers several and the option is not given."""
-    without: str = ""
-    """The knob's value with which there is no such rung."""
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The values of the knob, if it has only some."""
-        return next(
-            (one.values for one in self.technique.knobs if one.name == self.knob and isinstance(one, Choice)), ()
-        )
-
-
-@dataclass(frozen=True)
-class Top:
-    """The module-skipping technique of the last step."""
-
-    technique: Technique
-    title: str
-    knob: str
-    default: float
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """Rungs from the foot up, and what can be on top."""
+    """Rungs from the foot up."""
 
     name: str
     rungs: tuple[Rung, ...]
-    tops: tuple[Top, ...]
 
     def why_not(self, model: FlowSpeech) -> str:
         """Why ``model`` cannot climb it, as a sentence, or ``""``."""
-        for of in (rung.technique for rung in self.rungs):
+        for of in (technique(rung.technique) for rung in self.rungs):
             if of.weights is not None and not _guided(model, of):
                 commands = (import_module(one).NAME for one in of.commands)
                 train = next((f" (paretone {one})" for one in commands if one.startswith("train ")), "")
@@ -78,39 +54,40 @@ class Ladder:
         return ""
 
 
-def ladders() -> tuple[Ladder, ...]:
-    """Those of the bench's file. Raises :class:`paretone.errors.SettingError` for mistakes in it."""
-    return ladders_of(read(NAME))
+@dataclass(frozen=True)
+class Top:
+    """The module-skipping technique of the last step."""
+
+    technique: str
+    title: str
+    knob: str
+    default: float
 
 
-def ladders_of(file: Read) -> tuple[Ladder, ...]:
-    """Those of ``file``. Raises :class:`paretone.errors.SettingError` for mistakes in it."""
-    tops = tuple(map(_top, file.tables("tops")))
-    found = []
-    for one in file.tables("ladders"):
-        found.append(Ladder(one.title((), "name"), tuple(map(_rung, one.tables("rungs"))), tops))
-        one.require_known()
-    file.require_known()
-    return tuple(found)
-
-
-def _rung(table: Read) -> Rung:
-    of = table.technique()
-    title = table.title({knob.name for knob in of.knobs})
-    if of.weights is None or "knob" in table:
-        knob, option = table.knob(of).name, table.choice("option", OPTIONS)
-        rung = Rung(of, title, knob, option, table.texts("preferred"), table.text("without"))
-    else:
-        rung = Rung(of, title)
-    table.require_known()
-    return rung
-
-
-def _top(table: Read) -> Top:
-    of = table.technique()
-    top = Top(of, table.title({knob.name for knob in of.knobs}), table.knob(of).name, table.given("default"))
-    table.require_known()
-    return top
+PRECISION = Rung("precision", "+ {precision}", "precision", "precision")
+PREFERRED, WHOLE = ("bfloat16", "float16", "int8"), "float32"
+"""Which precision is taken where a device offers several and the option is not given; with the last, there is no
+such rung."""
+LADDERS = (
+    Ladder(
+        "average-velocity",
+        (Rung("average_velocity", "+ average velocity, N = {evaluations}", "evaluations", "evaluations"), PRECISION),
+    ),
+    Ladder(
+        "pruned",
+        (
+            Rung("steps", "+ {steps} steps", "steps", "pruned"),
+            Rung("guidance_free", "+ CFG-free, w = {weight:.2f}"),
+            PRECISION,
+        ),
+    ),
+)
+"""The best first."""
+TOPS = (
+    Top("ditreducio", "+ DiTReducio, δ = {threshold:g}", "threshold", 0.1),
+    Top("error_curve", "+ error-curve cache, α = {threshold:g}", "threshold", 0.2),
+)
+"""What can be on top of each, the usual one first."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +107,8 @@ def climb(ladder: Ladder, model: FlowSpeech, arguments: argparse.Namespace) -> C
     if reason := ladder.why_not(model):
         raise PlainError(reason)
     usual = setting = bundled.setting(arguments)
-    trained = {
-        rung.technique.name: _strongest(model, rung.technique) for rung in ladder.rungs if rung.technique.weights
-    }
+    declared = [technique(rung.technique) for rung in ladder.rungs]
+    trained = {one.name: _strongest(model, one) for one in declared if one.weights}
     for weights in trained.values():
         setting = replace(setting, options=setting.options.replace(**weights.guidance))
     guidance = dict.fromkeys(name for weights in trained.values() for name in weights.guidance)
@@ -157,14 +133,14 @@ def _rungs(
     arguments: argparse.Namespace,
 ) -> Iterator[Way]:
     for rung in ladder.rungs:
-        used = _technique(rung, model, trained.get(rung.technique.name), arguments)
+        used = _technique(rung, model, trained.get(rung.technique), arguments)
         if used is not None:
             setting = setting.with_technique(used)
             yield Way(rung.title.format(**used.knobs), setting)
-    for top in ladder.tops:
-        if top.technique.name == arguments.cache:
+    for top in TOPS:
+        if top.technique == arguments.cache:
             value = top.default if arguments.threshold is None else arguments.threshold
-            used = UsedTechnique(top.technique.name, Values({top.knob: value}))
+            used = UsedTechnique(top.technique, Values({top.knob: value}))
             title = top.title.format(**used.knobs)
             try:
                 resolve(model.info, setting.with_technique(used), prepared=False)
@@ -178,7 +154,7 @@ def _technique(
     rung: Rung, model: FlowSpeech, weights: Guided | None, arguments: argparse.Namespace
 ) -> UsedTechnique | None:
     """Technique that a step uses: trained weights, the option's value, or both; ``None`` if nothing."""
-    of = rung.technique
+    of = technique(rung.technique)
     knobs: dict[str, object] = {}
     if weights is not None and of.weights is not None:
         # The titles of weights have two digits.
@@ -186,8 +162,8 @@ def _technique(
     if rung.knob:
         value = getattr(arguments, rung.option)
         if value is None:
-            value = next((one for one in rung.preferred if one in model.info.precisions), rung.without)
-        if value == rung.without:
+            value = next((one for one in PREFERRED if one in model.info.precisions), WHOLE)
+        if value == WHOLE:
             return None
         knobs[rung.knob] = value
     return UsedTechnique(of.name, Values(knobs), "" if weights is None else weights.fingerprint)
@@ -207,7 +183,7 @@ def _on_top(
     top: Top, title: str, used: UsedTechnique, model: FlowSpeech, setting: Setting, arguments: argparse.Namespace
 ) -> Way:
     """A cache on top of the others, prepared on the grid and the weights that run, if it has to be."""
-    if top.technique.artefact is None:
+    if technique(top.technique).artefact is None:
         return Way(title, setting.with_technique(used))
     bundled.say(f"calibrating at {top.knob} {used.knobs[top.knob]:g} …")
     utterance = Utterance(arguments.text, bundled.speaker(arguments))

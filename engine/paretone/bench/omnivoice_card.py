@@ -28,8 +28,7 @@ from paretone.bench.official_masked import (
     random_request,
 )
 from paretone.bench.report import Report
-from paretone.bench.ways import read
-from paretone.errors import DeviceError, SettingError
+from paretone.errors import DeviceError
 from paretone.measure.machine import describe
 from paretone.measure.roofline.benchmarks import ceilings_of
 from paretone.measure.roofline.ceilings import Ceilings
@@ -171,16 +170,9 @@ def first_audio(case: Case, rounds: int) -> dict[str, object]:
 
 
 def blocks() -> Blocks:
-    """Division of the canvas by the technique that the bench's file names, under its defaults. Raises
-    :class:`SettingError` if it is not divided."""
-    file = read(NAME)
-    chosen = file.part("first_audio")
-    technique = chosen.technique()
-    plan = foreseen(Setting(chosen.text("model")).with_technique(UsedTechnique(technique.name)))
-    chosen.require_known()
-    file.require_known()
-    if not isinstance(plan, MaskedPlan) or plan.blocks is None:
-        raise SettingError(f"{chosen.prefix}technique: {technique.title} does not divide the canvas into blocks.")
+    """Division of the canvas by the technique at its defaults."""
+    plan = foreseen(Setting("OmniVoice").with_technique(UsedTechnique("blockwise")))
+    assert isinstance(plan, MaskedPlan) and plan.blocks is not None
     return plan.blocks
 
 

@@ -1,9 +1,9 @@
 """The product of all savings: each added in turn, paired against many steps under guidance on the same machine.
 
-The ladders are those of ``resources/benches/stacked.toml``: step pruning, CFG-free weights and fewer bits, or average
-velocity and fewer bits, with a cache on top. Each stands on many steps under the guidance that its weights include. At
-every rung: what it adds, the product so far on the clock, of the backbone and of the whole take with the vocoder, the
-judges' figures and whether they pass, and the log-mel distance from the same noise.
+The ladders: step pruning, CFG-free weights and fewer bits, or average velocity and fewer bits, with a cache on top.
+Each stands on many steps under the guidance that its weights include. At every rung: what it adds, the product so far
+on the clock, of the backbone and of the whole take with the vocoder, the judges' figures and whether they pass, and the
+log-mel distance from the same noise.
 
 A default run ends within five minutes on two cores and hears as many sentences as fit into that, none of them the one
 that the cache was calibrated on. For figures to quote, give it time for all of them: ``--minutes 20``.
@@ -18,7 +18,7 @@ import numpy as np
 
 from paretone.bench import bundled, qualities
 from paretone.bench.budget import Budget
-from paretone.bench.ladders import NAME, NO_CACHE, Climb, Ladder, climb, ladders
+from paretone.bench.ladders import LADDERS, NAME, NO_CACHE, PRECISION, TOPS, Climb, Ladder, climb
 from paretone.bench.qualities import LIMITS, compared, headline, judged, listened, target
 from paretone.bench.report import Report
 from paretone.bench.voices import Panel
@@ -32,6 +32,8 @@ from paretone.models.base import run_to_completion
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.kernels.split_products import has_amx
 from paretone.models.silent_observer import SilentObserver
+from paretone.setting.knobs import Choice
+from paretone.techniques import technique
 
 BEST, EVERY = "best", "every"
 """Ladders by the model: the first that it has weights for, or all of these."""
@@ -49,14 +51,12 @@ DEFINITION = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
-    known = ladders()
-    tops = known[0].tops
-    caches = [*(top.technique.name for top in tops), NO_CACHE]
-    precisions = next((rung.choices for one in known for rung in one.rungs if rung.option == "precision"), ())
+    caches = [*(top.technique for top in TOPS), NO_CACHE]
+    (precision,) = (one for one in technique(PRECISION.technique).knobs if isinstance(one, Choice))
     bundled.add_arguments(parser, steps=32, rounds=5)
     parser.add_argument(
         "--ladder",
-        choices=[*(one.name for one in known), BEST, EVERY],
+        choices=[*(one.name for one in LADDERS), BEST, EVERY],
         default=BEST,
         help="which savings are stacked; best: the first of these that the model has weights for; every: all of them "
         "(default: %(default)s)",
@@ -65,11 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--evaluations", type=positive, default=1, help="evaluations by average velocity (default: %(default)s)"
     )
-    parser.add_argument("--precision", choices=precisions, help="precision (default: what the device offers)")
+    parser.add_argument("--precision", choices=precision.values, help="precision (default: what the device offers)")
     parser.add_argument(
         "--cache", choices=caches, default=caches[0], help="module-skipping technique (default: %(default)s)"
     )
-    usual = ", ".join(f"{top.default:g} of {top.technique.name}" for top in tops)
+    usual = ", ".join(f"{top.default:g} of {top.technique}" for top in TOPS)
     parser.add_argument(
         "--threshold", type=finite, help=f"threshold of the module-skipping technique (default: {usual})"
     )
@@ -101,10 +101,9 @@ def run(arguments: argparse.Namespace) -> Report:
 
 def _chosen(model: FlowSpeech, name: str) -> Sequence[Ladder]:
     """The ladder called ``name``, or those that ``model`` can climb. Raises :class:`PlainError` if there is none."""
-    known = ladders()
     if name not in (BEST, EVERY):
-        return [one for one in known if one.name == name]
-    reasons = {one: one.why_not(model) for one in known}
+        return [one for one in LADDERS if one.name == name]
+    reasons = {one: one.why_not(model) for one in LADDERS}
     if all(reasons.values()):
         raise PlainError(" ".join(dict.fromkeys(reasons.values())))
     possible = [one for one, reason in reasons.items() if not reason]
