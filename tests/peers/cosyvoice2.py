@@ -18,7 +18,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from paretone.bench.official_masked import require_transformers
+from paretone.bench.masked import require_transformers
 from paretone.bench.report import Report
 from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds, Ratios
 from paretone.models.families.token_model import TokenModel

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretone.bench.official_masked import require_transformers
+from paretone.bench.masked import require_transformers
 from paretone.bench.report import Report
 from paretone.models.families.token_model import TokenModel
 from paretone.models.networks.causal import CausalConfig, Llama3Scaling

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from paretone.bench import bundled
 from paretone.bench.budget import Budget
-from paretone.bench.official_masked import FULL_SIZE, UpstreamTransformer, random_network, random_request
+from paretone.bench.masked import FULL_SIZE, UpstreamTransformer, random_network, random_request
 from paretone.bench.report import Report
 from paretone.commands.arguments import positive
 from paretone.errors import PlainError

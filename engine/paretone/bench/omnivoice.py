@@ -4,7 +4,7 @@ Forwards are timed at OmniVoice's size with random weights, whole takes on a mod
 speak the same two sentences with the same seed, in an order that changes; a first round warms up. The official way runs
 the Qwen3 of ``transformers`` on both branches, padded, with float32 weights; all others run with the exact savings.
 What a technique costs in words, timbre and codes is measured against the exact savings alone, on single sentences in
-all voices (:mod:`paretone.bench.masked_quality`).
+all voices (:mod:`paretone.bench.masked`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import torch
 
 from paretone.bench import bundled, masked
 from paretone.bench.bundled import used
-from paretone.bench.masked_quality import judged
-from paretone.bench.official_masked import (
+from paretone.bench.masked import (
     EXACT,
     FULL_SIZE,
     OFFICIAL,
+    judged,
     predictors,
     random_network,
     random_request,

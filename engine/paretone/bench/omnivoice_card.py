@@ -18,7 +18,7 @@ import torch
 
 from paretone import device as devices
 from paretone.bench import bundled
-from paretone.bench.official_masked import (
+from paretone.bench.masked import (
     EXACT,
     FULL_SIZE,
     OFFICIAL,

@@ -13,7 +13,7 @@ from functools import partial
 import torch
 
 from paretone.bench import bundled, masked
-from paretone.bench.official_masked import (
+from paretone.bench.masked import (
     EXACT,
     FULL_SIZE,
     OFFICIAL,

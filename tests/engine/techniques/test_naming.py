@@ -1,4 +1,5 @@
-"""Nobody names a technique but itself: no import, no string, no identifier outside its own folder, or its own feature.
+"""Nobody names a technique but itself and benches, which compare them: no import, no string, no identifier outside its
+own folder, or its own feature.
 
 A feature of the window that belongs to a technique says so: ``technique="name"`` in its ``__init__.py``.
 """
@@ -77,6 +78,8 @@ def findings(top: str) -> list[str]:
     found = []
     rooms = {one.name: own(one) for one in techniques()}
     for path in sorted((ROOT / top).rglob("*.py")):
+        if {"bench", "benches"} & set(path.relative_to(ROOT).parts):
+            continue
         text = path.read_text(encoding="utf-8")
         tree, lowered = None, text.lower()
         for one in techniques():

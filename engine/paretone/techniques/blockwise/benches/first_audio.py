@@ -3,7 +3,7 @@
 All ways speak the same two sentences as one utterance, in the same rounds. The full latency is that of the same engine,
 exact savings included, on the whole canvas; what is heard first in blocks is final and as loud as the rest. Reported
 with it: waits of a playback that begins with the first piece, and word errors and timbre of single sentences
-(:mod:`paretone.bench.masked_quality`).
+(:mod:`paretone.bench.masked`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from paretone.bench import bundled, masked
 from paretone.bench.bundled import used
-from paretone.bench.masked_quality import JudgedSpeech, judged
+from paretone.bench.masked import JudgedSpeech, judged
 from paretone.bench.report import Report
 from paretone.measure.machine import describe
 from paretone.measure.timing import interval, running_order

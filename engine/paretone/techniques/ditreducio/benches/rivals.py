@@ -19,8 +19,7 @@ from functools import partial
 import numpy as np
 
 from paretone.bench import budget, bundled
-from paretone.bench.budget import Budget, Turns
-from paretone.bench.hearing import heard_in_turns
+from paretone.bench.budget import Budget, Turns, heard_in_turns
 from paretone.bench.report import Report
 from paretone.commands.arguments import finite
 from paretone.errors import PlainError

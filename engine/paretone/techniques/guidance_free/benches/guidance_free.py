@@ -13,13 +13,14 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from paretone.bench import bundled
 from paretone.bench.report import Report
-from paretone.bench.sampling import sample
 from paretone.commands.arguments import finite
 from paretone.errors import PlainError
 from paretone.measure.bootstrap import bootstrap, rate
@@ -33,10 +34,23 @@ from paretone.models.base import WeightSet
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.vocoders import load_vocoder
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.flow import integrate
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.guidance_free import NAME as TECHNIQUE
 from paretone.techniques.guidance_free import SAME_WEIGHT
+
+
+def sample(target: CalibrationTarget) -> Tensor:
+    """The last state, prompt frames included."""
+    backbone: Any = target.backbone  # Of the models here, each also evaluates all of its layers at once.
+
+    def velocity(state: Tensor, step: int) -> Tensor:
+        return target.guide(backbone.evaluate(state, step, target.run, None, None))
+
+    return integrate(velocity, target.noise, target.times, follow=target.follow)
+
 
 NAME = "guidance-free"
 DEFINITION = (
