@@ -1,5 +1,5 @@
 """As ``test_mutated_files.py``, of what Paretone itself keeps for later: states and logs of trainings, measurements,
-prepared speech, exported folders, and the settings that benches compare."""
+prepared speech and exported folders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from paretone.errors import PlainError
 from paretone.export.copied import paretone_profile
-from paretone.export.exporting import export
+from paretone.export.targets import export
 from paretone.measure.roofline import ceilings
 from paretone.models import load_model
 from paretone.models.files.layer_importance import FILE as IMPORTANCE

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from paretone import __version__
 from paretone.errors import CheckpointError, SettingError
+from paretone.export.contents import json_file
 from paretone.export.delivery import deliver
-from paretone.export.readme import json_file
 from paretone.export.targets import exporting
 from paretone.models.base import DraftWeights, StudentWeights, WorkObserver
 from paretone.models.catalogue import CatalogueEntry, entry

@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import load, load_file, save_file
 
 from paretone.export.copied import paretone_profile
-from paretone.export.exporting import export
 from paretone.export.language import source_of, student_contents
 from paretone.export.programs import f5_tts
+from paretone.export.targets import export
 from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, read_weights

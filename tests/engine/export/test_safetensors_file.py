@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from paretone.errors import Cancelled
 from paretone.export.delivery import deliver
-from paretone.export.safetensors_file import _KINDS, safetensors_file
+from paretone.export.exported_weights import _KINDS, safetensors_file
 
 
 def test_the_library_reads_every_kind_back(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
-from paretone.export.copied_files import copied
+from paretone.export.contents import PROMPTS, copied
 from paretone.export.language_targets import (
     given_draft,
     ids_section,
@@ -16,7 +16,6 @@ from paretone.export.language_targets import (
     readme,
     why_not_counted,
 )
-from paretone.export.prompts_file import PROMPTS
 from paretone.export.targets import Order, Target
 from paretone.extras import why_no_gguf
 from paretone.models.catalogue import entry

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
-from paretone.export.copied_files import copied
+from paretone.export.contents import PROMPTS, SAMPLING, copied, sampling_of
 from paretone.export.language_targets import (
     given_draft,
     ids_section,
@@ -17,7 +17,6 @@ from paretone.export.language_targets import (
     readme,
     why_not_language,
 )
-from paretone.export.prompts_file import PROMPTS, SAMPLING, sampling_of
 from paretone.export.targets import Order, Target
 from paretone.models.catalogue import entry
 from paretone.setting.knobs import Values
@@ -47,9 +46,8 @@ def options(ledger: OptionLedger) -> None:
 
 def contents(order: Order) -> dict[str, Content]:
     """The folder's files by name."""
-    from paretone.export.language_bundle import language_bundle
-    from paretone.export.language_folder import model_folder
-    from paretone.export.safetensors_file import safetensors_file
+    from paretone.export.exported_weights import safetensors_file
+    from paretone.export.language_bundle import language_bundle, model_folder
 
     account, drafted = order.account, given_draft(order.account)
     bundle = language_bundle(order, drafting=drafted is not None)

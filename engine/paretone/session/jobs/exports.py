@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paretone.export.exporting import export
 from paretone.export.language import LanguageExport, export_language
+from paretone.export.targets import export
 from paretone.session.commands import ExportProfile, ExportWeights
 from paretone.session.events import ProfileExported, WeightsExported
 from paretone.session.executor import Executor
