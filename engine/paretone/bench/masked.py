@@ -2,7 +2,7 @@
 
 Quality is what techniques cost in words, timbre and codes against plain synthesis. Timbre is measured against the
 original speech of the same sentence, in the voice itself and, as a ruler, in the other shipped voices
-(:mod:`paretone.measure.timbre`); learned judges are asked as far as they are installed. Reference runs are the same
+(:mod:`paretone.measure.fidelity`); learned judges are asked as far as they are installed. Reference runs are the same
 weights run as upstream, and with its extra work removed step by step.
 """
 
@@ -21,7 +21,7 @@ from paretone.audio.spectrogram import drawn_or_heard
 from paretone.bench import bundled
 from paretone.commands.arguments import positive
 from paretone.errors import PlainError, SettingError
-from paretone.measure.timbre import timbre_distance
+from paretone.measure.fidelity import timbre_distance
 from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, judged_means, verdicts
 from paretone.models.base import Synthesis, Voice
 from paretone.models.families.masked import MaskedSpeech

@@ -89,8 +89,7 @@ def _judged(
     choices: SampleChoices, results: dict[str, Results], work: Path, session: Session
 ) -> tuple[list[Sample], tuple[str, ...]]:
     """Every sample with what the judges say of it; and which judges are not there."""
-    from paretone.measure.evaluation.judging import FileJudges
-    from paretone.measure.evaluation.references import reference_speech
+    from paretone.measure.evaluation.judging import FileJudges, reference_speech
     from paretone.studies.samples import Sample, found, heard_texts
 
     session.terminal.status("Judging")

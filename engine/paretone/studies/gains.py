@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from paretone.measure.clocks import clock_name
 from paretone.measure.gains import Gain, Place, completed, improved
 from paretone.measure.machine import hardware
+from paretone.measure.processor_time import clock_name
 from paretone.studies.results import Results, SettingResult
 
 

@@ -11,8 +11,7 @@ from paretone.audio.spectrogram import log_mel
 from paretone.commands import compare
 from paretone.commands.figures import OF_ITS_OWN, figures
 from paretone.errors import SettingError
-from paretone.measure.baseline_metrics import with_baseline_metrics
-from paretone.measure.fidelity import log_mel_distance
+from paretone.measure.fidelity import log_mel_distance, with_baseline_metrics
 from paretone.measure.metrics import METRICS
 from paretone.models.base import run_to_completion
 from paretone.models.silent_observer import SilentObserver

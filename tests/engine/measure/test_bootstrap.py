@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone.measure.bootstrap import bootstrap, ends, mean_ratio, picks, rate
+from paretone.measure.estimates import bootstrap, ends, mean_ratio, picks, rate
 
 
 def _mean(drawn: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paretone.errors import SettingError
-from paretone.measure.distortion import mel_cepstral_distortion
+from paretone.measure.fidelity import mel_cepstral_distortion
 
 BANDS = 100
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone.measure.melody import FEWEST, diversity, log_pitch, mean_pitch, pitch_range
+from paretone.measure.pitch import FEWEST, diversity, log_pitch, mean_pitch, pitch_range
 
 RATE = 24_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paretone.measure.proportions import wilson_interval
+from paretone.measure.estimates import wilson_interval
 
 
 def test_wilson() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paretone.errors import SettingError
-from paretone.measure.timbre import timbre_distance
+from paretone.measure.fidelity import timbre_distance
 from tests.engine.measure.test_distortion import BANDS, ripple
 
 

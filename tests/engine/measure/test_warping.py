@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paretone.errors import SettingError
-from paretone.measure.warping import best_path, warped_log_mel_distance
+from paretone.measure.fidelity import best_path, warped_log_mel_distance
 
 
 def _cheapest(costs: np.ndarray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paretone.measure.evaluation.judged_takes import judged_figures
+from paretone.measure.evaluation.judging import judged_figures
 from paretone.session.commands import JudgeTake
 from paretone.session.events import TakeJudged
 from paretone.session.executor import Executor

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from paretone.errors import SettingError
-from paretone.measure.audible import audible
-from paretone.measure.takes import make_take
+from paretone.measure.takes import audible, make_take
 from paretone.models.base import (
     FLOW,
     Piece,

@@ -23,7 +23,7 @@ from paretone.bench.budget import Budget, Turns, heard_in_turns
 from paretone.bench.report import Report
 from paretone.commands.arguments import finite
 from paretone.errors import PlainError
-from paretone.measure.bootstrap import bootstrap, mean_ratio
+from paretone.measure.estimates import bootstrap, mean_ratio
 from paretone.measure.machine import describe
 from paretone.measure.timing import PairedTimes
 from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, judged_means

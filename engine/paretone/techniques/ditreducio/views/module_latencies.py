@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from paretone.errors import SettingError
-from paretone.measure.clocks import clock_name
+from paretone.measure.processor_time import clock_name
 from paretone.measure.timing import interval, running_order
 from paretone.setting.knobs import Effect, Knob, Number
 from paretone.techniques.ditreducio.views.thresholds import (

@@ -23,13 +23,12 @@ from paretone.bench import bundled
 from paretone.bench.report import Report
 from paretone.commands.arguments import finite
 from paretone.errors import PlainError
-from paretone.measure.bootstrap import bootstrap, rate
-from paretone.measure.fidelity import log_mel_distance
+from paretone.measure.estimates import bootstrap, rate
+from paretone.measure.fidelity import log_mel_distance, warped_log_mel_distance
 from paretone.measure.intelligibility import WordErrors
 from paretone.measure.machine import describe
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_errors, verdicts
-from paretone.measure.warping import warped_log_mel_distance
 from paretone.models.base import WeightSet
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech

@@ -14,7 +14,7 @@ import numpy as np
 from paretone.bench import bundled
 from paretone.bench.budget import Turns
 from paretone.bench.bundled import used
-from paretone.measure.melody import diversity, log_pitch
+from paretone.measure.pitch import diversity, log_pitch
 from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values

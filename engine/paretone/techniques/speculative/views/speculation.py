@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from paretone.errors import SettingError
-from paretone.measure.bootstrap import bootstrap, mean_ratio
 from paretone.measure.decoding import Drafting, drafting
+from paretone.measure.estimates import bootstrap, mean_ratio
 from paretone.models.base import Synthesis, run_to_completion
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from paretone.errors import SettingError
+from paretone.measure.estimates import wilson_interval
 from paretone.measure.fidelity import log_mel_distance
-from paretone.measure.proportions import wilson_interval
 from paretone.models.base import run_to_completion
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.silent_observer import SilentObserver
