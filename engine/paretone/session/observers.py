@@ -28,7 +28,7 @@ from paretone.session.events import (
 from paretone.session.progress import RemainingTime
 
 if TYPE_CHECKING:
-    from paretone.studies.stored import StoredTake
+    from paretone.studies.store import StoredTake
 
 Post = Callable[[Event], None]
 

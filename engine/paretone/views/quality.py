@@ -15,7 +15,7 @@ from paretone.measure.intelligibility import Judge, WordErrors
 from paretone.models.base import SpeechModel, Synthesis, Utterance, run_to_completion
 from paretone.models.catalogue import judged_sentences
 from paretone.setting.setting import Artefact, Setting
-from paretone.views.stages import Stages
+from paretone.views.view import Stages
 
 
 def judged_utterances(utterance: Utterance, count: int) -> tuple[Utterance, ...]:

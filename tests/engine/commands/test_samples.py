@@ -18,7 +18,7 @@ from paretone.measure.evaluation.judging import Judgement
 from paretone.models import catalogue
 from paretone.paths import resource
 from paretone.studies import samples
-from paretone.studies.samples_page import page
+from paretone.studies.samples import page
 from tests.engine.studies import small
 
 TEXT = "One sentence. Another one. And a third. And one more."

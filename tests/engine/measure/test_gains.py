@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from paretone.measure.gains import Place, best_known, of_takes
 from paretone.models import catalogue
 from paretone.setting.knobs import Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements
+from paretone.studies.gains import Place, best_known, of_takes
 from paretone.techniques import technique
 
 MACHINE = "Processor, 2 cores, 8 GiB; Linux 6.1; Python 3.11.2, torch 2.9, paretone 0.9"

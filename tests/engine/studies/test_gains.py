@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from paretone.measure.estimates import Estimate
-from paretone.measure.gains import Place
 from paretone.models import catalogue
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.gains import of_study
+from paretone.studies.gains import Place, of_study
 from paretone.studies.results import Results, SettingResult
 from tests.engine.measure.test_gains import MACHINE, PLACE, PLAIN, SEVEN
 

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 from paretone.paths import resource
-from paretone.studies.writing import to_toml, with_folder
+from paretone.studies.definition import to_toml, with_folder
 from tests.voices import FIRST
 
 WHOLE = {

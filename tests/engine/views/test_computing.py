@@ -11,8 +11,7 @@ from paretone.errors import Cancelled, SettingError
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values, checked, defaults
-from paretone.views import views
-from paretone.views.computing import compute_view
+from paretone.views import compute_view, views
 from tests.engine.small_speech import LAYERS, setting
 from tests.engine.views.viewing import QUICK, STEPS, computed, load, task, write_weights
 

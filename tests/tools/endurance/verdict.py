@@ -22,8 +22,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from paretone.errors import DeviceError, PlainError
-from paretone.figures.curves import Curve, Curves, Level
-from paretone.figures.curves_svg import sheet
+from paretone.figures.curves import Curve, Curves, Level, sheet
 from paretone.figures.glyphs import SERIES_ON_ANY, Glyph
 from paretone.figures.scatter import Dimension
 from paretone.files import write_atomically

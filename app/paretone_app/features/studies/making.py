@@ -39,7 +39,7 @@ class StudyMaking(QObject):
         parent: QObject,
     ) -> None:
         """``folder`` is where files are proposed; ``pace`` gives how fast models were, see
-        :mod:`paretone.studies.estimating`."""
+        :mod:`paretone.studies.results`."""
         super().__init__(parent)
         self._window = window
         self._state = state
@@ -86,7 +86,7 @@ class StudyMaking(QObject):
     @Slot(object)
     def _check(self, given: dict) -> None:
         """Say the size of a study, or why it cannot be."""
-        from paretone.studies import definition, estimating
+        from paretone.studies import definition, results
         from paretone_app.features.studies.study_summary import plan_words
 
         maker = built(self.maker)
@@ -94,7 +94,7 @@ class StudyMaking(QObject):
 
         def checked() -> tuple[Study, float | None]:
             planned = definition.parse(given, "This study", root)
-            return planned, estimating.seconds(planned, pace(planned.model))
+            return planned, results.estimated_seconds(planned, pace(planned.model))
 
         def shown(found: tuple[Study, float | None] | BaseException) -> None:
             if self.maker is not maker or maker.definition != given:
@@ -111,7 +111,7 @@ class StudyMaking(QObject):
     @Slot(object, object, bool)
     def _keep(self, given: dict, path: Path, start: bool) -> None:
         """Write a new study's file."""
-        from paretone.studies.writing import to_toml
+        from paretone.studies.definition import to_toml
 
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -173,7 +173,7 @@ class OpenedStudies(QObject):
 
     def pace(self) -> Callable[[str], float | None]:
         """Speed of models in stored takes and in those of open studies."""
-        from paretone.studies import estimating
+        from paretone.studies import results
 
         library, summaries = self._library(), tuple(self._summaries.values())
 
@@ -184,7 +184,7 @@ class OpenedStudies(QObject):
             for seen in summaries:
                 if seen.model == model and seen.made:
                     with suppress(PlainError):
-                        takes += estimating.studied(seen.folder)
-            return estimating.pace(model, takes)
+                        takes += results.studied(seen.folder)
+            return results.pace(model, takes)
 
         return pace

@@ -225,7 +225,7 @@ class StudiesPresenter(Presenter):
     def set_model_folder(self, folder: Path) -> None:
         """Write into the file of the study that is shown that its model's checkpoint is in ``folder``. Takes are tied
         to weights, not to folders: other weights are refused when it runs. Raises :class:`PlainError`."""
-        from paretone.studies.writing import with_folder
+        from paretone.studies.definition import with_folder
 
         seen = self.summary
         if seen is None:

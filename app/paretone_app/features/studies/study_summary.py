@@ -13,12 +13,12 @@ from pathlib import Path
 from paretone.errors import PlainError, StudyError
 from paretone.measure.estimates import Estimate
 from paretone.setting.setting import Setting
-from paretone.studies import definition, estimating
+from paretone.studies import definition
 from paretone.studies import results as found
+from paretone.studies.definition import written
 from paretone.studies.results import Results
 from paretone.studies.search import answer
-from paretone.studies.store import DATABASE, StudyDamaged
-from paretone.studies.stored import RULED_OUT
+from paretone.studies.store import DATABASE, RULED_OUT, StudyDamaged
 from paretone.studies.study import BASELINE, SEARCH, Study, duration, results_folder
 from paretone.studies.wording import (
     REFERENCE,
@@ -31,7 +31,6 @@ from paretone.studies.wording import (
     search_in,
     setting_title,
 )
-from paretone.studies.writing import written
 from paretone_app.numbers import counted, grouped, localised
 
 
@@ -130,7 +129,7 @@ class StudySummary:
 def summary(folder: Path, file: Path, pace: Callable[[str], float | None] = lambda model: None) -> StudySummary:
     """Summary of the study that ``file`` describes, with results in ``folder``.
 
-    ``pace`` gives a model's seconds per character of text; see :mod:`paretone.studies.estimating`.
+    ``pace`` gives a model's seconds per character of text; see :mod:`paretone.studies.results`.
     """
     study, file_problem = _planned(file)
     results, folder_problem, damaged = _found(folder)
@@ -350,5 +349,5 @@ def _seconds(
     if study is None:
         return None
     if results is None or not made:
-        return estimating.seconds(study, pace(study.model))
+        return results.estimated_seconds(study, pace(study.model))
     return results.busy_seconds / made * left

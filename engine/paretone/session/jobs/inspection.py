@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from paretone import views
 from paretone.measure.takes import require_finite
 from paretone.models.base import flow_model
 from paretone.session.commands import CaptureAttention, ComputeView, MeasureRoofline
 from paretone.session.events import AttentionCaptured, RooflineMeasured, ViewComputed
 from paretone.session.executor import Executor
 from paretone.session.observers import JobObserver, MeasuringObserver, RunningJob
-from paretone.views import computing
 from paretone.views.view import Task
 
 
@@ -36,7 +36,7 @@ def compute_view(command: ComputeView, executor: Executor, job: RunningJob) -> V
     """Compute a view's figure."""
     model = executor.model_for(command.setting)
     task = Task(model, command.utterance, command.setting, command.knobs, JobObserver(job), command.records)
-    return ViewComputed(command.job, computing.compute_view(command.view, task))
+    return ViewComputed(command.job, views.compute_view(command.view, task))
 
 
 def measure_roofline(command: MeasureRoofline, executor: Executor, job: RunningJob) -> RooflineMeasured:

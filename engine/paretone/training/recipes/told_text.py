@@ -30,8 +30,7 @@ from paretone.studies import definition, results
 from paretone.studies.report import write_report
 from paretone.studies.results import SettingResult
 from paretone.studies.running import LocalExecutor, run
-from paretone.studies.store import Store
-from paretone.studies.stored import StoredTake
+from paretone.studies.store import Store, StoredTake
 from paretone.studies.study import Study, StudySentence
 from paretone.studies.wording import figure_text
 from paretone.training.natural_alignment import Alignment, evened, evened_phrases

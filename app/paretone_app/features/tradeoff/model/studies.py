@@ -14,8 +14,7 @@ from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take, Trace
 from paretone.studies.results import results
-from paretone.studies.store import Store
-from paretone.studies.stored import StoredTake
+from paretone.studies.store import Store, StoredTake
 from paretone.studies.study import Cell
 from paretone_app.features.tradeoff.model.points import Point, Scores, study_points
 from paretone_app.state.differences import prepared_entry

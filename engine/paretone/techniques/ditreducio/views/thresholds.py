@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.views.stages import ProgressStage, Stages
-from paretone.views.view import Task
+from paretone.views.view import ProgressStage, Stages, Task
 
 CALIBRATED, PREDICTED = "calibrated", "predicted"
 

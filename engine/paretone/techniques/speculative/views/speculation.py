@@ -19,8 +19,7 @@ from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, default
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import speculative
 from paretone.views.figure import Axis, Curve, Lines
-from paretone.views.stages import Stages
-from paretone.views.view import Findings, Task, View, sentences_knob
+from paretone.views.view import Findings, Stages, Task, View, sentences_knob
 from paretone.wording import percent
 
 if TYPE_CHECKING:
