@@ -69,7 +69,6 @@ RELEASED = Sizes(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this comparison."""
     language.add_arguments(parser, "100, 4 s")
 
 

@@ -71,7 +71,6 @@ RELEASED = Sizes(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this comparison."""
     language.add_arguments(parser, "60, 1.2 s of speech")
 
 

@@ -47,7 +47,6 @@ Way = Callable[[], Tensor]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this comparison."""
     rounds.add_arguments(parser)
     parser.add_argument("--steps", type=positive, default=0, help=f"steps (default: {STEPS}; fewer on slow machines)")
     parser.add_argument(

@@ -53,7 +53,6 @@ _BANDS, _HOP = 100, 256
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     parser.add_argument("--settings", type=at_least(2), default=1_000, help="settings (default: %(default)s)")
     parser.add_argument("--sentences", type=positive, default=30, help="sentences (default: %(default)s)")
     parser.add_argument("--workers", type=positive, default=64, help="simulated workers (default: %(default)s)")

@@ -60,7 +60,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     masked.add_arguments(parser, rounds=20)
     parser.add_argument("--full-rounds", type=count, default=3, help="rounds at OmniVoice's size; 0: none (default: 3)")
     parser.add_argument(

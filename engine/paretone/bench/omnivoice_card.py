@@ -79,7 +79,6 @@ class Case:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     parser.add_argument("--device", default="auto", help="auto or cuda (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=20, help="interleaved rounds (default: %(default)s)")
 

@@ -40,7 +40,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     masked.add_arguments(parser, rounds=9)
     parser.add_argument(
         "--full-rounds", type=count, default=3, help="rounds of a forward at OmniVoice's size; 0: none (default: 3)"

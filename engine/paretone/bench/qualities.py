@@ -61,12 +61,10 @@ class Spoken:
 
     @property
     def ops_ratio(self) -> float:
-        """Mean over the takes."""
         return float(np.mean(self.shares))
 
     @property
     def sentences(self) -> int:
-        """How many were spoken."""
         return len({sentence for sentence, _ in self.heard})
 
     @property

@@ -226,7 +226,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     caches = [*(top.technique for top in TOPS), NO_CACHE]
     (precision,) = (one for one in technique(PRECISION.technique).knobs if isinstance(one, Choice))
     bundled.add_arguments(parser, steps=32, rounds=5)

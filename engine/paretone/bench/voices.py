@@ -80,7 +80,6 @@ Takes = Mapping[tuple[int, int], Heard]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     parser.add_argument("--model", default="f5-mini", help="bundled model (default: %(default)s)")
     parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: %(default)s)")

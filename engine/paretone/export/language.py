@@ -97,15 +97,12 @@ class HuggingFaceSource:
     checks: Callable[[], None] = lambda: None
 
     def base(self) -> str:
-        """As :class:`Source` says."""
         return Shards.find(self.root).fingerprint(self.checks)
 
     def layers(self) -> int:
-        """As :class:`Source` says."""
         return read_config(self.root / CONFIG)["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
-        """As :class:`Source` says."""
         return Shards.find(self.root).read(check=self.checks)[0]
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
@@ -130,15 +127,12 @@ class CosySource:
     checks: Callable[[], None] = lambda: None
 
     def base(self) -> str:
-        """As :class:`Source` says."""
         return fingerprint(self.root / LANGUAGE_MODEL, self.checks)
 
     def layers(self) -> int:
-        """As :class:`Source` says."""
         return read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
-        """As :class:`Source` says."""
         return read_weights(self.root / LANGUAGE_MODEL, self.checks)
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:

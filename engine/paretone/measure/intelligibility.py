@@ -64,7 +64,6 @@ class WordErrors:
 
     @property
     def rate(self) -> float:
-        """All edits over all words."""
         return sum(self.edits) / sum(self.words)
 
     def interval(self, draws: int = 2000, seed: int = 0) -> tuple[float, float]:

@@ -53,7 +53,6 @@ class Metric:
 
     @property
     def label(self) -> str:
-        """Title and unit."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
 

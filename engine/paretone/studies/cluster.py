@@ -224,7 +224,6 @@ class Cluster:
         self._pending[actor.ready.remote()] = actor
 
     def end(self) -> None:
-        """Let all workers go."""
         if self._module is None:
             return
         for actor in (*self._alive, *self._pending.values()):
@@ -236,7 +235,6 @@ class Cluster:
     # --- Working ------------------------------------------------------------------------------------------------------
     @property
     def size(self) -> int:
-        """Present number of workers."""
         return max(1, len(self._alive))
 
     def idle(self) -> list[object]:
@@ -279,7 +277,6 @@ class Cluster:
         return outcome
 
     def _replace_worker(self, worker: object, why: str) -> WorkerLost:
-        """Replace a dead worker."""
         node = self._alive.pop(worker).node
         # One that merely cannot be reached would keep its machine's room.
         self._ray.kill(worker)

@@ -78,7 +78,6 @@ class PlayableTake:
 
     @property
     def path(self) -> Path:
-        """File of its audio."""
         return audio_path(self.folder, self.take)
 
 
@@ -426,7 +425,6 @@ def _number(value: float | None) -> float:
 
 
 def to_json(found: Results) -> dict:
-    """Plain JSON values."""
     return {
         "title": found.title,
         "model": found.model,

@@ -350,7 +350,6 @@ class Store(Database):
         return take.cell.round != 0 or files.is_wav(self.audio_path(take.take), take.frames, take.sample_rate)
 
     def takes(self) -> tuple[StoredTake, ...]:
-        """All finished takes."""
         rows = self._rows(f"SELECT {_TAKE} FROM takes ORDER BY round, created")
         with self._problems("read"):
             return tuple(_take(row) for row in rows)
@@ -401,7 +400,6 @@ class Store(Database):
 
     @property
     def preparing_seconds(self) -> float:
-        """Total seconds of calibrations."""
         ((seconds,),) = self._rows("SELECT coalesce(sum(seconds), 0.0) FROM tables")
         return seconds
 

@@ -63,7 +63,6 @@ def judge_of(utterances: Sequence[Utterance]) -> Judge | None:
 
 
 def word_errors(judge: Judge, utterances: Sequence[Utterance], spoken: Sequence[Synthesis]) -> WordErrors:
-    """Errors of the judge."""
     recordings = [(one.samples, one.sample_rate) for one in spoken]
     return judge.word_errors([one.text for one in utterances], recordings)
 

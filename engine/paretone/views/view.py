@@ -90,11 +90,9 @@ class Stages:
         self._begun = 0.0
 
     def check(self) -> None:
-        """A chance to stop."""
         self._observer.check()
 
     def done(self, units: float) -> None:
-        """Report finished work."""
         self._begun += units
         self._tell(self._begun)
 
@@ -117,15 +115,12 @@ class ProgressStage:
         self._tell = tell
 
     def check(self) -> None:
-        """A chance to stop."""
         self._observer.check()
 
     def status(self, text: str) -> None:
-        """A chance to stop."""
         self._observer.check()
 
     def caution(self, sentence: str) -> None:
-        """Pass it on."""
         caution(self._observer, sentence)
 
     def step(self, report: StepReport) -> None:
@@ -137,9 +132,7 @@ class ProgressStage:
         self._tell(done / total)
 
     def trial(self, trial: object) -> None:
-        """A chance to stop."""
         self._observer.check()
 
     def similarities(self, similarities: np.ndarray) -> None:
-        """A chance to stop."""
         self._observer.check()

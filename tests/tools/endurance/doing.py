@@ -57,7 +57,6 @@ _MOMENT = 0.05
 
 
 def dialogs() -> list[QDialog]:
-    """The open dialogs."""
     return [one for one in QApplication.topLevelWidgets() if isinstance(one, QDialog)]
 
 

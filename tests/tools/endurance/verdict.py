@@ -174,7 +174,6 @@ class Verdict:
 
 
 def encoded(line: RoundLine) -> str:
-    """One line of JSON."""
     return json.dumps(asdict(line), ensure_ascii=False)
 
 
@@ -279,5 +278,4 @@ def curve(rounds: Sequence[RoundLine]) -> str:
 
 
 def write_curve(rounds: Sequence[RoundLine], path: Path) -> None:
-    """Write :func:`curve`."""
     write_atomically(path, curve(rounds).encode())

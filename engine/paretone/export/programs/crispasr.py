@@ -81,7 +81,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files."""
     omnivoice = order.profile.setting.model == "OmniVoice"
     script = _script(order.account, BACKENDS[order.profile.setting.model], order.profile.setting.seed, omnivoice)
     usage = (

@@ -33,12 +33,10 @@ _SPOKEN = {
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """As :class:`Target` says."""
     return why_not_counted(profile, "llama.cpp") or why_no_gguf()
 
 
 def options(ledger: OptionLedger) -> None:
-    """As :class:`Target` says."""
     ledger.honour("in generate.py", "top_k", "top_p")
     ledger.honour("in generate.py; llama.cpp applies it after top-k and top-p", "temperature")
     ledger.honour("in generate.py; llama.cpp looks back 64 tokens", "repetition_penalty")
@@ -49,7 +47,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files by name."""
     from paretone.export.gguf_file import GgufVocabulary, architecture, gguf_file
     from paretone.export.language_bundle import TOKENIZER, language_bundle
 

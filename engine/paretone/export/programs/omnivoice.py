@@ -74,7 +74,6 @@ def arguments(values: Values) -> dict[str, object]:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files."""
     given = arguments(order.account.options)
     description = {
         "kind": KIND,

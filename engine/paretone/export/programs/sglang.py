@@ -65,7 +65,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files."""
     values, cache = order.account.options, order.account.given.get("cache_dit")
     request = {
         "num_inference_steps": values["steps"],

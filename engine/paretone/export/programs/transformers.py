@@ -30,12 +30,10 @@ TITLE = "A Paretone profile for transformers"
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """As :class:`Target` says."""
     return why_not_language(profile, "transformers")
 
 
 def options(ledger: OptionLedger) -> None:
-    """As :class:`Target` says."""
     if is_repetition_aware(ledger.options):
         ledger.honour("a logits processor of generate.py", "repeats", "top_k", "top_p")
     else:
@@ -45,7 +43,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files by name."""
     from paretone.export.exported_weights import safetensors_file
     from paretone.export.language_bundle import language_bundle, model_folder
 
@@ -76,7 +73,6 @@ def contents(order: Order) -> dict[str, Content]:
 
 
 def generation(options: Values, stops: list[int]) -> dict[str, Any]:
-    """Content of ``generation_config.json``."""
     common: dict[str, Any] = {"eos_token_id": stops, "pad_token_id": stops[0]}
     if is_greedy(options):
         return {"do_sample": False, "repetition_penalty": options.get("repetition_penalty", 1.0), **common}

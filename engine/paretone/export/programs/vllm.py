@@ -44,7 +44,6 @@ TITLE = "A Paretone profile for vLLM"
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """As :class:`Target` says."""
     if reason := why_not_counted(profile, "vLLM"):
         return reason
     model = entry(profile.setting.model)
@@ -57,7 +56,6 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
 
 
 def options(ledger: OptionLedger) -> None:
-    """As :class:`Target` says."""
     ledger.honour("in the requests", *SAMPLING)
     if is_repetition_aware(ledger.options):
         ledger.drop("vLLM does not resample repeated tokens", "repeats")
@@ -66,7 +64,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files by name."""
     from paretone.export.language_bundle import language_bundle, model_folder
 
     account, drafted = order.account, given_draft(order.account)

@@ -83,7 +83,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files."""
     if order.profile.setting.model == OMNIVOICE:
         return _omnivoice(order)
     values = order.account.options

@@ -88,7 +88,6 @@ class JudgeKind:
 
     @property
     def folder(self) -> Path:
-        """Folder of its files."""
         return data_folder() / "judges" / self.name
 
     def problem(self) -> str:

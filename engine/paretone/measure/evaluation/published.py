@@ -270,7 +270,6 @@ class UtmosJudge:
 
     @torch.inference_mode()
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
-        """Naturalness of the recording."""
         heard = torch.from_numpy(resample(samples, rate, RATE))[None].to(self._device)
         return Verdict("utmos", {"utmos": float(self._network(heard)[0])})
 

@@ -46,7 +46,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     bundled.add_arguments(parser, steps=32, rounds=7)
     qualities.add_arguments(parser, sentences=30)
     parser.add_argument(

@@ -44,7 +44,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     masked.add_arguments(parser, rounds=20)
     bundled.add_listening_arguments(parser, sentences=10)
     for knob in TECHNIQUE.knobs:

@@ -133,7 +133,6 @@ COUNTED_RIVALS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     bundled.add_arguments(parser, steps=12, rounds=5)
     bundled.add_listening_arguments(parser, sentences=6, least=1)
     parser.add_argument(

@@ -62,7 +62,6 @@ DRAWS = 2000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     bundled.add_arguments(parser, steps=16, rounds=9)
     bundled.add_listening_arguments(parser, sentences=30, least=1)
     parser.add_argument("--weights", type=finite, nargs="+", metavar="w", help="which weights (default: all there are)")
