@@ -201,10 +201,10 @@ def test_naturalness_is_read_from_the_published_layout(tmp_path: Path) -> None:
     network = randomised(published.UtmosNetwork(SMALL, **LISTENER))
     weights = spelt_as_published(network.state_dict(), "wav2vec2.", "wav2vec2.", "2")
     weights.setdefault("wav2vec2.mask_emb", torch.zeros(32))
-    path = tmp_path / published.SPEAKER_FILE
+    path = tmp_path / published.UTMOS_FILE
     torch.save(weights, path)
     assert "wav2vec2.encoder.layers.0.self_attn_layer_norm.weight" in weights
-    read = published.read_speaker_network(path, SMALL, **LISTENER)
+    read = published.read_utmos_network(path, SMALL, **LISTENER)
     judge = published.UtmosJudge(read, "cpu")
     found = judge.hear("text", Voice("v", "V", "", ""), noise(), RATE).figures["utmos"]
     assert np.isfinite(found)
@@ -215,7 +215,7 @@ def test_naturalness_is_read_from_the_published_layout(tmp_path: Path) -> None:
     assert judge.hear("text", Voice("v", "V", "", ""), noise(), RATE).figures["utmos"] == pytest.approx(3.5)
     torch.save({name: value for name, value in weights.items() if "blstm" not in name}, path)
     with pytest.raises(CheckpointError, match="blstm"):
-        published.read_speaker_network(path, SMALL, **LISTENER)
+        published.read_utmos_network(path, SMALL, **LISTENER)
 
 
 def test_the_large_network_has_the_published_shapes() -> None:
@@ -305,7 +305,7 @@ def tiny_whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_whisper_is_loaded_and_heard(tiny_whisper: Path) -> None:
-    judge = published.load(["One."], tiny_whisper, "cpu")
+    judge = published.load_whisper(["One."], tiny_whisper, "cpu")
     verdict = judge.hear("One, two.", Voice("v", "V", "", ""), noise(), RATE)
     assert verdict.judge == "whisper"
     assert verdict.figures["words"] == 2.0
@@ -315,7 +315,7 @@ def test_whisper_is_loaded_and_heard(tiny_whisper: Path) -> None:
 
 
 def test_whisper_counts_words(tiny_whisper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = published.load([], tiny_whisper, "cpu")
+    judge = published.load_whisper([], tiny_whisper, "cpu")
     monkeypatch.setattr(judge, "_transcribed", lambda samples: " One two, too.")
     assert judge.hear("One, two four five.", Voice("v", "V", "", ""), noise(), RATE).figures == {
         "edits": 2.0,
@@ -328,7 +328,7 @@ def test_whisper_without_weights_says_so(tiny_whisper: Path, tmp_path: Path) -> 
         if path.suffix != ".safetensors":
             (tmp_path / path.name).write_bytes(path.read_bytes())
     with pytest.raises(CheckpointError, match="Whisper could not be loaded"):
-        published.load([], tmp_path, "cpu")
+        published.load_whisper([], tmp_path, "cpu")
 
 
 # --- All of them ------------------------------------------------------------------------------------------------------
