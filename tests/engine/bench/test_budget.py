@@ -14,6 +14,8 @@ from paretone.models import load_model
 from paretone.models.catalogue import entry, harvard_sentences, unseen_sentences, voice
 from paretone.setting.setting import Setting
 from paretone.training.originals import original_speech
+from tests.judges import only_words  # noqa: F401
+from tests.prompts import short_prompts  # noqa: F401
 
 
 @pytest.mark.parametrize(("minutes", "seconds", "expected"), [(10, 1.0, 9), (10, 99.0, 6), (10, 500.0, 2), (0, 1.0, 2)])

@@ -20,6 +20,7 @@ from paretone.models.files.interval_weights import find_interval_weights
 from paretone.models.silent_observer import SilentObserver
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_cfg_free, save_intervals
+from tests.prompts import short_prompts  # noqa: F401
 
 
 @pytest.mark.slow
