@@ -349,5 +349,5 @@ def _seconds(
     if study is None:
         return None
     if results is None or not made:
-        return results.estimated_seconds(study, pace(study.model))
+        return found.estimated_seconds(study, pace(study.model))
     return results.busy_seconds / made * left
