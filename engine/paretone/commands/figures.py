@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from paretone.measure.takes import with_signal_metrics
+from paretone.measure.signal import with_signal_metrics
 from paretone.models.base import Synthesis
 from paretone.setting.take import Metrics, Take
 from paretone.wording import percent

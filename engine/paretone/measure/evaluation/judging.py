@@ -21,7 +21,7 @@ from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.metrics import estimate, metric
 from paretone.measure.pitch import diversity, log_pitch, pitch_range
-from paretone.measure.takes import with_signal_metrics
+from paretone.measure.signal import with_signal_metrics
 from paretone.models.base import Voice
 from paretone.reading import require_regular
 

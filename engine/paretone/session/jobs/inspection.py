@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paretone import views
-from paretone.measure.takes import require_finite
+from paretone.measure.signal import require_finite
 from paretone.models.base import flow_model
 from paretone.session.commands import CaptureAttention, ComputeView, MeasureRoofline
 from paretone.session.events import AttentionCaptured, RooflineMeasured, ViewComputed

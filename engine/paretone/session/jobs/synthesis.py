@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from paretone.errors import SettingError
-from paretone.measure.takes import audible, make_take
+from paretone.measure.signal import audible
+from paretone.measure.takes import make_take
 from paretone.models.base import (
     FLOW,
     Piece,
