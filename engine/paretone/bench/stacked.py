@@ -29,12 +29,13 @@ from paretone.measure.limits import Judgement
 from paretone.measure.machine import describe
 from paretone.measure.timing import Interval, PairedTimes, interval
 from paretone.measure.verdicts import Way
-from paretone.models.base import IntervalWeights, Utterance, WeightSet, run_to_completion
+from paretone.models.base import IntervalWeights, Utterance, WeightSet
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.kernels.split_products import has_amx
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Choice, Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, scripted, synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import Technique, technique
 from paretone.techniques.resolving import resolve
@@ -207,7 +208,7 @@ def _on_top(
         return Way(title, setting.with_technique(used))
     bundled.say(f"calibrating at {top.knob} {used.knobs[top.knob]:g} …")
     utterance = Utterance(arguments.text, bundled.speaker(arguments))
-    artefact = preparer(used.technique)(model, [utterance], setting.with_technique(used), SilentObserver())
+    artefact = preparer(used.technique)(model, [utterance], setting.with_technique(used), Observer())
     return Way(title, setting.with_technique(replace(used, artefact=artefact.fingerprint)), (artefact,))
 
 
@@ -291,7 +292,7 @@ def _climbed(
     """Rows of the rungs; speed-up and judgement of those that are faster than the one below (of the highest, if none
     is); how much was heard."""
     for rung in chosen.ways:
-        model.make_ready(rung.setting, SilentObserver(), bundled.speaker(arguments))
+        make_ready(model, rung.setting, bundled.speaker(arguments))
     sampled, whole = _timed(chosen, model, arguments, budget)
     takes = qualities.spoken(chosen.ways, model, panel, arguments.seeds, budget)
     rows = []
@@ -316,13 +317,14 @@ def _timed(
 ) -> tuple[PairedTimes, PairedTimes]:
     """Backbone and sampler of every rung, and its whole takes."""
     voice = bundled.speaker(arguments)
-    backbone = {one.title: model.sampling(arguments.text, voice, one.setting, one.artefacts) for one in chosen.ways}
+    backbone = {
+        one.title: model.sampling(scripted(model, arguments.text, voice, one.setting, one.artefacts))
+        for one in chosen.ways
+    }
     device = model.info.device_type or "cpu"
 
     def take(way: Way) -> Callable[[], object]:
-        return lambda: run_to_completion(
-            model.synthesise(arguments.text, voice, way.setting, way.artefacts, SilentObserver())
-        )
+        return lambda: synthesise(model, arguments.text, voice, way.setting, way.artefacts)
 
     def timed(variants: Mapping[str, Callable[[], object]], what: str) -> PairedTimes:
         return bundled.timed(variants, device, arguments, f"{chosen.ladder}, {what}", budget=budget, share=TIMED)

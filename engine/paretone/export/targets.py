@@ -34,7 +34,7 @@ from paretone.techniques.registry import plug_in, registry
 
 if TYPE_CHECKING:
     from paretone.export.delivery import Content
-    from paretone.models.base import WorkObserver
+    from paretone.observer import Observer
 
 
 PROGRAMS = (
@@ -59,7 +59,7 @@ class Order:
     account: Account
     model_folder: str
     """Folder of the checkpoint, or ``""`` for where the catalogue has it."""
-    follower: WorkObserver
+    follower: Observer
 
     @property
     def checkpoint_folder(self) -> Path:
@@ -195,9 +195,7 @@ def _ledger(setting: Setting, guided_weights: bool, given: Mapping[str, Any]) ->
     return OptionLedger(model, options, setting.seed, given)
 
 
-def export(
-    profile: Profile, name: str, folder: Path, follower: WorkObserver, model_folder: str = ""
-) -> tuple[Path, ...]:
+def export(profile: Profile, name: str, folder: Path, follower: Observer, model_folder: str = "") -> tuple[Path, ...]:
     """Export ``profile`` to the target called ``name``, into ``folder``: all files or none; the files.
 
     ``model_folder`` holds the checkpoint if it is not where the catalogue has it. Raises :class:`PlainError` as

@@ -476,13 +476,6 @@ def pace(model: str, takes: Iterable[tuple[Setting, str, Measurements]]) -> floa
     return median(found) if found else None
 
 
-def studied(folder: Path) -> tuple[tuple[Setting, str, Measurements], ...]:
-    """The takes of the study in ``folder``, as :func:`pace` has them. Raises :class:`StudyError`."""
-    with Store(folder, read_only=True) as store:
-        settings = {one.key: one.setting for one in store.settings()}
-        return tuple((settings[one.cell.setting], one.text, one.measurements) for one in store.takes())
-
-
 def estimated_seconds(study: Study, pace: float | None) -> float | None:
     """Seconds of all takes of ``study`` at ``pace``, as if without techniques, calibration and judging."""
     if pace is None:

@@ -9,7 +9,7 @@ import torch
 
 from paretone.errors import TrainingError
 from paretone.models.catalogue import CatalogueEntry
-from paretone.training.follower import Follower, SilentFollower
+from paretone.training.follower import Follower
 from paretone.training.processes import Processes, join_processes
 from paretone.training.recipe import Recipe
 from paretone.training.requests import FineTuningRequest
@@ -33,7 +33,7 @@ def begin(request: FineTuningRequest, chosen: CatalogueEntry, follower: Follower
     Budget(request.minutes, request.steps)  # Raises before anything is read.
     processes = join_processes(request.device, request.half_precision)
     if not processes.is_first:
-        follower = SilentFollower()
+        follower = Follower()
     if not (request.names_speech or chosen.bundled):
         raise TrainingError(
             f"{chosen.title} needs speech to learn from: give a manifest of recordings, or a number of sentences that "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from paretone import device
-from paretone.techniques.base import ReportObserver
+from paretone.observer import Observer, Passing
+from paretone.training.follower import Follower
 from paretone.training.requests import TrainingProgress, TrainingRequest
 from paretone.training.session import Milestone
 
@@ -15,21 +16,16 @@ def use_threads(request: TrainingRequest) -> None:
     torch.set_num_threads(request.threads or device.thread_count())
 
 
-class Reporting:
-    """Reports a training's milestones; see :class:`paretone.training.follower.Follower`."""
+class Reporting(Passing, Follower):
+    """Reports a training's milestones."""
 
-    def __init__(self, observer: ReportObserver) -> None:
-        self.check = observer.check
-        self.status = observer.status
+    def __init__(self, observer: Observer) -> None:
+        super().__init__(observer, "status", "progress")
         self._observer = observer
 
-    def progress(self, done: int, total: int) -> None:
-        """Tell how much speech is prepared."""
-        self._observer.progress(done, total)
-
     def milestone(self, milestone: Milestone) -> None:
-        """Report a step or a validation."""
         self._observer.report(
+            "training",
             TrainingProgress(
                 milestone.step,
                 milestone.share,
@@ -37,5 +33,5 @@ class Reporting:
                 milestone.seconds_left,
                 dict(milestone.losses),
                 dict(milestone.validation),
-            )
+            ),
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from paretone.models.base import FlowModel, ProgressObserver, SpeechModel, StepReport, Utterance, caution, flow_model
+from paretone.models.base import FlowModel, SpeechModel, Utterance, flow_model
+from paretone.observer import Observer, Passing, StepReport
 from paretone.setting.knobs import Effect, Knob, Number, Values
 from paretone.setting.setting import Setting
 from paretone.views.figure import Panel
@@ -25,7 +24,7 @@ class Task:
     calibrates say how."""
     knobs: Values
     """The view's own, all of them."""
-    observer: ProgressObserver
+    observer: Observer
     records: tuple[object, ...] = ()
     """What preparations measured and is at hand: a calibration's record, say, which may spare one."""
 
@@ -84,7 +83,7 @@ def sentences_knob(default: int, purpose: str = "spoken in every way") -> Number
 class Stages:
     """Counts ``total`` units of work, by parts; a unit is best a layer evaluation, or as long as one."""
 
-    def __init__(self, observer: ProgressObserver, total: float) -> None:
+    def __init__(self, observer: Observer, total: float) -> None:
         self._observer = observer
         self._total = max(1, round(total))
         self._begun = 0.0
@@ -107,32 +106,15 @@ class Stages:
         self._observer.progress(min(round(units), self._total), self._total)
 
 
-class ProgressStage:
-    """A part of the work; see :class:`paretone.models.base.ProgressObserver`. Its own lines are passed over."""
+class ProgressStage(Passing):
+    """A part of the work. Its own lines are passed over."""
 
-    def __init__(self, observer: ProgressObserver, tell: Callable[[float], None]) -> None:
-        self._observer = observer
+    def __init__(self, observer: Observer, tell: Callable[[float], None]) -> None:
+        super().__init__(observer, "caution")
         self._tell = tell
 
-    def check(self) -> None:
-        self._observer.check()
-
-    def status(self, text: str) -> None:
-        self._observer.check()
-
-    def caution(self, sentence: str) -> None:
-        caution(self._observer, sentence)
-
     def step(self, report: StepReport) -> None:
-        """Tell how far a sampling loop is."""
         self.progress(report.chunk * report.steps + report.step + 1, report.chunks * report.steps)
 
     def progress(self, done: int, total: int) -> None:
-        """Report how far the part is, in its own units."""
         self._tell(done / total)
-
-    def trial(self, trial: object) -> None:
-        self._observer.check()
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        self._observer.check()

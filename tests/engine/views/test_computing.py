@@ -11,7 +11,7 @@ from paretone.errors import Cancelled, SettingError
 from paretone.models.base import Utterance
 from paretone.models.catalogue import harvard_sentences, voice
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values, checked, defaults
 from paretone.views import compute_view, views
 from paretone.views.quality import judged_utterances
@@ -30,7 +30,7 @@ def model(tmp_path: Path) -> F5Speech:
     return load(write_weights(tmp_path))
 
 
-class Interrupted(SilentObserver):
+class Interrupted(Observer):
     """Cancelled after so many reports of progress; counts the layers that are computed afterwards."""
 
     def __init__(self, model: F5Speech, after: int) -> None:

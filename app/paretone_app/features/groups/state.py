@@ -13,7 +13,7 @@ from paretone.session.commands import Prepare
 from paretone.session.events import Event, Prepared
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import Artefact, UsedTechnique
-from paretone.techniques import resolve
+from paretone.techniques import compatibility_of
 from paretone.techniques.token_groups import TECHNIQUE
 from paretone.techniques.token_groups.artefact import DECIDED
 from paretone.techniques.token_groups.commands.groups_file import read
@@ -109,7 +109,7 @@ class GroupsState(QObject):
         if not self._selection.ready or self._selection.loaded.family not in TECHNIQUE.families:
             return None
         try:
-            return resolve(self._selection.loaded, self._selection.setting, prepared=False).compatibility
+            return compatibility_of(self._selection.loaded, self._selection.setting)
         except SettingError:
             return None
 

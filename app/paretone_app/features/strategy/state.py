@@ -16,7 +16,7 @@ from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import Artefact, UsedTechnique
-from paretone.techniques import conflict, resolve
+from paretone.techniques import compatibility_of, conflict
 from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD
 from paretone.techniques.ditreducio.record import CalibrationRecord, Derivation
 from paretone.techniques.ditreducio.requests import Calibrated, CalibrationRequest, TransferRequest
@@ -149,7 +149,7 @@ class StrategyState(QObject):
         if not self._selection.ready or self._selection.loaded.family not in TECHNIQUE.families:
             return None
         try:
-            return resolve(self._selection.loaded, self._selection.setting, prepared=False).compatibility
+            return compatibility_of(self._selection.loaded, self._selection.setting)
         except SettingError:
             return None
 

@@ -17,6 +17,7 @@ from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
 from paretone.models.families.voices import changed
 from paretone.models.files.checkpoints import fingerprint
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted
 from paretone.techniques.average_velocity.cosyvoice2 import CosyClip, CosySubject
 from paretone.techniques.average_velocity.requests import AverageVelocityRequest
 from paretone.training.f5_checkpoints import SPEECH, place_of
@@ -86,7 +87,7 @@ def _speaker(request: AverageVelocityRequest, chosen: CatalogueEntry, follower: 
 
         def say(text: str, voice: Voice, seed: int) -> Iterable[Arrays]:
             setting = Setting(request.model, options, seed=seed)
-            for prompt, tokens, mel in model.readings(text, voice, setting, follower.check):
+            for prompt, tokens, mel in model.readings(scripted(model, text, voice, setting), follower.check):
                 spoken = mel[0].T.cpu().numpy()
                 yield _arrays(prompt, np.array(tokens, np.int64), spoken, prompt.tokens.shape[1])
 

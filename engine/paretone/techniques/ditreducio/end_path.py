@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from paretone.sampling.actions import SkipAction
+from paretone.sampling.actions import SkipAction, extrapolation_factors
 from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.sampling.forecasting import extrapolation_factors
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.trajectory import Work

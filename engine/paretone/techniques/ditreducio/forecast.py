@@ -2,7 +2,7 @@
 
 Not a separate technique but an option of DiTReducio: the skipped modules are in a strategy table, and a table is
 calibrated for the one way or for the other. What it does and how it differs from its sources:
-:mod:`paretone.sampling.forecasting`.
+:mod:`paretone.sampling.actions`.
 """
 
 from __future__ import annotations

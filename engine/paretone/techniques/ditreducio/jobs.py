@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-import numpy as np
-
 from paretone.models.base import flow_model
-from paretone.models.silent_observer import QuietObserver
-from paretone.techniques.base import JobTask, ReportObserver
-from paretone.techniques.ditreducio.preparation import calibrate_model
-from paretone.techniques.ditreducio.requests import Calibrated, Similarities, TransferMeasured
+from paretone.techniques.base import JobTask
+from paretone.techniques.ditreducio.preparation import calibrate_scripts, scripts_of
+from paretone.techniques.ditreducio.requests import Calibrated, TransferMeasured
 from paretone.techniques.ditreducio.transfer import measure_transfer
 
 
@@ -19,12 +16,11 @@ def calibrate(task: JobTask) -> Calibrated:
     """Do a :class:`paretone.techniques.ditreducio.requests.CalibrationRequest`."""
     started, request = time.perf_counter(), task.request
     model = flow_model(task.loaded, "Calibrating")
-    record = calibrate_model(model, request.utterances, request.setting, _Reporting(task.observer), request.combine)
+    scripts = scripts_of(model, request.utterances, request.setting)
+    record = calibrate_scripts(model, scripts, request.setting, task.observer, request.combine)
     task.observer.check()
     record = replace(record, created=task.created, machine=task.machine)
-    first = request.utterances[0]
-    operations = model.operations(first.text, first.voice, request.setting)
-    return Calibrated(record, operations, time.perf_counter() - started)
+    return Calibrated(record, model.operations(scripts[0]), time.perf_counter() - started)
 
 
 def transfer(task: JobTask) -> TransferMeasured:
@@ -34,23 +30,3 @@ def transfer(task: JobTask) -> TransferMeasured:
     report = measure_transfer(model, request.table, request.calibrated, request.unseen, request.setting, task.observer)
     task.observer.check()
     return TransferMeasured(report, time.perf_counter() - started)
-
-
-class _Reporting(QuietObserver):
-    """Reports what a calibration finds; see :class:`paretone.techniques.ditreducio.observer.CalibrationObserver`."""
-
-    def __init__(self, observer: ReportObserver) -> None:
-        super().__init__(observer)
-        self._job = observer
-
-    def status(self, text: str) -> None:
-        self._job.status(text)
-
-    def progress(self, done: int, total: int) -> None:
-        self._job.progress(done, total)
-
-    def trial(self, trial: object) -> None:
-        self._job.report(trial)
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        self._job.report(Similarities(np.array(similarities)))

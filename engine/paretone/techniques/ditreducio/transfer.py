@@ -13,13 +13,15 @@ import torch
 
 from paretone.errors import ProfileError
 from paretone.measure.fidelity import log_mel_distance
-from paretone.models.base import ProgressObserver, SpeechModel, Utterance, flow_model
+from paretone.models.base import SpeechModel, Utterance, flow_model
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.metrics import mean_absolute_error
-from paretone.techniques.ditreducio.preparation import knobs_of, prepared
+from paretone.techniques.ditreducio.preparation import knobs_of, prepared, scripts_of
 from paretone.techniques.ditreducio.record import Sentence
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Trajectory, Work
@@ -32,7 +34,7 @@ def measure_transfer(
     calibrated: Sequence[Utterance],
     unseen: Sequence[Utterance],
     setting: Setting,
-    observer: ProgressObserver,
+    observer: Observer,
 ) -> TransferReport:
     """Measure ``table`` on the first passages of ``unseen`` and, to compare, of those it was ``calibrated`` on.
 
@@ -40,7 +42,7 @@ def measure_transfer(
     :class:`ProfileError` for a table of another model or sampling, and :class:`paretone.errors.Cancelled`.
     """
     knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)
-    mismatch = table.compatibility.mismatch(flow_model(model, "A strategy table").compatibility(setting))
+    mismatch = table.compatibility.mismatch(compatibility_of(flow_model(model, "A strategy table").info, setting))
     if mismatch:
         raise ProfileError(f"The strategy table cannot be measured here: {mismatch}.")
     skips = sum(
@@ -55,7 +57,7 @@ def measure_transfer(
     # One after the other: a long list shall not fill the memory.
     for utterance in (*calibrated, *unseen):
         observer.status(f"Sentence {len(measured) + 1} of {number}: {utterance.text}")
-        (target,), (sentence,) = prepared(model, [utterance], setting)
+        (target,), (sentence,) = prepared(model, scripts_of(model, [utterance], setting))
         with torch.inference_mode():
             measured.append(transfer(target, sentence, table, knobs, work))
     return TransferReport(

@@ -10,12 +10,14 @@ import numpy as np
 
 from paretone.errors import SettingError
 from paretone.measure.metrics import metric
-from paretone.models.base import ProgressObserver, SpeechModel, Utterance, flow_model
+from paretone.models.base import SpeechModel, Utterance, flow_model
+from paretone.observer import Observer
 from paretone.sampling.flow import sampling_grid
 from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
 from paretone.sampling.schedules import effective_spacing
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import compatibility_of
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY, NAME, TECHNIQUE, solver_of
 from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
 from paretone.techniques.searched_grid.journal import Journal, search_name
@@ -30,7 +32,7 @@ def search_grid(
     model: SpeechModel,
     utterances: Sequence[Utterance],
     setting: Setting,
-    observer: ProgressObserver,
+    observer: Observer,
     on_trial: Callable[[Trial], None] = lambda trial: None,
     resume: bool = True,
 ) -> Searched:
@@ -47,7 +49,7 @@ def search_grid(
     flow, knobs = flow_model(model, "Searching a grid"), knobs_of(setting)
     steps, method, name = int(knobs["evaluations"]), str(knobs["search"]), str(knobs["objective"])
     others = setting.without(NAME)
-    compatibility = placed_for(flow.compatibility(others), steps)
+    compatibility = placed_for(compatibility_of(flow.info, others), steps)
     grid = PlacedGrid(compatibility, tuple(np.linspace(0, 1, steps + 1).tolist()), solver_of(others))
     titled = start_grids(steps)
     known = search_name(
@@ -112,7 +114,7 @@ def start_grids(steps: int) -> list[tuple[str, Times]]:
 class _Work:
     """How far the search is, in evaluations."""
 
-    def __init__(self, observer: ProgressObserver, utterances: int, takes: int, measures: bool, many: bool) -> None:
+    def __init__(self, observer: Observer, utterances: int, takes: int, measures: bool, many: bool) -> None:
         """``takes`` are spoken of each utterance, and its end is measured or not, after ``many`` steps or none."""
         self._observer = observer
         self._each = utterances * (measures + takes * (1 + SPEAKING))

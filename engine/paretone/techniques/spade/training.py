@@ -11,12 +11,13 @@ import torch
 
 from paretone.errors import SettingError
 from paretone.models import load_model
-from paretone.models.base import StepReport, Utterance
+from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.language_weights import STUDENTS, places
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
 from paretone.models.files.pruning import require_layers
+from paretone.observer import StepReport
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting

@@ -9,9 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import SettingError
-from paretone.models.base import SpeechModel, WorkObserver
+from paretone.models.base import SpeechModel
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.token_model import TokenModel
+from paretone.observer import Observer
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
 from paretone.techniques import resolve, token_groups
@@ -21,7 +22,7 @@ ROWS = 1024
 """Tokens that are compared with all others at once."""
 
 
-def find_groups(model: SpeechModel, setting: Setting, observer: WorkObserver) -> Groups:
+def find_groups(model: SpeechModel, setting: Setting, observer: Observer) -> Groups:
     """The groups of the weights that ``setting`` runs on ``model``, as its knobs of the technique say. Raises
     :class:`SettingError` for a model without tokens, and :class:`paretone.errors.Cancelled`."""
     speech, technique = language_speech(model), token_groups.TECHNIQUE
@@ -73,7 +74,7 @@ class Neighbourhoods:
 
 
 @torch.inference_mode()
-def neighbourhoods(rows: Tensor, most: int, observer: WorkObserver) -> Neighbourhoods:
+def neighbourhoods(rows: Tensor, most: int, observer: Observer) -> Neighbourhoods:
     """The ``most`` rows around each of ``rows`` (n, hidden). ``observer`` may cancel."""
     count, ids, cosines = len(rows), [], []
     for first in range(0, count, ROWS):

@@ -9,6 +9,7 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.models.base import SpeechModel, Voice
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted
 from paretone.techniques.token_groups.finding import language_speech
 from paretone.techniques.token_groups.requests import GroupHeard
 
@@ -34,7 +35,7 @@ def hear_group(
     codes = speech.own.tokens.codes
     if strange := [one for one in members if not 0 <= one < codes]:
         raise SettingError(f"{speech.info.title} has no token {strange[0]}; its tokens are 0 to {codes - 1}.")
-    decoder = speech.internals(_TEXT, voice, setting.baseline, check).decoder
+    decoder = speech.internals(scripted(speech, _TEXT, voice, setting.baseline), check).decoder
     rate, count = speech.info.sample_rate, max(1, round(held_seconds * speech.token_rate))
     pause, fade = np.zeros(round(PAUSE_SECONDS * rate), np.float32), round(FADE_SECONDS * rate)
     parts: list[np.ndarray] = []

@@ -13,7 +13,7 @@ from paretone.setting.knobs import Values, defaults
 from paretone.techniques import average_velocity
 from paretone.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
 from paretone.training.requests import Trained
-from paretone_app.features.evaluations.model import EvaluationWeights
+from paretone_app.features.evaluations.presenter import EvaluationWeights
 from paretone_app.features.evaluations.training import TRAINING
 from paretone_app.features.training.model import Place, TrainingPlan
 from paretone_app.state.weight_labels import weights_title

@@ -17,6 +17,7 @@ from paretone.techniques.guidance_free import fine_tuning, recipe
 from paretone.techniques.guidance_free.fine_tuning import fine_tune, guidance_free_folder, options_of
 from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
 from paretone.training import session
+from paretone.training.follower import Follower
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from paretone.training.recipe import Diverged
 from paretone.training.requests import Trained
@@ -33,7 +34,7 @@ pytestmark = needs("accelerate")
 INTERVALS = Intervals(log_steps=2, validation_steps=4, checkpoint_seconds=0.0, validates_first=True)
 
 
-class Recorder:
+class Recorder(Follower):
     """Remembers what it is told; ``at`` is called with every milestone."""
 
     def __init__(self) -> None:
@@ -41,12 +42,8 @@ class Recorder:
         self.milestones: list[Milestone] = []
         self.at = lambda milestone: None
 
-    def check(self) -> None: ...
-
     def status(self, text: str) -> None:
         self.lines.append(text)
-
-    def progress(self, done: int, total: int) -> None: ...
 
     def milestone(self, milestone: Milestone) -> None:
         self.milestones.append(milestone)

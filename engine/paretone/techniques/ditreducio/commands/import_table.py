@@ -10,7 +10,7 @@ from paretone.commands.result import Result
 from paretone.commands.session import Session
 from paretone.models.base import flow_model
 from paretone.setting.profile import Profile
-from paretone.techniques import ditreducio
+from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.commands.table_file import with_table
 from paretone.wording import percent
 
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     setting, (table,) = with_table(arguments.setting(options, model_id), model, options.table, knobs)
     profile = Profile.of(setting, model.info, (table,))
-    profile.check(model.info, flow_model(model, "A strategy table").compatibility(setting))
+    profile.check(model.info, compatibility_of(flow_model(model, "A strategy table").info, setting))
     profile.save(out)
     data = {"out": str(out), "layers": table.layers, "steps": table.steps, "skipped_share": table.skipped_share}
     size = f"{table.layers} layers and {table.steps} steps, {percent(table.skipped_share)} skipped"

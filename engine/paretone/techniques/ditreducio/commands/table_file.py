@@ -10,7 +10,7 @@ from paretone.reading import first_line, read_bytes
 from paretone.setting import profile
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import ditreducio
+from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.table import StrategyTable
 
 
@@ -21,7 +21,7 @@ def with_table(
 
     ``knobs`` are those that the user gave. Raises :class:`ProfileError` when the table cannot be used here.
     """
-    compatibility = flow_model(model, "A strategy table").compatibility(setting)
+    compatibility = compatibility_of(flow_model(model, "A strategy table").info, setting)
     data = read(path)
     values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
     if isinstance(data, dict) and "actions" in data:

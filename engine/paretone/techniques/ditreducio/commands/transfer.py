@@ -17,7 +17,8 @@ from paretone.models.own_voices import shown_name
 from paretone.session.commands import Prepare
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting
-from paretone.techniques import ditreducio
+from paretone.speaking import scripted
+from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.commands.table_file import read, with_table
 from paretone.techniques.ditreducio.requests import TransferRequest
 from paretone.techniques.ditreducio.table import StrategyTable
@@ -75,7 +76,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     request = TransferRequest(table, tuple(calibrated), tuple(unseen), setting)
     report = session.carry_out(Prepare(JOB, ditreducio.TECHNIQUE.name, request)).result.report
     model = flow_model(model, "Measuring a strategy table")
-    ops_ratio = table.ops_ratio(model.operations(unseen[0].text, unseen[0].voice, setting))
+    ops_ratio = table.ops_ratio(
+        model.operations(scripted(model, unseen[0].text, unseen[0].voice, setting, prepared=False))
+    )
     data = {**report.to_json(), "ops_ratio": ops_ratio, "setting": setting.to_json(), "machine": session.machine}
     return Result(data, "\n".join(_shown(report, table, ops_ratio)))
 
@@ -108,7 +111,7 @@ def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, Strat
     """A profile's setting and table, checked against the model."""
     if profile.artefact("table") is None:
         raise ProfileError(f"{path} has no strategy table; choose a profile that uses DiTReducio.")
-    profile.check(model.info, flow_model(model, "A strategy table").compatibility(profile.setting))
+    profile.check(model.info, compatibility_of(flow_model(model, "A strategy table").info, profile.setting))
     return profile.setting, profile.artefact("table")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paretone.models.base import FlowModel, SpeechModel, Utterance, flow_model
+from paretone.observer import Observer
 from paretone.setting.setting import Setting
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio import TECHNIQUE
-from paretone.techniques.ditreducio.observer import CalibrationObserver
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
 
@@ -24,7 +25,7 @@ class Calibrations:
         self._records: list[CalibrationRecord] = []
 
     def __call__(
-        self, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: CalibrationObserver
+        self, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
     ) -> StrategyTable:
         """The strategy table for ``setting``. Raises :class:`PlainError` if there is none."""
         # Imports torch.
@@ -39,7 +40,7 @@ class Calibrations:
         return record.table
 
     def _derived(self, model: FlowModel, setting: Setting) -> StrategyTable | None:
-        compatibility, used = model.compatibility(setting), setting.technique(TECHNIQUE.name)
+        compatibility, used = compatibility_of(model.info, setting), setting.technique(TECHNIQUE.name)
         assert used is not None
         threshold = used.knobs["threshold"]
         for record in self._records:

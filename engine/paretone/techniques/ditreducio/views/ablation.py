@@ -12,7 +12,8 @@ from statistics import fmean
 
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Knob
-from paretone.techniques import ditreducio
+from paretone.speaking import scripted
+from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.views.thresholds import (
     CALIBRATED,
@@ -71,9 +72,11 @@ def compute(task: Task) -> Findings:
     from paretone.views.quality import distance, judge_of, judged_utterances, speak_all, word_errors
 
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
-    layers, steps = model.info.layers, task.flow.compatibility(setting).steps
+    layers, steps = model.info.layers, compatibility_of(task.flow.info, setting).steps
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
-    branches = task.flow.operations(task.utterance.text, task.utterance.voice, setting).branches
+    branches = task.flow.operations(
+        scripted(task.flow, task.utterance.text, task.utterance.voice, setting, prepared=False)
+    ).branches
     variants = [one for one in VARIANTS if branches > 1 or one.candidates != (SkipAction.BS,)]
     count, units = int(task.knobs["count"]), calibration_units(layers, steps)
     each = count if task.knobs["tables"] == CALIBRATED else 1
@@ -112,10 +115,10 @@ def _calibrate(task: Task, variant: Variant) -> Callable[[float, ProgressStage],
     import torch
 
     from paretone.techniques.ditreducio.calibration import calibrate
-    from paretone.techniques.ditreducio.preparation import knobs_of, prepared
+    from paretone.techniques.ditreducio.preparation import knobs_of, prepared, scripts_of
 
     knobs = knobs_of(task.setting)
-    targets, _ = prepared(task.model, [task.utterance], task.setting)
+    targets, _ = prepared(task.model, scripts_of(task.model, [task.utterance], task.setting))
 
     def calibrated(threshold: float, observer: ProgressStage) -> CalibrationRecord:
         with torch.inference_mode():

@@ -9,6 +9,7 @@ from paretone.errors import SettingError
 from paretone.measure.processor_time import clock_name
 from paretone.measure.timing import interval, running_order
 from paretone.setting.knobs import Effect, Knob, Number
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.views.thresholds import (
     Calibrations,
     calibrate_all,
@@ -52,7 +53,7 @@ def compute(task: Task) -> Findings:
     from paretone.techniques.ditreducio.views.module_clock import ModuleClock
     from paretone.techniques.ditreducio.views.outputs import MODULES, run_through, target_of
 
-    layers, steps = task.model.info.layers, task.flow.compatibility(task.setting).steps
+    layers, steps = task.model.info.layers, compatibility_of(task.flow.info, task.setting).steps
     rounds, units = int(task.knobs["rounds"]), calibration_units(layers, steps)
     runs = (int(task.knobs["count"]) + 1) * (rounds + 1)
     work = Stages(task.observer, units * calibrations_needed(task) + runs * steps * layers)

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from paretone.setting.knobs import Effect, Knob, Number
 from paretone.setting.setting import UsedTechnique
-from paretone.techniques import ditreducio
+from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.views.thresholds import (
     PREDICTED,
@@ -70,7 +70,7 @@ def compute(task: Task) -> Findings:
     from paretone.views.quality import distance, judged_utterances, speak_all
 
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
-    layers, steps = model.info.layers, task.flow.compatibility(setting).steps
+    layers, steps = model.info.layers, compatibility_of(task.flow.info, setting).steps
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
     budgets = _budgets(float(task.knobs["smallest"]), int(task.knobs["budgets"]))
     record = record_at_hand(task)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paretone.sampling.actions import SkipAction
+from paretone.speaking import scripted
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.views.thresholds import (
     Calibrations,
@@ -24,11 +26,13 @@ NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.
 
 def compute(task: Task) -> Findings:
     """As many calibrations as are asked for."""
-    steps = task.flow.compatibility(task.setting).steps
+    steps = compatibility_of(task.flow.info, task.setting).steps
     units = calibration_units(task.model.info.layers, steps)
     work = Stages(task.observer, units * calibrations_needed(task))
     found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
-    operations = task.flow.operations(task.utterance.text, task.utterance.voice, task.setting)
+    operations = task.flow.operations(
+        scripted(task.flow, task.utterance.text, task.utterance.voice, task.setting, prepared=False)
+    )
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in found.tables.items()}
     panels = tuple(
         _panel(f"δ = {threshold:g}, ops {percent(ratios[threshold])}", table)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.views.view import ProgressStage, Stages, Task
@@ -90,7 +91,7 @@ def record_at_hand(task: Task) -> CalibrationRecord | None:
     from paretone.techniques.ditreducio.preparation import knobs_of
 
     record = next((one for one in task.records if isinstance(one, CalibrationRecord)), None)
-    if record is None or record.table.compatibility.mismatch(task.flow.compatibility(task.setting)):
+    if record is None or record.table.compatibility.mismatch(compatibility_of(task.flow.info, task.setting)):
         return None
     wanted = knobs_of(task.setting).replace(objective=ditreducio.PUBLISHED)
     return record if ditreducio.calibrates_alike(record.knobs, wanted) else None

@@ -37,6 +37,7 @@ from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.flow import integrate
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 from paretone.techniques.guidance_free import NAME as TECHNIQUE
 from paretone.techniques.guidance_free import SAME_WEIGHT
 
@@ -122,7 +123,10 @@ def _timed(
     voice = bundled.speaker(arguments)
     settings = {"guided": guided(baseline, chosen[-1].equivalent_guidance)}
     settings |= {f"{one.weight:g}": guidance_free(baseline, one) for one in chosen}
-    targets = {name: model.calibration_target(arguments.text, voice, setting)[0] for name, setting in settings.items()}
+    targets = {
+        name: model.calibration_target(scripted(model, arguments.text, voice, setting))
+        for name, setting in settings.items()
+    }
     ways = {name: partial(sample, target) for name, target in targets.items()}
     comparison = bundled.timed(ways, targets["guided"].noise.device.type, arguments)
     return {None: comparison.same} | {one.weight: comparison.speed_up[f"{one.weight:g}"] for one in chosen}

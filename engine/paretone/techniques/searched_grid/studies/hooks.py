@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from paretone.models.base import ProgressObserver, SpeechModel, Utterance
+from paretone.models.base import SpeechModel, Utterance
+from paretone.observer import Observer
 from paretone.setting.setting import Setting
 from paretone.studies.results import results
 from paretone.studies.store import Store
@@ -12,11 +13,11 @@ from paretone.techniques.searched_grid.grid import PlacedGrid
 from paretone.techniques.searched_grid.studies.comparison import files_of
 
 
-def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, ProgressObserver], PlacedGrid]:
+def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer], PlacedGrid]:
     """Searches a grid for each setting, on the sentences that the study calibrates on."""
 
     def prepare(
-        model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: ProgressObserver
+        model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
     ) -> PlacedGrid:
         # Imports torch.
         from paretone.techniques.searched_grid.searching import search_grid

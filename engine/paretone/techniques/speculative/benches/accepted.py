@@ -16,9 +16,10 @@ from paretone.bench.budget import Turns
 from paretone.bench.bundled import used
 from paretone.measure.pitch import diversity, log_pitch
 from paretone.models.base import SpeechModel, Voice, run_to_completion
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
+from paretone.speaking import stream
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
 
@@ -67,7 +68,7 @@ def accepting(model: SpeechModel, plain: Setting, knobs: Values) -> Accepting:
     exact, artefacts = ways[tolerance_title(0.0)], []
     for title, grouped in GROUPS.items():
         bundled.say(f"{title}: preparing …")
-        artefact = preparer(grouped.technique)(model, (), exact.with_technique(grouped), SilentObserver())
+        artefact = preparer(grouped.technique)(model, (), exact.with_technique(grouped), Observer())
         artefacts.append(artefact)
         ways[title] = exact.with_technique(replace(grouped, artefact=artefact.fingerprint))
     return Accepting(ways, tuple(artefacts), next(iter(GROUPS)))
@@ -99,7 +100,7 @@ def _curves(
     model: SpeechModel, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], seeds: int
 ) -> Iterator[np.ndarray]:
     for seed in range(seeds):
-        speech = model.synthesise(text, voice, replace(setting, seed=seed), artefacts, SilentObserver())
+        speech = stream(model, text, voice, replace(setting, seed=seed), artefacts)
         take = run_to_completion(speech)
         yield log_pitch(take.samples, take.sample_rate)
 

@@ -40,12 +40,12 @@ from paretone.models.base import DraftWeights, Voice
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.language import LanguageSpeech
 from paretone.sampling.autoregressive import decode
-from paretone.sampling.draft_length import AdaptiveLength
-from paretone.sampling.draft_planning import predicted_speed_up
-from paretone.sampling.speculation import speculation
+from paretone.sampling.draft_length import AdaptiveLength, predicted_speed_up
+from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 from paretone.techniques import speculative
 from paretone.techniques.speculative import DRAFT_BY_STUDENT
 from paretone.techniques.speculative.benches.accepted import DEFINITION as GROUPS_DEFINITION
@@ -171,7 +171,7 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
     place of the model's."""
     equal = compared = 0
     for text in harvard_sentences()[:GREEDY_SENTENCES]:
-        works = model.internals(text, voice, setting)
+        works = model.internals(scripted(model, text, voice, setting))
         target, draft, drafting = works.networks.target, works.networks.draft, works.plan.decoding
         if draft is None or drafting is None:
             raise PlainError("The setting drafts nothing, so there is nothing to compare with plain decoding.")
