@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from paretone.audio.spectrogram import log_mel
+from paretone.measure.fidelity import best_path
 from paretone.measure.loudness import FULL_SCALE, gain_to, headroom
-from paretone.measure.warping import best_path
 
 _PER_SECOND = 200
 _FIRST_CAPACITY = 4096

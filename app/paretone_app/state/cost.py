@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from paretone.errors import PlainError
-from paretone.measure.gains import Gain, Place, best_known, of_takes
 from paretone.sampling.operations import OperationCounts
 from paretone.session.events import Event, ModelLoaded, TakeReady
 from paretone.setting.library import TakeSummary
 from paretone.setting.plan import FlowPlan, Plan
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements
+from paretone.studies.gains import Gain, Place, best_known, of_takes
 from paretone.techniques import resolve
 from paretone_app.numbers import rough_duration
 from paretone_app.state.artefacts import Artefacts

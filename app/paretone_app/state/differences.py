@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from paretone.errors import SettingError
-from paretone.measure.baseline_metrics import with_baseline_metrics
+from paretone.measure.fidelity import with_baseline_metrics
 from paretone.models import catalogue
 from paretone.models.base import FLOW, MASKED, DraftWeights, IntervalWeights, TrainedWeights, Voice, WeightSet
 from paretone.models.own_voices import shown_name

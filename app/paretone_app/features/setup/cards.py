@@ -9,8 +9,8 @@ from PySide6.QtGui import QFontMetrics, QMouseEvent
 from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QPushButton, QSizePolicy, QWidget
 
 from paretone.errors import PlainError
-from paretone.measure.gains import Gain
 from paretone.measure.metrics import metric
+from paretone.studies.gains import Gain
 from paretone.techniques import find
 from paretone.techniques.base import Technique
 from paretone.wording import listed
