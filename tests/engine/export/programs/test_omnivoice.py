@@ -21,7 +21,6 @@ from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import precision
 from tests import official
-from tests.peers.official import OMNIVOICE
 
 MODEL = entry("OmniVoice")
 
@@ -33,7 +32,7 @@ def profile(**options: object) -> Profile:
 @pytest.fixture(scope="module")
 def official_run() -> dict:
     """Findings of :mod:`tests.engine.export.programs.omnivoice_comparison` in the package's environment."""
-    return official.run("tests.engine.export.programs.omnivoice_comparison", package=OMNIVOICE)
+    return official.run("tests.engine.export.programs.omnivoice_comparison", path=official.omnivoice())
 
 
 @pytest.mark.slow
