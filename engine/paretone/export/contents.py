@@ -1,13 +1,17 @@
-"""What the written READMEs have in common. Torch-free."""
+"""Contents of exported files: READMEs, JSON, prompts as ids, and the modules that exports take along. Torch-free."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from paretone.export.accounts import Account, Line
 from paretone.export.targets import Order
 from paretone.models.catalogue import entry
+from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
+from paretone.setting.knobs import Values
 
 
 def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") -> bytes:
@@ -47,3 +51,47 @@ def json_file(data: Mapping[str, object]) -> bytes:
 
 def _items(lines: tuple[Line, ...]) -> str:
     return "".join(f"* {line.subject}: {line.how}\n" for line in lines) or "Nothing.\n"
+
+
+_FOLDER = Path(__file__).parent / "copied"
+
+
+def copied(name: str) -> bytes:
+    """The module of :mod:`paretone.export.copied` called ``name``."""
+    return (_FOLDER / f"{name}.py").read_bytes()
+
+
+# --- Prompts ----------------------------------------------------------------------------------------------------------
+PROMPTS = "prompts.json"
+KIND, SCHEMA = "paretone prompts", 1
+SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty", "repeats")
+"""Options that say how tokens are drawn."""
+
+
+def sampling_of(options: Values) -> dict[str, Any]:
+    """Those of ``options`` that say how tokens are drawn."""
+    return {name: options[name] for name in SAMPLING if name in options}
+
+
+def prompts_file(ids: OfficialIds, prompts: Sequence[OfficialPrompt], voice: str, options: Values) -> bytes:
+    """The file of ``prompts`` in the voice so called, under ``options``."""
+    vocabulary = {"size": ids.size, "first_code": ids.first_code, "codes": ids.codes, "stops": list(ids.stops)}
+    listed = [
+        {
+            "text": one.text,
+            "voice": voice,
+            "ids": list(one.ids),
+            "positions": None if one.positions is None else list(one.positions),
+            "minimum": one.minimum,
+            "maximum": one.maximum,
+        }
+        for one in prompts
+    ]
+    content = {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "vocabulary": vocabulary,
+        "sampling": sampling_of(options),
+        "prompts": listed,
+    }
+    return (json.dumps(content) + "\n").encode()
