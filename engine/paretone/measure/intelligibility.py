@@ -25,7 +25,7 @@ from paretone.errors import AudioError, PlainError, TextError
 from paretone.extras import how_to_add
 from paretone.front_end.alignment import aligner_phones
 from paretone.front_end.phonemiser import NaturalPhonemiser
-from paretone.measure.bootstrap import bootstrap, rate
+from paretone.measure.estimates import bootstrap, rate
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -65,7 +65,6 @@ class WordErrors:
 
     @property
     def rate(self) -> float:
-        """All edits over all words."""
         return sum(self.edits) / sum(self.words)
 
     def interval(self, draws: int = 2000, seed: int = 0) -> tuple[float, float]:
