@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 
 from paretone.errors import TextError
 from paretone.front_end.chunking import sentences
@@ -319,9 +320,8 @@ class NaturalText:
 
 def _read_by_rule(word: str) -> str:
     """A word that the dictionary lacks."""
-    from paretone.front_end.unknown_words import default_unknown_words  # Needs torch.
-
-    return default_unknown_words()(word)
+    # By name: most texts need no network, and so no torch.
+    return str(import_module("paretone.front_end.unknown_words").default_unknown_words()(word))
 
 
 class NaturalPhonemiser:
