@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paretone.sampling.actions import SkipAction
-from paretone.sampling.evaluating import Planned, Whole
+from paretone.sampling.flow import Planned, Whole
 from paretone.sampling.skipping import SkipPlan
 from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
 

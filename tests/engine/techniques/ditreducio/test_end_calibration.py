@@ -11,7 +11,7 @@ from torch import Tensor
 from paretone.errors import Cancelled
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.sampling.evaluating import Planned
+from paretone.sampling.flow import Planned
 from paretone.setting.knobs import Values
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio.calibration import calibrate
