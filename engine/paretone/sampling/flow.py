@@ -1,6 +1,7 @@
 """The flow family's sampling loop: a fixed-grid solution of dx/dt = v(x, t) from noise (t = 0) to speech (t = 1).
 
-A synthesis is only this: techniques change the velocity or the grid that the loop gets, never the loop.
+A synthesis is only this: techniques change the velocity or the grid that the loop gets, never the loop. Evaluators make
+the velocities: of the whole backbone, or by a plan made beforehand; techniques bring others.
 """
 
 from __future__ import annotations
