@@ -22,19 +22,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import qasync
-from PySide6.QtCore import (
-    QLocale,
-    QMessageLogContext,
-    QSettings,
-    QSocketNotifier,
-    Qt,
-    QtMsgType,
-    qInstallMessageHandler,
-)
-from PySide6.QtGui import QIcon, QPixmapCache
-from PySide6.QtWidgets import QApplication
-from shiboken6 import isValid
+try:
+    import qasync
+    from PySide6.QtCore import (
+        QLocale,
+        QMessageLogContext,
+        QSettings,
+        QSocketNotifier,
+        Qt,
+        QtMsgType,
+        qInstallMessageHandler,
+    )
+    from PySide6.QtGui import QIcon, QPixmapCache
+    from PySide6.QtWidgets import QApplication
+    from shiboken6 import isValid
+except ModuleNotFoundError as missing:  # A machine that only computes has no window.
+    sys.exit(
+        f"The window needs {(missing.name or '').partition('.')[0]}, which is not installed; run: pip install "
+        "'paretone[app]'. The command line (paretone) and Python work without it."
+    )
 
 from paretone import __version__
 from paretone.errors import DeviceError, PlainError
@@ -44,7 +50,7 @@ from paretone.reading import printable
 from paretone.session.events import AudioReady, EngineReady, Event, ModelLoaded
 from paretone.surroundings import cap_threads, leave_deleted_folder, share_one_heap
 from paretone_app import numbers
-from paretone_app.shell.icons import EMBLEM
+from paretone_app.shell.theme import EMBLEM
 
 if TYPE_CHECKING:
     from paretone_app.shell.only_window import Calls

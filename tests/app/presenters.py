@@ -14,7 +14,7 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take, Trace
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.requests import Calibrated
-from paretone_app.features.guidance.model import GuidanceWeights
+from paretone_app.features.guidance.presenter import GuidanceWeights
 from paretone_app.features.strategy.calibration_store import CalibrationStore
 from paretone_app.features.strategy.state import StrategyState
 from paretone_app.state.app_state import AppState

@@ -21,7 +21,7 @@ from paretone.setting.library import Library, TakeSummary
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take
 from paretone_app.results.takes import KeptTakes, open_library
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.state.app_state import AppState
 
 if TYPE_CHECKING:
@@ -216,14 +216,14 @@ class Results(QObject):
 
     def pace(self) -> Pace:
         """Speed of models in stored takes and in those of open studies."""
-        from paretone.studies import estimating
+        from paretone.studies.results import pace as seconds_per_character
 
         takes, studies = self.takes.finished, tuple(self.studies.values())
 
         def pace(model: str) -> float | None:
             known = [(one.setting, one.text, one.measurements) for one in takes]
             known += (one for study in studies if study.model == model for one in study.measured)
-            return estimating.pace(model, known)
+            return seconds_per_character(model, known)
 
         return pace
 

@@ -21,8 +21,7 @@ from paretone.studies import definition
 from paretone.studies.example import FILE
 from paretone.studies.results import read
 from paretone.studies.running import FINISHED, LocalExecutor, WorkerLost, run
-from paretone.studies.store import Store, read_audio
-from paretone.studies.stored import StoredTake
+from paretone.studies.store import Store, StoredTake, read_audio
 from paretone.studies.study import Study
 from paretone.studies.tasks import Equipment, Outcome
 from tests.engine.studies import small

@@ -22,8 +22,8 @@ from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
 from paretone.techniques.searched_grid.requests import Searched, SearchRequest
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import require
+from paretone_app.state.editing import Edit
 from paretone_app.state.jobs import Jobs, Kind
-from paretone_app.state.undo import Edit
 
 NAME = TECHNIQUE.name
 

@@ -21,8 +21,8 @@ from paretone.techniques.token_groups.groups import Groups
 from paretone.techniques.token_groups.requests import FindGroups, GroupsFound, HearGroup
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import require
+from paretone_app.state.editing import Edit
 from paretone_app.state.jobs import Kind
-from paretone_app.state.undo import Edit
 
 NAME = TECHNIQUE.name
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from paretone.measure.bootstrap import PERCENTILES, ends, picks
+from paretone.measure.estimates import PERCENTILES, ends, picks
 from paretone.models.files.layer_importance import LayerImportance
 
 DRAWS = 2000

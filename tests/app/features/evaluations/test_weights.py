@@ -16,7 +16,7 @@ from paretone.training.requests import Trained
 from paretone_app.features.evaluations.presenter import EvaluationWeights
 from paretone_app.features.evaluations.training import TRAINING
 from paretone_app.features.training.model import Place, TrainingPlan
-from paretone_app.state.weight_labels import weights_title
+from paretone_app.state.differences import weights_title
 from tests.app.presenters import INFO, Presenter
 
 NAME = average_velocity.NAME

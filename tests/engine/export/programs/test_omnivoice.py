@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from paretone.export.copied import paretone_omnivoice
-from paretone.export.exporting import export
 from paretone.export.programs.omnivoice import FILE, KIND, SCHEMA, TARGET
-from paretone.export.targets import account
+from paretone.export.targets import account, export
 from paretone.models.catalogue import entry
 from paretone.observer import Observer
 from paretone.setting.knobs import Values

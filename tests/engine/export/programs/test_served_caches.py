@@ -14,9 +14,8 @@ import pytest
 import yaml
 
 from paretone.export.copied import model_folder, speech_request
-from paretone.export.exporting import export
 from paretone.export.programs import sglang, vllm_omni
-from paretone.export.targets import account
+from paretone.export.targets import account, export
 from paretone.models.catalogue import entry
 from paretone.observer import Observer
 from paretone.setting.knobs import Values

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from paretone.errors import ProfileError
-from paretone.export.exporting import export
-from paretone.export.targets import account
+from paretone.export.targets import account, export
 from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint

@@ -34,7 +34,7 @@ from paretone.training.recipes.mega_recipe import initialise
 from paretone.training.recipes.natural_megatts3 import latent_clip
 from paretone.training.said_tokens import VOCABULARY
 from tests.engine.training.learning import SHARE, same_weights, whole_and_resumed
-from tests.engine.training.recipes.test_natural_flow import SMALL
+from tests.engine.training.recipes.test_natural_flow import MEGA_SMALL as SMALL
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
 from tests.engine.training.toy_natural import toy_natural_corpus

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from paretone.measure.proportions import wilson_interval
+from paretone.measure.estimates import wilson_interval
 from paretone.setting.knobs import Effect, Knob, Number, defaults
 from paretone.views.figure import Axis, Bars, BarSeries, HeatMap
 from paretone.views.view import Findings, Task, View

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from paretone.errors import SettingError
 from paretone.views.figure import Axis, HeatMap
-from paretone.views.stages import Stages
-from paretone.views.view import Findings, Task, View
+from paretone.views.view import Findings, Stages, Task, View
 from paretone.wording import percent
 
 BRANCHES = {

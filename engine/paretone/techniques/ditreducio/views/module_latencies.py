@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from paretone.errors import SettingError
-from paretone.measure.clocks import clock_name
+from paretone.measure.processor_time import clock_name
 from paretone.measure.timing import interval, running_order
 from paretone.setting.knobs import Effect, Knob, Number
 from paretone.techniques import compatibility_of
@@ -20,8 +20,7 @@ from paretone.techniques.ditreducio.views.thresholds import (
     threshold_knobs,
 )
 from paretone.views.figure import Axis, Bars, BarSeries
-from paretone.views.stages import Stages
-from paretone.views.view import Findings, Task, View
+from paretone.views.view import Findings, Stages, Task, View
 from paretone.wording import percent
 
 BASELINE = "baseline"

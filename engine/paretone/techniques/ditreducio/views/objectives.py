@@ -20,8 +20,7 @@ from paretone.techniques.ditreducio.views.thresholds import (
     with_table,
 )
 from paretone.views.figure import Axis, Curve, Lines
-from paretone.views.stages import ProgressStage, Stages
-from paretone.views.view import Findings, Task, View, sentences_knob
+from paretone.views.view import Findings, ProgressStage, Stages, Task, View, sentences_knob
 from paretone.wording import percent
 
 PUBLISHED, OURS = "published: error of the step", "ours: end of the trajectory"

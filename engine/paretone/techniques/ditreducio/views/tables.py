@@ -18,8 +18,7 @@ from paretone.techniques.ditreducio.views.thresholds import (
     threshold_knobs,
 )
 from paretone.views.figure import Axis, HeatMap
-from paretone.views.stages import Stages
-from paretone.views.view import Findings, Task, View
+from paretone.views.view import Findings, Stages, Task, View
 from paretone.wording import percent
 
 NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.BS: "branch skip"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from paretone.setting.knobs import Effect, Knob, Number
 from paretone.views.figure import Axis, HeatMap
-from paretone.views.stages import Stages
-from paretone.views.view import Findings, Task, View
+from paretone.views.view import Findings, Stages, Task, View
 
 DEPTHS = (0.45, 0.90)
 """The paper looks at layers 10 and 20 of F5-TTS's 22, and at 10 and 22 of MegaTTS 3's 24."""

@@ -9,8 +9,7 @@ from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
 from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.views.stages import ProgressStage, Stages
-from paretone.views.view import Task
+from paretone.views.view import ProgressStage, Stages, Task
 
 CALIBRATED, PREDICTED = "calibrated", "predicted"
 

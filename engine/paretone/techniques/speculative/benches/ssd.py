@@ -72,7 +72,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     common.add_arguments(parser)
     parser.add_argument("--tolerance", type=finite, default=0.4, metavar="β", help="headline (default: %(default)s)")
     parser.add_argument(

@@ -1,0 +1,529 @@
+"""Plots of rooflines: components under the roof, and where the time goes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from paretone.figures.glyphs import Glyph
+from paretone.figures.scales import Scale, tick_text
+from paretone.figures.scatter import Dimension
+from paretone.measure.roofline.ceilings import Ceilings
+from paretone.measure.roofline.report import REST, TITLES, WITHIN_NOISE, Component, Phase, RooflineReport
+from paretone_app.numbers import fixed, general, percent
+from paretone_app.plotting.chart import Chart
+from paretone_app.plotting.frame import pen
+from paretone_app.plotting.layers import Block, Blocks, Shape, Shapes
+from paretone_app.plotting.points import Points, Rings
+from paretone_app.plotting.words import Entry, Label, Labels, Legend, next_to
+from paretone_app.shell.colours import Colours
+from paretone_app.state.differences import speed_of_b
+from paretone_app.widgets.side_panel import SIDES
+
+_ROWS_AT_LEAST, _ROW, _ABOVE_AND_BELOW = 6, 1.9, 5.6
+"""Heights of a component and of title, legend and axis, in heights of the font."""
+_THICKEST = 1.1
+_SAVED = Qt.BrushStyle.Dense6Pattern
+"""Of a bar that goes back: all components together take less than each alone."""
+_NUMBERS = 6.8
+"""Room for the label after the longest bar."""
+
+
+class Waterfall(Chart):
+    """Measured seconds of every component, all phases together, with the least that each could take."""
+
+    least = (20.0, 12.0)
+    saved_alone = False
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
+        super().__init__("Where the time goes", colours, parent, on_paper)
+        self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        frame = self.frame
+        frame.margins = QMarginsF(0.5, 3.2, _NUMBERS, 2.6)
+        frame.set_bordered(False)
+        frame.bottom.spell = lambda seconds: tick_text(1e3 * seconds)
+        self._bars, self._floors = Blocks(frame, 1), Blocks(frame, 2)
+        self._legend, self._numbers = Legend(frame, 3), Labels(frame, 4, share=0.85)
+        self._numbers.labels = self._labels
+        frame.changed.connect(self._place_bars)
+
+    def show_reports(self, reports: dict[str, RooflineReport | None]) -> None:
+        """Show what was measured of A and B."""
+        self._reports = dict(reports)
+        self.updateGeometry()
+        self.show_again()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The components that are shown, from above."""
+        there = {name for _, one in self._measured() for name in one.by_component()}
+        return tuple(name for name in TITLES if name in there)
+
+    def _measured(self) -> list[tuple[str, RooflineReport]]:
+        return [(side, one) for side, one in self._reports.items() if one is not None]
+
+    def sizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        return QSize(30 * em, round((_ABOVE_AND_BELOW + _ROW * max(_ROWS_AT_LEAST, len(self.names))) * em))
+
+    # --- In words ----------------------------------------------------------------------------------------------------
+    def describe(self) -> str:
+        """The bars in words."""
+        lines = []
+        for side, report in self._measured():
+            parts = (f"{TITLES[name]} {milliseconds(one)}" for name, one in report.by_component().items())
+            noise = f" ({WITHIN_NOISE})" if report.rest_is_noise else ""
+            lines.append(f"{side}: {milliseconds(report.measured)}; {', '.join(parts)}{noise}.")
+        return "\n".join(lines)
+
+    def cursor_text(self) -> str:
+        return self.describe()
+
+    def tip_at(self, _place: QPointF) -> tuple[str, QRectF] | None:
+        return self.describe(), QRectF(self.rect())
+
+    def as_text(self) -> str:
+        lines = ["side\tcomponent\tseconds\tfloor, seconds"]
+        for side, report in self._measured():
+            floors = _floors(report)
+            for name, seconds in report.by_component().items():
+                lines.append(f"{side}\t{TITLES[name]}\t{seconds:.6g}\t{floors.get(name, 0.0):.6g}")
+        return "\n".join(lines)
+
+    # --- Drawing -----------------------------------------------------------------------------------------------------
+    def show_again(self) -> None:
+        names, colours, measured = self.names, self.colours, self._measured()
+        compared, legend = "", []
+        if len(measured) == len(SIDES) and measured[1][1].measured:
+            one, two = (report for _, report in measured)
+            alike = (one.text, one.voice, one.ceilings.clock) == (two.text, two.voice, two.ceilings.clock)
+            compared = speed_of_b(one.measured / two.measured) if alike else "A and B spoke different sentences"
+        words = "Where the time goes"
+        self.frame.set_title(*filter(None, [f"{words}: {compared}" if compared else words, compared]))
+        for side, report in measured:
+            legend.append(Entry(f"{side} {milliseconds(report.measured)}", QColor(self._fill(side))))
+        if measured:
+            legend.append(Entry("the floor", QBrush(QColor(colours.text), Qt.BrushStyle.BDiagPattern)))
+            if any(seconds < 0 for _, report in measured for seconds in report.by_component().values()):
+                legend.append(Entry("saved, less than 0", QBrush(QColor(colours.text), _SAVED)))
+            # A clock's name says seconds; along the axis there are thousandths of them.
+            clock = measured[0][1].ceilings.clock.replace("seconds", "time", 1)
+            self.frame.bottom.set_title(Dimension(f"ms ({clock})", "ms"))
+        self._legend.entries = legend
+        self.frame.left.set_names([(len(names) - 1.0 - row, TITLES[name]) for row, name in enumerate(names)])
+        ends = [end for _, report in measured for span in _spans(report).values() for end in span]
+        across = Scale(min(ends, default=0.0), max(ends, default=0.0) or 1.0)
+        self.frame.set_scales(across, Scale(-0.5, max(len(names), 1) - 0.5))
+        self.refresh()
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._place_bars()
+
+    def _fill(self, side: str) -> str:
+        return self.colours.baseline if side == "A" else self.colours.accelerated
+
+    def _bars_of(self) -> Iterator[tuple[str, RooflineReport, str, Block]]:
+        """Side, report, component and bar."""
+        names, measured = self.names, self._measured()
+        step = self.frame.area.height() / max(1, len(names))
+        thick = min(0.8 / max(1, len(measured)), _THICKEST * self.em / max(step, 1.0))
+        gap = 1.5 / max(step, 1.0)
+        for number, (side, report) in enumerate(measured):
+            for name, span in _spans(report).items():
+                top = len(names) - 1 - names.index(name) + thick * (len(measured) / 2 - number)
+                colour = QColor(self._fill(side))
+                saved = span[1] < span[0]
+                fill, outline = (QBrush(colour, _SAVED), QPen(colour)) if saved else (colour, None)
+                yield side, report, name, Block(span, (top - thick + gap, top), fill, outline)
+
+    def _place_bars(self) -> None:
+        hatch = QBrush(QColor(self.colours.base), Qt.BrushStyle.BDiagPattern)
+        bars, floors = [], []
+        for _, report, name, bar in self._bars_of():
+            left, right = sorted(bar.x)
+            bars.append(bar)
+            if bar.outline is not None:
+                continue
+            floors.append(Block((left, min(left + _floors(report).get(name, 0.0), right)), bar.y, hatch))
+        self._bars.blocks, self._floors.blocks = bars, floors
+        for layer in (self._bars, self._floors, self._legend):
+            layer.redraw()
+
+    def _labels(self) -> Iterator[Label]:
+        """Time of each component, after its bar, or before it if there is no room after it."""
+        for _, report, name, bar in self._bars_of():
+            seconds = report.by_component()[name]
+            share = seconds / report.measured if report.measured else 0.0
+            words = milliseconds(seconds) + (f", {percent(share)}" if share >= 0.005 else "")
+            if name == REST and report.rest_is_noise:
+                words = f"{milliseconds(seconds)}, noise"
+            elif seconds < 0:
+                words = f"{milliseconds(seconds)}: saved"
+            where = partial(self._next_to, self._bars.rectangle(bar))
+            yield Label(words, self.colours.muted, where, always=True)
+
+    def _next_to(self, bar: QRectF, size: QSizeF) -> Iterable[QRectF]:
+        gap, top = 0.25 * self.em, bar.center().y() - size.height() / 2
+        after = bar.right() + gap
+        if after + size.width() <= self.frame.rect().right():
+            yield QRectF(after, top, size.width(), size.height())
+        else:
+            yield QRectF(bar.left() - gap - size.width(), top, size.width(), size.height())
+
+
+def milliseconds(seconds: float) -> str:
+    """A time of some thousandths of a second in words."""
+    size = abs(seconds)
+    return ("−" if seconds < 0 else "") + (f"{fixed(size, 2)} s" if size >= 1 else f"{general(size * 1e3, 3)} ms")
+
+
+def floor_words(one: Component, ceilings: Ceilings) -> str:
+    """A component's time over its floor, and whether it is at its floor or below it; ``–`` if one of them is
+    missing."""
+    ratio = one.ratio(ceilings)
+    if ratio is None:
+        return "–"
+    where = "at the floor" if one.at_floor(ceilings) else "below the floor" if ratio < 1 else ""
+    return f"{fixed(ratio, 2)}, {where}" if where else fixed(ratio, 2)
+
+
+def _spans(report: RooflineReport) -> dict[str, tuple[float, float]]:
+    """When each component begins and ends, in seconds, one after the other in the order of the titles."""
+    found, begin, seconds = {}, 0.0, report.by_component()
+    for name in TITLES:
+        if name in seconds:
+            found[name] = begin, begin + seconds[name]
+            begin += seconds[name]
+    return found
+
+
+def _floors(report: RooflineReport) -> dict[str, float]:
+    """The least seconds that each component could take."""
+    found: dict[str, float] = {}
+    for _, one in report.components():
+        found[one.name] = found.get(one.name, 0.0) + one.floor(report.ceilings)
+    return found
+
+
+_MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
+_SMALLEST, _LARGEST = 0.22, 0.75
+"""Radii of points, in heights of the font."""
+_NAMED = 0.02
+"""Share of the time from which on a point is named; the others are by their tooltips, and when they are chosen."""
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_UNITS = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
+_SHAPES = {"A": "circle", "B": "square"}
+"""Line styles, distinguishable without colour."""
+
+
+@dataclass(frozen=True)
+class RooflinePoint:
+    """One component of one report."""
+
+    side: str
+    phase: Phase
+    component: Component
+    row: int
+    """Among the report's rows."""
+    report: RooflineReport = field(repr=False)
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte."""
+        return self.component.work.intensity
+
+    @property
+    def reached(self) -> float:
+        """Operations a second."""
+        return self.component.work.operations / self.component.seconds if self.component.seconds else 0.0
+
+
+def points_of(side: str, report: RooflineReport | None) -> Iterator[RooflinePoint]:
+    """Every component of ``report`` that has a place in the plot."""
+    if report is None:
+        return
+    for row, (phase, one) in enumerate(report.components()):
+        if one.work.operations and one.work.bytes and one.seconds:
+            yield RooflinePoint(side, phase, one, row, report)
+
+
+def label(report: RooflineReport, phase: Phase, component: Component) -> str:
+    """A component's title, with its phase where others have such a component as well."""
+    several = sum(one.name == component.name for _, one in report.components()) > 1
+    return f"{component.title} ({phase.title.lower()})" if several else component.title
+
+
+def rate(value: float) -> str:
+    """Operations a second in words."""
+    size, unit = next((one for one in _UNITS if value >= one[0]), _UNITS[-1])
+    return f"{general(value / size, 3)} {unit}"
+
+
+class RooflinePlot(Chart):
+    """Reports of A and B under the roofs of their machine."""
+
+    chosen = Signal(str, int)
+    """The user chose a component: its side, and its row among that report's components."""
+
+    own_keys = _MOVES
+    saved_alone = False
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
+        super().__init__("Roofline plot", colours, parent, on_paper)
+        self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
+        self._points: tuple[RooflinePoint, ...] = ()
+        self._at = -1
+        frame = self.frame
+        frame.margins = QMarginsF(4.6, 1.9, 1.5, 2.9)
+        frame.set_title("Components under their roofs", "Components and roofs")
+        frame.bottom.set_title(Dimension("Operations per byte (FLOP/B)"))
+        frame.bottom.spell = _power
+        # Decades say enough.
+        frame.bottom.between, frame.left.between = 4.5, 5.0
+        frame.left.set_title(Dimension("FLOP/s"))
+        frame.left.spell = lambda value: rate(value).removesuffix("FLOP/s")
+        self._roofs, self._drop = Shapes(frame, 1), Shapes(frame, 2)
+        self._roof_words, self._names = Labels(frame, 3), Labels(frame, 6)
+        self._drawn, self._ring = Points(frame, 4), Rings(frame, 5)
+        self._roof_words.labels, self._roof_words.covers = self._labels_of_roofs, self._touches
+        self._names.labels, self._names.covers = self._labels, self._covers
+        self._names.taken = lambda: [spot for _, spot in self._roof_words.placed]
+        frame.changed.connect(self._place_points)
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_reports(self, reports: dict[str, RooflineReport | None]) -> None:
+        """Show what was measured of A and B."""
+        self._reports = dict(reports)
+        self._points = tuple(point for side in SIDES for point in points_of(side, reports[side]))
+        self._at = -1
+        self.show_again()
+
+    def choose(self, side: str, row: int) -> None:
+        """Choose a component by its row; none if it has no place here."""
+        found = (index for index, one in enumerate(self._points) if (one.side, one.row) == (side, row))
+        self._at = next(found, -1)
+        self.refresh()
+
+    @property
+    def points(self) -> tuple[RooflinePoint, ...]:
+        """The drawn points, A's first."""
+        return self._points
+
+    @property
+    def at(self) -> RooflinePoint | None:
+        """The chosen component."""
+        return self._points[self._at] if 0 <= self._at < len(self._points) else None
+
+    def as_text(self) -> str:
+        """One line for each point."""
+        lines = ["side\tcomponent\tFLOP/B\tFLOP/s\tseconds"]
+        for one in self._points:
+            name = label(one.report, one.phase, one.component)
+            seconds = one.component.total_seconds
+            lines.append(f"{one.side}\t{name}\t{one.intensity:.6g}\t{one.reached:.6g}\t{seconds:.6g}")
+        return "\n".join(lines)
+
+    # --- Drawing -----------------------------------------------------------------------------------------------------
+    def show_again(self) -> None:
+        self._drawn.across = np.array([one.intensity for one in self._points])
+        self._drawn.up = np.array([one.reached for one in self._points])
+        self._drawn.glyphs = [Glyph((self._colour(one.side),), _SHAPES[one.side]) for one in self._points]
+        self._drawn.order = np.arange(len(self._points))
+        self.frame.set_scales(*self._scales())
+        self._roofs.shapes = [
+            Shape.through(corners, pen(self.colours.text, 1.6, _dash(number)))
+            for number, (_, corners) in enumerate(self._edges())
+        ]
+        self.refresh()
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._drop.shapes = []
+        if self.at is not None:
+            # From the chosen point up to what bounds it.
+            known, one = self.at.report.ceilings, self.at.component
+            allowed = one.work.operations / known.floor(one.work, one.precision)
+            dots = pen(self.colours.muted, 1.2, Qt.PenStyle.DotLine)
+            self._drop.shapes = [Shape((self.at.intensity,) * 2, (self.at.reached, allowed), dots)]
+        for layer in (self._roofs, self._roof_words, self._drop, self._drawn, self._names):
+            layer.redraw()
+        self._place_points()
+
+    def _place_points(self) -> None:
+        self._drawn.radius = np.array([self._radius(one) for one in self._points])
+        ring = pen(self.colours.text, 2.2 if self.hasFocus() else 1.4)
+        rings = [] if self.at is None else [(self._place(self.at), self._radius(self.at) + 3)]
+        self._ring.show_rings(rings, ring)
+
+    def _scales(self) -> tuple[Scale, Scale]:
+        """Whole decades."""
+        across = [math.log10(point.intensity) for point in self._points]
+        up = [math.log10(point.reached) for point in self._points]
+        for report in self._measured():
+            for precision in _precisions(report):
+                across.append(math.log10(report.ceilings.ridge(precision)))
+                up.append(math.log10(report.ceilings.operations_of(precision)))
+        if not across:
+            return Scale(1.0, 10.0, True), Scale(1e9, 1e10, True)
+        return (
+            Scale(10.0 ** math.floor(min(across) - 0.2), 10.0 ** math.ceil(max(across) + 0.3), True),
+            Scale(10.0 ** math.floor(min(up) - 0.2), 10.0 ** math.ceil(max(up) + 0.1), True),
+        )
+
+    def _measured(self) -> list[RooflineReport]:
+        return [one for one in self._reports.values() if one is not None]
+
+    def _edges(self) -> Iterator[tuple[str, list[tuple[float, float]]]]:
+        """The roof of every precision in use: from where memory's slope begins to the right end."""
+        for precision in dict.fromkeys(one for report in self._measured() for one in _precisions(report)):
+            known = self._measured()[0].ceilings
+            speed, top = known.bytes_of(precision), known.operations_of(precision)
+            start = max(self.frame.across.low, self.frame.up.low / speed)
+            yield precision, [(start, start * speed), (known.ridge(precision), top), (self.frame.across.high, top)]
+
+    def _colour(self, side: str) -> str:
+        return self.colours.baseline if side == "A" else self.colours.accelerated
+
+    def _place(self, point: RooflinePoint) -> QPointF:
+        return self.frame.place(point.intensity, point.reached)
+
+    def _share(self, point: RooflinePoint) -> float:
+        """Share of the time of its side, 0 to 1."""
+        seconds, measured = point.component.total_seconds, point.report.measured
+        return seconds / measured if seconds and measured else 0.0
+
+    def _radius(self, point: RooflinePoint) -> float:
+        return self.em * max(_SMALLEST, _LARGEST * math.sqrt(max(0.0, self._share(point))))
+
+    def point_at(self, place: QPointF) -> int | None:
+        """The index of the point at a place in widget coordinates, the nearest of several."""
+        distances = [
+            (_distance(self._place(one), place) - self._radius(one), index) for index, one in enumerate(self._points)
+        ]
+        nearest = min(distances, default=(math.inf, 0))
+        return nearest[1] if nearest[0] <= 0.4 * self.em else None
+
+    # --- Words -------------------------------------------------------------------------------------------------------
+    def _labels_of_roofs(self) -> Iterator[Label]:
+        for number, (precision, corners) in enumerate(self._edges()):
+            low, ridge, end = (self.frame.place(*corner) for corner in corners)
+            muted, known = self.colours.muted, self._measured()[0].ceilings
+
+            def above(size: QSizeF, end: QPointF = end, ridge: QPointF = ridge) -> Iterable[QRectF]:
+                lefts = np.arange(end.x() - size.width(), min(ridge.x(), end.x() - size.width()) - 1, -size.width() / 4)
+                for left in lefts.tolist():
+                    yield QRectF(left, end.y() - 1.15 * size.height(), size.width(), size.height())
+
+            yield Label(f"{precision}: {rate(corners[1][1])}", muted, above, always=True, ground=True)
+            if number == 0:
+                angle = math.degrees(math.atan2(ridge.y() - low.y(), ridge.x() - low.x()))
+                # Along the slope, a line's height above it.
+                turn, away = math.radians(angle), 0.75 * self.em
+                middle = QPointF(
+                    (2 * low.x() + ridge.x()) / 3 + away * math.sin(turn),
+                    (2 * low.y() + ridge.y()) / 3 - away * math.cos(turn),
+                )
+
+                def along(size: QSizeF, middle: QPointF = middle) -> Iterable[QRectF]:
+                    left, top = middle.x() - size.width() / 2, middle.y() - size.height() / 2
+                    yield QRectF(left, top, size.width(), size.height())
+
+                words = f"memory: {general(known.bytes_of(precision) / 1e9, 3)} GB/s"
+                yield Label(words, muted, along, always=True, angle=angle)
+
+    def _labels(self) -> Iterator[Label]:
+        """Components by name, where there is room."""
+        named = [one for one in self._points if one is self.at or self._share(one) >= _NAMED]
+        for point in sorted(named, key=self._share, reverse=True):
+            place, away = self._place(point), self._radius(point) + 0.3 * self.em
+            yield Label(
+                label(point.report, point.phase, point.component),
+                self._colour(point.side),
+                partial(next_to, place, away, far=True),
+                ground=True,
+                leader=place,
+            )
+
+    def _touches(self, spot: QRectF) -> bool:
+        """Whether any part of a point lies in a place."""
+        rooms = ((self._place(one), self._radius(one)) for one in self._points)
+        return any(spot.adjusted(-room, -room, room, room).contains(place) for place, room in rooms)
+
+    def _covers(self, spot: QRectF) -> bool:
+        return any(spot.contains(self._place(one)) for one in self._points)
+
+    # --- Choosing ----------------------------------------------------------------------------------------------------
+    def describe(self, index: int) -> str:
+        """A point in words."""
+        point = self._points[index]
+        report, one = point.report, point.component
+        known = report.ceilings
+        below = one.why_below_floor(known)
+        return (
+            f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at "
+            f"{general(point.intensity, 3)} FLOP/B, {fixed(one.ratio(known) or 0.0, 2)}× the floor, bound by "
+            f"{one.bound(known, point.phase.graphed)}." + (f" Below its floor: {below}." if below else "")
+        )
+
+    def cursor_text(self) -> str:
+        return self.describe(self._at) if self.at is not None else f"{len(self._points)} components"
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        index = self.point_at(place)
+        if index is None:
+            return None
+        middle, radius = self._place(self._points[index]), self._radius(self._points[index])
+        return self.describe(index), QRectF(middle.x() - radius, middle.y() - radius, 2 * radius, 2 * radius)
+
+    def _go_to(self, index: int) -> None:
+        self._at = max(0, min(index, len(self._points) - 1))
+        self.refresh()
+        self.chosen.emit(self._points[self._at].side, self._points[self._at].row)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        index = self.point_at(event.position())
+        if index is None:
+            super().mousePressEvent(event)
+        else:
+            self._go_to(index)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        if key not in _MOVES or event.modifiers() & ~self.own_modifiers or not self._points:
+            super().keyPressEvent(event)
+            return
+        last = len(self._points) - 1
+        moved = {Qt.Key.Key_Left: self._at - 1, Qt.Key.Key_Right: self._at + 1, Qt.Key.Key_Home: 0}
+        self._go_to(moved.get(key, last))
+
+
+def _precisions(report: RooflineReport) -> tuple[str, ...]:
+    """Precisions of the components, float32 first."""
+    used = {one.precision for _, one in report.components() if one.precision and one.work.operations}
+    return tuple(sorted(used, key=lambda one: (one != "float32", one)))
+
+
+def _dash(number: int) -> Qt.PenStyle:
+    return Qt.PenStyle.DashLine if number else Qt.PenStyle.SolidLine
+
+
+def _power(value: float) -> str:
+    """A number on a logarithmic axis."""
+    power = round(math.log10(value))
+    if -3 <= power <= 4:
+        return general(value)
+    digits = "" if math.isclose(value, 10.0**power) else f"{general(value / 10.0 ** math.floor(math.log10(value)))}·"
+    return f"{digits}10{str(power if not digits else math.floor(math.log10(value))).translate(_SUPERSCRIPTS)}"
+
+
+def _distance(one: QPointF, other: QPointF) -> float:
+    return math.hypot(one.x() - other.x(), one.y() - other.y())

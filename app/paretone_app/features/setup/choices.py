@@ -1,0 +1,379 @@
+"""The choice of a model, and of a voice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QComboBox, QLineEdit, QProgressBar, QWidget
+
+from paretone.models import catalogue
+from paretone.models.base import Voice
+from paretone.models.own_voice_check import Examined, examine
+from paretone.models.own_voices import own_voice
+from paretone_app.numbers import fixed, localised
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.bridge import Background
+from paretone_app.shell.theme import NEAR, set_look
+from paretone_app.state.app_state import AppState
+from paretone_app.state.selection import Selection
+from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
+from paretone_app.widgets.boxes import ComboBox
+from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.screen_readers import announce
+
+CHECKPOINT_FOLDER = "Folder with the checkpoint"
+VOCODER_FOLDER = "Folder with the vocoder"
+
+
+class NarrowBox(ComboBox):
+    """A choice that is cut off rather than widens the panel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(10)
+
+
+class _ModelBox(NarrowBox):
+    """The choice of a model, which Enter confirms."""
+
+    confirmed = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.confirmed.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+@dataclass(frozen=True)
+class ModelActions:
+    """What can be done with the model that is shown."""
+
+    load: Action
+    keep: Action
+    """Shows the model in use again."""
+    choose_folder: Action
+    choose_vocoder: Action
+    download: Action
+
+
+class ModelChoice(QWidget):
+    """Choosing a model only shows it. The one in use stays until the other is loaded."""
+
+    def __init__(self, selection: Selection, can: ModelActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._selection = selection
+        self.can = can
+        self.box = build.named(_ModelBox(), "Model")
+        for entry in catalogue.MODELS:
+            self.box.addItem(entry.title, entry.id)
+            self.box.setItemData(self.box.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
+        self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
+        self.box.confirmed.connect(can.load.trigger)
+        self.note = build.words("muted")
+        self.folder, self.download = ActionButton(can.choose_folder), ActionButton(can.download)
+        self.vocoder = ActionButton(can.choose_vocoder)
+        self.load, self.keep = ActionButton(can.load), ActionButton(can.keep)
+        can.keep.triggered.connect(lambda: self.box.setFocus())
+        self._official = build.row(self.folder, self.download)
+        self._confirm = build.row(self.load, self.keep)
+        build.fill(VBoxLayout(self), [self.box, self.note, self._official, self.vocoder, self._confirm]).setSpacing(
+            NEAR
+        )
+
+    def show_models(self) -> None:
+        """Say of each model whether its weights are there."""
+        chosen = self._selection
+        for index, one in enumerate(catalogue.MODELS):
+            there = chosen.is_installed(one.id) or one.id == chosen.model_id
+            self.box.setItemText(index, one.title if there else f"{one.title} (weights not installed)")
+
+    def show_choice(self) -> None:
+        """Show the chosen model, what it lacks, and how to load it."""
+        chosen = self._selection
+        entry, info, other = catalogue.entry(chosen.candidate or chosen.model_id), chosen.info, bool(chosen.candidate)
+        missing = other and not chosen.is_installed(entry.id)
+        self.box.setCurrentIndex(self.box.findData(entry.id))
+        self._official.setVisible(not entry.bundled)
+        self.vocoder.setVisible(entry.has_separate_vocoder and not missing)
+        now = chosen.vocoder(entry.id) or f"{entry.vocoder}, its usual folder"
+        self.can.choose_vocoder.set_tip(f"Load the model with the vocoder in another folder (now {now})")
+        self._confirm.setVisible(other)
+        self.load.setVisible(not missing)
+        self.can.load.set_tip(f"Load {entry.title} (Enter)")
+        self.can.keep.setText(f"&Keep {chosen.entry.title}")
+        self.can.keep.set_tip(f"Choose {chosen.entry.title} again, which stays in use")
+        details = ""
+        if missing:
+            note = (
+                f"{entry.title} does not come with Paretone (licence of the weights: {entry.licence}). "
+                "Choose the folder of its checkpoint, or download it."
+            )
+        elif info is None and chosen.loading and not other:
+            note = f"Loading {entry.title}…"
+        elif other or info is None:
+            note = entry.summary
+        else:
+            note = (
+                f"{fixed(info.parameters / 1e6, 1)} M parameters · {info.layers} layers · {info.precision} · "
+                f"licence {info.licence}"
+            )
+            details = f"{info.checkpoint}\nSHA-256 {info.fingerprint}"
+        self.note.setText(note)
+        self.note.setToolTip(details)
+
+
+OWN = "Use a recording of 3 to 12 seconds and its exact words"
+OWN_RELEASED = "Use a released recording; its latents (.npy) must be in the same folder, with the same name"
+HEARD = "The model transcribes the recording itself."
+
+
+class VoiceChoice(QWidget):
+    """Chooses a voice, and adds, changes and removes recordings."""
+
+    problem = Signal(str)
+    """A sentence about a recording: why it cannot be used, or a remark on one that is used."""
+
+    def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._edited: Voice | None = None
+        """The recording whose name and transcript are being edited; ``None`` while one is being added."""
+        self._proposed = ""
+        """The name that follows from the recording's, until the user types another."""
+        self._asked = 0
+        """Number of the last check, whose findings are shown; earlier ones are passed over."""
+        self._doubted: tuple[str, str] | None = None
+        """Those that were doubted, and are used if the user asks again."""
+        self.voice = build.named(NarrowBox(), "Voice")
+        self.voice.activated.connect(self._choose)
+        self.own = build.button("O&wn…", name="Own recording")
+        self.own.setCheckable(True)
+        self.own.toggled.connect(self._begin_adding)
+        self.note = build.words("muted")
+        self.edit = build.button("Edit…", tip="Change the name or the transcript of this recording")
+        self.edit.setCheckable(True)
+        self.edit.toggled.connect(self._begin_editing)
+        self.remove = build.button(
+            "Remove", self._remove, "Take this recording out of the list (Ctrl+Z brings it back); its file stays"
+        )
+        self._changes = build.row(self.edit, self.remove)
+        self.form = self._built_form()
+        parts = [build.row((self.voice, 1), self.own), self.note, self._changes, self.form]
+        build.fill(VBoxLayout(self), parts).setSpacing(NEAR)
+
+    def _built_form(self) -> QWidget:
+        self.recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
+        self.recording.setAccessibleName("Path of your own recording")
+        self.recording.editingFinished.connect(self._look_at_recording)
+        self._browse = build.button("&Browse…", self._ask_for_recording)
+        self.name = QLineEdit(placeholderText="Name")
+        self.name.setAccessibleName("Name of your own voice")
+        self.transcript = QLineEdit(placeholderText="Transcript, word for word")
+        self.transcript.setAccessibleName("Transcript of your own recording")
+        for line in (self.recording, self.transcript):
+            line.textEdited.connect(self._forget_findings)
+        self.findings = build.words("muted")
+        self.findings.setAccessibleName("Findings on your own recording")
+        self.checking = QProgressBar(maximum=0, textVisible=False)
+        self.checking.setAccessibleName("Checking the recording")
+        self.use_recording = build.button("Use th&is recording", self._use)
+        made = QWidget(visible=False)
+        file = build.row((self.recording, 1), self._browse)
+        parts = [file, self.name, self.transcript, self.checking, self.findings, self.use_recording]
+        build.fill(VBoxLayout(made), parts).setSpacing(NEAR)
+        return made
+
+    def shut_down(self) -> None:
+        """End the checks under way."""
+        self._asked += 1
+        for worker in self.findChildren(Background):
+            worker.shut_down(wait=False)
+
+    # --- Showing ----------------------------------------------------------------------------------------------------
+    def show_model(self) -> None:
+        """Show what the chosen model needs of a recording."""
+        released = self._state.selection.entry.released_voices
+        self.transcript.setVisible(not released)
+        self.own.setToolTip(OWN_RELEASED if released else OWN)
+
+    def show_choice(self) -> None:
+        """Show the voices and the chosen one."""
+        chosen = self._state.selection
+        listed = [(one.title, one.id) for one in chosen.voices]
+        if listed != [(self.voice.itemText(index), self.voice.itemData(index)) for index in range(self.voice.count())]:
+            self.voice.clear()
+            for title, voice in listed:
+                self.voice.addItem(title, voice)
+        if chosen.voice is not None:
+            self.voice.setCurrentIndex(self.voice.findData(chosen.voice.id))
+            without = HEARD if chosen.entry.released_voices else "No transcript yet."
+            said = f"“{chosen.voice.transcript}”" if chosen.voice.transcript else without
+            gone = "" if Path(chosen.voice.audio).is_file() else f"The recording {chosen.voice.audio} is missing."
+            self.note.setText(gone or self._state.availability.why_not_in_voice() or said)
+        else:
+            self.note.setText(self._state.availability.why_no_voice())
+        own = self._state.own_voices.chosen
+        self._changes.setVisible(own is not None)
+        if self._edited is not None and self._edited != own:
+            self.edit.setChecked(False)
+
+    # --- Adding and changing ----------------------------------------------------------------------------------------
+    def propose(self, path: Path) -> None:
+        """Fill in the recording at ``path``; what is missing is for the user to type."""
+        self.own.setChecked(True)
+        self.recording.setText(str(path))
+        self.transcript.clear()
+        self._forget_findings()
+        self._look_at_recording()
+        (self.use_recording if self._state.selection.entry.released_voices else self.transcript).setFocus()
+
+    @Slot()
+    def _choose(self) -> None:
+        self._state.editing.choose_voice(self.voice.currentData())
+
+    @Slot(bool)
+    def _begin_adding(self, adding: bool) -> None:
+        if adding:
+            self.edit.setChecked(False)
+            self._open(None)
+        elif self._edited is None:
+            self.form.hide()
+
+    @Slot(bool)
+    def _begin_editing(self, editing: bool) -> None:
+        own = self._state.own_voices.chosen
+        if editing and own is not None:
+            self.own.setChecked(False)
+            self._open(own)
+        elif not editing and self._edited is not None:
+            self._edited = None
+            self.form.hide()
+
+    def _open(self, edited: Voice | None) -> None:
+        self._edited = edited
+        self.recording.setText(edited.audio if edited else "")
+        self.name.setText(edited.title if edited else "")
+        self.transcript.setText(edited.transcript if edited else "")
+        for part in (self.recording, self._browse):
+            part.setEnabled(edited is None)
+        self._forget_findings()
+        self.form.show()
+        (self.name if edited else self.recording).setFocus()
+
+    @Slot()
+    def _remove(self) -> None:
+        own = self._state.own_voices.chosen
+        if own is not None:
+            self._state.own_voices.remove(own)
+
+    @Slot()
+    def _ask_for_recording(self) -> None:
+        file_dialogs.ask_for_file(self, "Your recording", file_dialogs.recordings(), self.propose)
+
+    @Slot()
+    def _look_at_recording(self) -> None:
+        """Propose a name, and say at once if the file cannot be used."""
+        path = Path(self.recording.text().strip())
+        self._propose_name(path)
+        if self._edited is None and path.is_file():
+            self._check(str(path), "")
+
+    def _propose_name(self, path: Path) -> None:
+        if self._edited is None and path.name and self.name.text().strip() in ("", self._proposed):
+            self._proposed = self._state.own_voices.free_name(path.stem)
+            self.name.setText(self._proposed)
+
+    @Slot()
+    def _use(self) -> None:
+        chosen, path = self._state.selection, self.recording.text().strip()
+        transcript = " ".join(self.transcript.text().split())
+        self._propose_name(Path(path))
+        if not Path(path).is_file():
+            self._refuse(f"No recording at “{path}”; choose an audio file with Browse.")
+        elif not transcript and not chosen.entry.released_voices:
+            self._refuse("The transcript is missing: type the words spoken in the recording.")
+        elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder, transcript):
+            self._refuse(reason)
+        elif self._edited is not None and transcript == self._edited.transcript:
+            self._accept(path, transcript)  # Another name needs no check.
+        elif self._doubted == (path, transcript):
+            self._accept(path, transcript)
+        else:
+            self._check(path, transcript, use=True)
+
+    def _refuse(self, sentence: str) -> None:
+        self._forget_findings()  # Also those of a check under way, which would be said in place of this.
+        self._say(sentence, "warning")
+        self.problem.emit(sentence)
+
+    # --- Checks -----------------------------------------------------------------------------------------------------
+    def _check(self, path: str, transcript: str, use: bool = False) -> None:
+        self._asked += 1
+        number, self._doubted = self._asked, None
+        self._say(f"Checking {Path(path).name}…", "muted")
+        self.checking.show()
+        self.use_recording.setEnabled(not use)
+
+        def done(found: Examined | BaseException) -> None:
+            worker.shut_down(wait=False)
+            worker.deleteLater()
+            if number != self._asked:
+                return
+            self.checking.hide()
+            self.use_recording.setEnabled(True)
+            if isinstance(found, BaseException):
+                raise found
+            self._conclude(found, path, transcript, use)
+
+        worker = Background("recordings", self)
+        shortened = self._state.selection.entry.shortens_voices
+        worker.run(lambda: examine(path, transcript, shortened, lambda: number != self._asked), done)
+
+    def _conclude(self, found: Examined, path: str, transcript: str, use: bool) -> None:
+        if found.problem:
+            self._refuse(found.problem)
+        elif found.doubts and use:
+            self._doubted = path, transcript
+            sentence = " ".join((*found.doubts, *found.notes))
+            self._say(sentence, "warning")
+            announce(self, sentence)
+            self.use_recording.setText("Use &it anyway")
+        else:
+            sentence = " ".join(found.notes)
+            self._say(sentence, "warning" if sentence else "muted")
+            if use:
+                self._accept(path, transcript)
+                if sentence:  # The form, in which it stands, has gone.
+                    self.problem.emit(sentence)
+
+    def _accept(self, path: str, transcript: str) -> None:
+        own, name = self._state.own_voices, self.name.text()
+        if self._edited is not None:
+            own.change(self._edited, name, transcript)
+        else:
+            made = own_voice(path, transcript)
+            own.add(Voice(made.id, name.strip() or made.title, made.audio, transcript))
+        self._edited = None
+        self.own.setChecked(False)
+        self.edit.setChecked(False)
+        self.form.hide()
+
+    @Slot()
+    def _forget_findings(self) -> None:
+        """What was found is not of what is typed now."""
+        self._asked, self._doubted = self._asked + 1, None
+        self.checking.hide()
+        self.use_recording.setEnabled(True)
+        self.use_recording.setText("Use th&is recording" if self._edited is None else "&Save changes")
+        self._say("", "muted")
+
+    def _say(self, sentence: str, look: str) -> None:
+        self.findings.setText(localised(sentence))
+        self.findings.setVisible(bool(sentence))
+        set_look(self.findings, look)

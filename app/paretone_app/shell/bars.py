@@ -1,0 +1,260 @@
+"""The bars around the workspaces: header, rail of workspaces, status line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, QSize, Qt, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar, QSizePolicy, QToolButton, QWidget
+
+from paretone.models import catalogue
+from paretone.session.commands import Synthesise
+from paretone.session.events import EngineStatus, Event, Progress, Telemetry
+from paretone.setting.setting import Setting
+from paretone.setting.take import Take
+from paretone_app.numbers import fixed, localised, rough_duration
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.entries import Workspace
+from paretone_app.shell.theme import GAP, NEAR, TIGHT, icon, palette
+from paretone_app.state.app_state import AppState
+from paretone_app.state.differences import label_of, technique_text
+from paretone_app.state.jobs import Job, Jobs, Outcome
+from paretone_app.widgets import build
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.screen_readers import GROUP
+
+_RTF = "Real-time factor: seconds of computing per second of speech; below 1 is faster than real time"
+
+
+class _Part(build.Yielding):
+    """Of what speaks: as wide as its text where there is room."""
+
+    def __init__(self, look: str) -> None:
+        super().__init__()
+        self.setProperty("look", look)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().height() * 2, super().minimumSizeHint().height())
+
+
+class Header(QWidget):
+    """Follows the selection and the last synthesis."""
+
+    screen_role = GROUP
+
+    def __init__(self, state: AppState, cancel: QAction, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._measured: tuple[float, Setting, str] | None = None
+        """The last take's real-time factor, what it was made with, and what it is called."""
+        self._estimate: tuple[float, Setting] | None = None
+        """That of the synthesis that runs."""
+        self.setAccessibleName("What speaks")
+        self.model, self.voice, self.setting = _Part("title"), _Part("muted"), _Part("muted")
+        self.device = build.label("starting", "chip", name="Device: unknown")
+        self.factor = build.label("RTF –", "title", tip=_RTF)
+        self.cancel = QToolButton()
+        self.cancel.setDefaultAction(cancel)
+        self.cancel.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.cancel.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.cancel.setProperty("look", "step")
+        self.cancel.setAccessibleName("Cancel")
+        row = HBoxLayout(self)
+        row.setContentsMargins(NEAR, 0, NEAR, 0)
+        row.setSpacing(GAP)
+        for part in (self.model, self.voice, self.setting):
+            row.addWidget(part)
+        row.addStretch(1)
+        for widget in (self.factor, self.device, self.cancel):
+            row.addWidget(widget)
+        state.synthesis.take_added.connect(self._show_take)
+        state.synthesis.remeasured.connect(self._show_take)
+        state.jobs.ended.connect(self._job_ended)
+
+    def refresh(self) -> None:
+        """Show the present selection."""
+        chosen, device = self._state.selection, self._state.loading.device_title
+        title = chosen.entry.title
+        if chosen.candidate:
+            title = f"{catalogue.entry(chosen.candidate).title} (not loaded)"
+        elif not chosen.ready:
+            title = f"{title} (loading)" if self._state.jobs.busy else f"{title} (not loaded)"
+        voice = chosen.voice.title if chosen.voice is not None else "no voice"
+        setting = technique_text(chosen.setting)
+        for label, name, text in (
+            (self.model, "Model", title),
+            (self.voice, "Voice", voice),
+            (self.setting, "Setting", setting[:1].upper() + setting[1:]),
+        ):
+            label.setText(text)
+            label.setAccessibleName(f"{name}: {text}")
+            label.setToolTip(f"{name}: {text}")
+        self.device.setText(device)
+        self.device.setAccessibleName(f"Device: {device}")
+        self.device.setToolTip(f"The model runs on {device}.\n{self._state.machine.title}")
+        self._show_factor()
+
+    def show_figures(self, on: bool) -> None:
+        """Show the real-time factor, or nothing that could sway a listener."""
+        self.factor.setVisible(on)
+
+    def show_telemetry(self, event: Telemetry) -> None:
+        """Show the running estimate of a synthesis."""
+        job = self._state.jobs.find(event.job)
+        if event.real_time_factor is not None and job is not None and isinstance(job.command, Synthesise):
+            self._estimate = event.real_time_factor, job.command.setting
+            self._show_factor()
+
+    @Slot(object)
+    def _show_take(self, take: Take) -> None:
+        if take.unfinished:
+            return  # Its time is that of a part.
+        self._measured = take.measurements.real_time_factor, take.setting, label_of(take) or "last take"
+        self._estimate = None
+        self._show_factor()
+
+    @Slot(object)
+    def _job_ended(self, job: Job) -> None:
+        """Discard the estimate of a take that ended."""
+        if isinstance(job.command, Synthesise):
+            self._estimate = None
+            self._show_factor()
+
+    def _show_factor(self) -> None:
+        """Show the last real-time factor if it is the shown model's; of which setting, if not of the shown one."""
+        chosen = self._state.selection
+        shown = (*self._estimate, "running estimate") if self._estimate is not None else self._measured
+        if shown is None or chosen.candidate or shown[1].model != chosen.model_id:
+            self.factor.setText("RTF –")
+            self.factor.setToolTip(_RTF)
+            self.factor.setAccessibleName("RTF: nothing measured yet")
+            return
+        factor, setting, what = shown
+        made, text = replace(setting, seed=0), f"RTF {fixed(factor, 2)}"
+        if made == replace(chosen.setting, seed=0):
+            self.factor.setText(text)
+        elif made == replace(chosen.baseline_setting, seed=0):
+            self.factor.setText(f"{text} (baseline)")
+        else:
+            self.factor.setText(f"{text} (earlier setting)")
+        self.factor.setToolTip(f"{_RTF}\n{what[:1].upper() + what[1:]}")
+        self.factor.setAccessibleName(f"{self.factor.text()}, {what}")
+
+
+class Rail(QWidget):
+    """A button for each workspace, which does its action; that of the workspace that is shown is checked."""
+
+    screen_role = GROUP
+
+    def __init__(self, actions: Mapping[Workspace, QAction], colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Workspaces")
+        self.buttons: dict[Workspace, QToolButton] = {}
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(0, TIGHT, 0, TIGHT)
+        layout.setSpacing(TIGHT)
+        em = self.fontMetrics().height()
+        for workspace, action in actions.items():
+            # Not its default action, whose tip and icon are the menu's.
+            button = QToolButton()
+            button.setText(workspace.title)
+            button.setCheckable(True)
+            button.clicked.connect(action.trigger)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+            button.setIconSize(QSize(round(1.4 * em), round(1.4 * em)))
+            button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setProperty("look", "workspace")
+            keys = action.shortcut().toString()
+            button.setAccessibleName(f"Workspace {workspace.title}")
+            button.setAccessibleDescription(f"{workspace.tip} ({keys})")
+            button.setToolTip(f"{workspace.title}: {workspace.tip} ({keys})")
+            self.buttons[workspace] = button
+            layout.addWidget(button)
+        layout.addStretch(1)
+        self.set_colours(colours)
+
+    def show_current(self, current: Workspace) -> None:
+        """Check the button of ``current``."""
+        for workspace, button in self.buttons.items():
+            button.setChecked(workspace is current)
+
+    def set_colours(self, colours: Colours) -> None:
+        for workspace, button in self.buttons.items():
+            button.setIcon(icon(workspace.icon, palette(colours)))
+
+
+class StatusLine(QObject):
+    """Fills the status bar of ``window`` and follows ``jobs``."""
+
+    def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
+        super().__init__(window)
+        self._jobs = jobs
+        self._status = build.label("Opening…", name="Status")
+        self._progress = QProgressBar(minimum=0, maximum=100, format="%p %")
+        self._progress.hide()
+        self._progress.setAccessibleName("Progress of the running job")
+        self._progress.setFixedWidth(window.fontMetrics().height() * 14)
+        self._time_left = QLabel()
+        self._at_something = False
+        """Whether what is shown is what a job is at, and no longer holds once there is progress."""
+        self._bar = bar = window.statusBar()
+        bar.addWidget(self._status, 1)
+        for widget in (self._time_left, self._progress):
+            bar.addPermanentWidget(widget)
+        jobs.began.connect(self._job_began)
+        jobs.ended.connect(self._job_ended)
+
+    @property
+    def text(self) -> str:
+        """The sentence shown."""
+        return self._status.text()
+
+    def add(self, widget: QWidget) -> None:
+        """Show ``widget`` at the end of the bar, always."""
+        self._bar.addPermanentWidget(widget)
+
+    def say(self, text: str) -> None:
+        """Show the current activity."""
+        self._status.setText(localised(text))
+
+    @Slot(object)
+    def show_progress(self, event: Progress) -> None:
+        """Show how far a running job is; that of one that has ended is passed over."""
+        job = self._jobs.find(event.job)
+        if job is None:
+            return
+        self._progress.setRange(0, max(1, event.total))
+        self._progress.setValue(event.done)
+        left = event.seconds_left
+        self._time_left.setText("" if left is None else f"about {rough_duration(left, tenths=False)} left")
+        if event.text or self._at_something:
+            self._at_something = False
+            self.say(event.text or f"{job.kind.value}…")
+
+    def follow(self, event: Event) -> None:
+        """Show what a running job is at before there is any progress, such as compiling for minutes."""
+        job = self._jobs.find(event.job)
+        if isinstance(event, EngineStatus) and job is not None:
+            self._at_something = True
+            self.say(f"{job.kind.value}: {event.text}")
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        self._at_something = False
+        self.say(f"{job.kind.value}…")
+        self._progress.setRange(0, 0)
+        self._time_left.clear()
+        self._show_busy()
+
+    @Slot(object, object)
+    def _job_ended(self, job: Job, outcome: Outcome) -> None:
+        self.say(f"{job.kind.value}: {outcome.value}")
+        self._time_left.clear()
+        self._show_busy()
+
+    def _show_busy(self) -> None:
+        self._progress.setVisible(self._jobs.busy)

@@ -1,0 +1,183 @@
+"""What is selected of each model: options, voice, techniques with knobs and weights, and where it was loaded from.
+
+Nothing of one model reaches another. Between sessions the selection is kept as JSON, of which what cannot be read is
+passed over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from paretone.errors import SettingError
+from paretone.models.base import Voice
+from paretone.models.catalogue import CatalogueEntry
+from paretone.models.own_voices import shown_name, without_folder
+from paretone.reading import shown
+from paretone.setting.knobs import Knob, Values, checked, defaults
+from paretone.setting.setting import Artefact
+from paretone.techniques import find, techniques
+
+
+@dataclass
+class ModelSelection:
+    """The selection of one model: by default what ``paretone speak`` uses."""
+
+    options: Values
+    voice: Voice | None = None
+    used: dict[str, bool] = field(default_factory=lambda: {one.name: i == 0 for i, one in enumerate(techniques())})
+    knobs: dict[str, Values] = field(default_factory=lambda: {one.name: defaults(one.knobs) for one in techniques()})
+    weights: dict[str, str] = field(default_factory=dict)
+    """By technique: the fingerprint of the trained weights that were chosen among those that fit."""
+    folder: str = ""
+    """Where it was loaded from last; ``""`` for its usual folder."""
+    variant: str = ""
+    artefacts: Mapping[str, Artefact] = field(default_factory=dict)
+    """Those in use when another model was chosen, until this one is loaded again."""
+
+    def remembered(self) -> RememberedModel:
+        """What is kept for the next session."""
+        knobs = {name: dict(values) for name, values in self.knobs.items()}
+        voice = self.voice.id if self.voice else ""
+        return RememberedModel(self.folder, self.variant, voice, dict(self.options), knobs, self.used, self.weights)
+
+    def recall(self, saved: RememberedModel, entry: CatalogueEntry, voices: Iterable[Voice]) -> list[str]:
+        """Select what was ``saved`` of the model ``entry``; what no longer exists, in words."""
+        gone: list[str] = []
+        self.folder, self.variant = saved.folder, saved.variant
+        self.options = _permitted(entry.options, self.options, saved.options, entry.title, gone)
+        if saved.voice:
+            self.voice = next((one for one in voices if one.id == saved.voice), self.voice)
+            if self.voice is None or self.voice.id != saved.voice:
+                gone.append(f"the voice {shown_name(saved.voice)} is not there any more")
+        for one in techniques():
+            values, fingerprint = saved.knobs.get(one.name), saved.weights.get(one.name)
+            if isinstance(values, dict):
+                self.knobs[one.name] = _permitted(one.knobs, self.knobs[one.name], values, one.title, gone)
+            if isinstance(fingerprint, str):
+                self.weights[one.name] = fingerprint
+            self.used[one.name] = bool(saved.used.get(one.name, self.used[one.name]))
+        unknown = [name for name, used in saved.used.items() if used and find(name) is None]
+        return [*gone, *(f"there is no technique {name} any more" for name in unknown)]
+
+
+@dataclass(frozen=True)
+class RememberedModel:
+    """What was selected of one model. Nothing in it needs to exist any more."""
+
+    folder: str = ""
+    """Folder of its files; ``""`` for its usual one."""
+    variant: str = ""
+    voice: str = ""
+    """Id of the voice."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    knobs: Mapping[str, object] = field(default_factory=dict)
+    """By technique, its values by knob."""
+    used: Mapping[str, object] = field(default_factory=dict)
+    """By technique, whether it is used."""
+    weights: Mapping[str, object] = field(default_factory=dict)
+    """By technique, the fingerprint of its trained weights."""
+
+    def to_json(self) -> dict[str, object]:
+        """As values of JSON; :meth:`from_json` reads them back."""
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> RememberedModel:
+        """What :meth:`to_json` wrote."""
+        return cls(
+            _text(data.get("folder")),
+            _text(data.get("variant")),
+            without_folder(_text(data.get("voice"))),
+            *(_mapping(data.get(name)) for name in ("options", "knobs", "used", "weights")),
+        )
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What was selected. Nothing in it needs to exist any more."""
+
+    text: str = ""
+    own_voices: tuple[Voice, ...] = ()
+    seed: int | None = None
+    seed_locked: bool = True
+    model: str = ""
+    """Id of the chosen model."""
+    device: str = ""
+    models: Mapping[str, RememberedModel] = field(default_factory=dict)
+    """By model, what was selected of it."""
+    voice: str = ""
+    """Id of the voice in files of earlier versions, which kept one selection for all models."""
+    has_common_options: bool = False
+    """Whether an earlier version wrote options and techniques without their model."""
+    vocoders: Mapping[str, str] = field(default_factory=dict)
+    """By model, the folder of its vocoder, if that is not the usual one."""
+
+    def to_json(self) -> str:
+        """As text; :meth:`from_json` reads it back."""
+        return json.dumps(
+            {
+                "text": self.text,
+                "own_voices": [[one.id, one.title, one.audio, one.transcript] for one in self.own_voices],
+                "seed": self.seed,
+                "seed_locked": self.seed_locked,
+                "model": self.model,
+                "device": self.device,
+                "models": {name: one.to_json() for name, one in self.models.items()},
+                "vocoders": dict(self.vocoders),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, data: str) -> Remembered | None:
+        """What :meth:`to_json` wrote; ``None`` if this is something else."""
+        try:
+            saved = json.loads(data)
+        except ValueError:
+            return None
+        if not isinstance(saved, dict):
+            return None
+        voices = (
+            Voice(without_folder(str(id_)), str(title), str(audio), str(transcript))
+            for id_, title, audio, transcript in _lists(saved.get("own_voices"), 4)
+        )
+        seed, models = saved.get("seed"), _mapping(saved.get("models"))
+        return cls(
+            _text(saved.get("text")),
+            tuple(voices),
+            seed if isinstance(seed, int) else None,
+            bool(saved.get("seed_locked", True)),
+            _text(saved.get("model")),
+            _text(saved.get("device")),
+            {name: RememberedModel.from_json(one) for name, one in models.items() if isinstance(one, dict)},
+            without_folder(_text(saved.get("voice"))),
+            any(_mapping(saved.get(name)) for name in ("options", "knobs", "used", "engaged")),
+            {name: _text(folder) for name, folder in _mapping(saved.get("vocoders")).items()},
+        )
+
+
+def _permitted(
+    knobs: Iterable[Knob], usual: Values, saved: Mapping[str, object], owner: str, gone: list[str]
+) -> Values:
+    """``usual`` with those values of ``saved`` that ``knobs`` permit; others are added to ``gone``, in words."""
+    found: dict[str, object] = {**usual}
+    for knob in knobs:
+        if knob.name not in saved:
+            continue
+        try:
+            found[knob.name] = knob.check(saved[knob.name])
+        except (SettingError, TypeError, ValueError):
+            gone.append(f"{owner} does not take {knob.title} {shown(saved[knob.name])} any more")
+    return checked(knobs, found, owner)
+
+
+def _text(data: object) -> str:
+    return data if isinstance(data, str) else ""
+
+
+def _mapping(data: object) -> Mapping[str, object]:
+    return data if isinstance(data, dict) else {}
+
+
+def _lists(data: object, length: int) -> Iterable[list]:
+    return [one for one in data if isinstance(one, list) and len(one) == length] if isinstance(data, list) else []
