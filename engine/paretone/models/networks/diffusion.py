@@ -25,7 +25,7 @@ from paretone.models.networks.layers import (
     modulation,
     sinusoids,
 )
-from paretone.sampling.evaluating import Probe
+from paretone.sampling.flow import Probe
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
 
 
