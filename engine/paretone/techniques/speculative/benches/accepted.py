@@ -15,11 +15,11 @@ from paretone.bench import bundled
 from paretone.bench.budget import Turns
 from paretone.bench.bundled import used
 from paretone.measure.pitch import diversity, log_pitch
-from paretone.models.base import SpeechModel, Voice, run_to_completion
+from paretone.models.base import SpeechModel, Voice
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
-from paretone.speaking import stream
+from paretone.speaking import synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
 
@@ -100,8 +100,7 @@ def _curves(
     model: SpeechModel, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], seeds: int
 ) -> Iterator[np.ndarray]:
     for seed in range(seeds):
-        speech = stream(model, text, voice, replace(setting, seed=seed), artefacts)
-        take = run_to_completion(speech)
+        take = synthesise(model, text, voice, replace(setting, seed=seed), artefacts)
         yield log_pitch(take.samples, take.sample_rate)
 
 
