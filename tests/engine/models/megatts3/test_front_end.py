@@ -148,10 +148,10 @@ def test_sounds_without_a_phone_are_counted(front_end: OfficialFrontEnd, voice: 
         head[FIRST + 145 : FIRST + 174] = 0
         head[FIRST + 200 : FIRST + 789] = 0
         head[FIRST + graphemes.END] = 0
-    read = front_end._graphemes("hello.")
+    read = front_end._graphemes("Hello.")
     notes = front_end.passages("Hello.", voice).notes
     assert 1 < read.unknown < len(read.phones)
-    assert any(f"no phones for {read.unknown} sounds of “hello.”" in note for note in notes)
+    assert any(f"no phones for {read.unknown} sounds of “Hello.”" in note for note in notes)
 
 
 def test_errors_of_parts_come_through_and_cancelling_works(front_end: OfficialFrontEnd, voice: Path) -> None:
