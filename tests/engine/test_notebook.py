@@ -135,7 +135,7 @@ def test_a_sweep_without_a_folder_leaves_nothing(model: Model) -> None:
 def test_a_job_of_a_technique_is_carried_out(model: Model) -> None:
     setting, said = model.setting(FEW, TABLE), Utterance(TEXT, catalogue.voice())
     calibrated = model.prepare("ditreducio", "calibrate", setting=setting, utterances=(said,))
-    assert calibrated.record.table.threshold == 0.3
+    assert calibrated.record.knobs["threshold"] == 0.3
 
 
 def test_a_profile_is_exported_for_another_program(model: Model, tmp_path: Path) -> None:

@@ -95,11 +95,19 @@ class ActionButton(_Following):
     """Shows an action. Looks like other buttons, which those of Qt that follow actions do not."""
 
     def __init__(
-        self, action: QAction, text: str | None = None, look: str = "", name: str = "", parent: QWidget | None = None
+        self,
+        action: QAction,
+        text: str | None = None,
+        look: str = "",
+        name: str = "",
+        parent: QWidget | None = None,
+        *,
+        letter: bool = True,
     ) -> None:
         """``text``, and ``name`` for screen readers: if those of the action say too little or too much here; ``""`` for
-        a button with an icon alone."""
+        a button with an icon alone. Without ``letter``, the action's reaches another button."""
         super().__init__(parent)
+        self._letter = letter
         self.action = action
         self._text, self._name, self._reason = text, name, ""
         if look:
@@ -118,7 +126,7 @@ class ActionButton(_Following):
     def _follow(self) -> None:
         action = self.action
         title = action.text().replace("&", "").rstrip("…")
-        own = isinstance(action, Action) and not action.in_menu
+        own = self._letter and isinstance(action, Action) and not action.in_menu
         self.setText(self._text if self._text is not None else action.text() if own else title)
         self.setAccessibleName(self._name or self.text().replace("&", "") or title)
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)

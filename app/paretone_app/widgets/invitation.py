@@ -58,7 +58,10 @@ class EmptyState(QWidget):
     def offer(self, does: QAction | QPushButton, text: str | None = None) -> QPushButton:
         """A button for ``does``."""
         look = "" if any(one.property("look") == "primary" for one in self.buttons) else "primary"
-        made = TwinButton(does, text or "", look) if isinstance(does, QPushButton) else ActionButton(does, text, look)
+        if isinstance(does, QPushButton):
+            made: TwinButton | ActionButton = TwinButton(does, text or "", look)
+        else:
+            made = ActionButton(does, text, look, letter=False)
         made.instead = self.words
         self.add(made)
         return made

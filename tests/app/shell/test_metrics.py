@@ -79,7 +79,7 @@ def test_no_code_sets_a_size_or_a_gap_by_a_figure() -> None:
                 continue
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             figures = any(isinstance(one, ast.Constant) and one.value for one in node.args)
-            own_size = called in fonts and path.name not in ("metrics.py", "words.py")
+            own_size = called in fonts and path.name not in ("theme.py", "words.py")
             own_layout = called in ("QVBoxLayout", "QHBoxLayout", "QGridLayout", "QFormLayout")
             if (called in gaps and figures) or own_size or own_layout:
                 found.append(f"{path.name}:{node.lineno} {called}")

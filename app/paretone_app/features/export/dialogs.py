@@ -15,7 +15,7 @@ from paretone.export.targets import Target, targets
 from paretone.models import catalogue
 from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
 from paretone.setting.profile import SUFFIX
-from paretone_app.features.export.presenter import ProfileExport, technique_of
+from paretone_app.features.export.model import ProfileExport, technique_of
 from paretone_app.numbers import fixed, percent
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.theme import set_look

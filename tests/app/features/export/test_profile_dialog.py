@@ -15,7 +15,7 @@ from paretone.session.events import TakeReady
 from paretone.setting.profile import Profile
 from paretone.techniques.guidance_free.exports import SAFETENSORS
 from paretone_app.features.export.dialogs import ProfileDialog
-from paretone_app.features.export.presenter import ProfileExport
+from paretone_app.features.export.model import ProfileExport
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
 
 

@@ -59,7 +59,7 @@ def test_groups_are_found_heard_saved_and_used(
     heard = []
     monkeypatch.setattr(presenter._player, "hear_sound", heard.append)
     panel.table.selectRow(1)
-    assert ended(window, qtbot, panel.can.play.trigger)[:2] == (Kind.TOKENS, Outcome.FINISHED)
+    assert ended(window, qtbot, presenter._hear)[:2] == (Kind.TOKENS, Outcome.FINISHED)
     (sound,) = heard
     assert sound.title == f"Tokens {', '.join(map(str, groups.by_size[1]))}" and np.abs(sound.samples).max() > 0
     path = tmp_path / "group.wav"
