@@ -12,7 +12,7 @@ import json
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from html import escape
 from pathlib import Path
@@ -23,12 +23,11 @@ import numpy as np
 from paretone import files
 from paretone.audio.recording import write_sound
 from paretone.by_name import meant
-from paretone.commands.technique_args import with_file, with_weights
+from paretone.commands.technique_args import used_technique, with_file, with_weights
 from paretone.commands.terminal import Terminal
 from paretone.errors import PlainError, SettingError, StudyError, TextError
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Utterance, Voice
-from paretone.observer import Passing
 from paretone.reading import shown
 from paretone.session.commands import (
     REPEATS,
@@ -44,15 +43,15 @@ from paretone.session.commands import (
 from paretone.session.events import Caution, Event
 from paretone.session.executor import Executor
 from paretone.session.observers import JobObserver, RunningJob
-from paretone.setting.knobs import Values, checked
+from paretone.setting.knobs import checked
 from paretone.setting.plan import imported
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
 from paretone.setting.take import Measurements, Take, repeated
-from paretone.studies.hooks import preparer
+from paretone.studies.hooks import calibrated
 from paretone.studies.report import rows_of_settings, rows_of_takes
 from paretone.studies.results import Results, read
-from paretone.studies.study import results_folder
+from paretone.studies.study import Candidate, results_folder, seeded
 from paretone.techniques import technique
 from paretone.techniques.registry import applying_to
 
@@ -110,17 +109,12 @@ class _Desk:
         self._terminal = Terminal(self.cancelled) if progress else None
         self.executor = Executor(load_model)
 
-    def carry_out(self, command: Command, hear: Callable[[Event], None] = lambda event: None) -> Any:
+    def carry_out(self, command: Command) -> Any:
         self.cancelled.clear()
         if self._terminal is not None:
             self._terminal.begin()
-
-        def post(event: Event) -> None:
-            hear(event)
-            self._hear(event)
-
         try:
-            return self.executor.carry_out(command, post, self.cancelled)
+            return self.executor.carry_out(command, self._hear, self.cancelled)
         finally:
             self.clear()
 
@@ -381,18 +375,16 @@ class Model:
                 setting, artefacts = setting.with_technique(given.used), (*artefacts, given.artefact)
                 continue
             knobs = _mapping(given, f"techniques[{name!r}]")
-            declared, file = technique(name), technique(name).artefact_file
+            declared = technique(name)
+            file = declared.artefact_file
             if file is not None and file.option in knobs:
                 path = str(knobs.pop(file.option))
                 setting, found = with_file(setting, model, file.option, path, knobs)
                 artefacts = (*artefacts, *found)
                 continue
-            weights = str(knobs.pop("weights", "")) if declared.prepared_by == "training" else ""
-            complete = checked(declared.knobs, knobs, declared.title)
-            used = Values({one: complete[one] for one in knobs}) if weights else complete
-            setting = setting.with_technique(UsedTechnique(name, used, weights))
-        calibrated = {one.fingerprint for one in artefacts}
-        trained = [one for one in setting.techniques if one.artefact not in calibrated]
+            setting = setting.with_technique(used_technique(declared, knobs))
+        kept = {one.fingerprint for one in artefacts}
+        trained = [one for one in setting.techniques if one.artefact not in kept]
         weighed = with_weights(Setting(entry.id, setting.options, tuple(trained)), self.info)
         for one in weighed.techniques:
             setting = setting.with_technique(one)
@@ -402,24 +394,20 @@ class Model:
         self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...]
     ) -> tuple[Setting, tuple[Artefact, ...]]:
         """The setting with what it lacks calibrated, once for all texts."""
-        for used in setting.techniques:
-            if used.artefact or technique(used.technique).prepared_by != "calibration":
-                continue
-            key = setting.bare.fingerprint + used.technique
+        while lacking := (candidate := Candidate(setting, origin="")).unprepared:
+            key = setting.bare.fingerprint + lacking
             if key not in self._calibrated:
-                self._calibrated[key] = self._calibrate(used.technique, [Utterance(text, voice)], setting)
+                self._calibrated[key] = self._calibrate(lacking, [Utterance(text, voice)], setting)
             artefact = self._calibrated[key]
-            setting = setting.with_technique(UsedTechnique(used.technique, used.knobs, artefact.fingerprint))
+            setting = seeded(candidate, setting.seed, artefact.fingerprint)
             artefacts = (*artefacts, artefact)
         return setting, artefacts
 
     def _calibrate(self, name: str, utterances: Sequence[Utterance], setting: Setting) -> Artefact:
-        observer = self._desk.observer()
-        observer.status(f"Calibrating {technique(name).title} …")
+        model = self._desk.executor.model
+        assert model is not None
         try:
-            return preparer(name)(
-                self._desk.executor.model, tuple(utterances), setting, Passing(observer, "caution", "progress")
-            )
+            return calibrated(name, model, utterances, setting, self._desk.observer())
         finally:
             self._desk.clear()
 
@@ -571,17 +559,15 @@ class Rows(Sequence[dict[str, Any]]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._rows)
-
     def __repr__(self) -> str:
         return f"<{self.results.title}: {len(self)} settings in {self.folder}>"
 
 
 def _varied(options: Knobs, techniques: Mapping[str, Knobs]) -> dict[str, Any]:
     """The fields of a study for these options and techniques."""
-    fixed = {name: one for name, one in _mapping(options, "options").items() if not _is_list(one)}
-    grid = {name: list(one) for name, one in _mapping(options, "options").items() if _is_list(one)}
+    chosen = _mapping(options, "options")
+    fixed = {name: one for name, one in chosen.items() if not _is_list(one)}
+    grid = {name: list(one) for name, one in chosen.items() if _is_list(one)}
     for name, given in _mapping(techniques, "techniques").items():
         if isinstance(given, Calibrated):
             raise SettingError(f"{name}: a sweep calibrates by itself; give its knobs, and the texts as calibration.")

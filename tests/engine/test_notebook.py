@@ -59,7 +59,7 @@ def test_a_take_is_saved_and_its_profile_gives_the_same_samples(model: Model, tm
 
 def test_what_a_technique_lacks_is_calibrated_once(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     first = model.speak(TEXT, options=FEW, techniques={"ditreducio": {"threshold": 0.31}})
-    monkeypatch.setattr(notebook, "preparer", lambda name: pytest.fail("calibrated again"))
+    monkeypatch.setattr(notebook, "calibrated", lambda *given: pytest.fail("calibrated again"))
     second = model.speak("Milk.", options=FEW, techniques={"ditreducio": {"threshold": 0.31}})
     assert first.artefacts == second.artefacts and len(first.artefacts) == 1
     assert model.speak(TEXT, options=FEW).measurements.ops_ratio == 1 > first.measurements.ops_ratio

@@ -19,7 +19,7 @@ class Envelope:
     """Grows with every piece and never looks at a sample twice, so an hour of speech is drawn as fast as a second."""
 
     def __init__(self, rate: int, samples: np.ndarray | None = None) -> None:
-        """``rate`` is in hertz; ``samples`` (n,) is what there is already."""
+        """``rate`` is in hertz; ``samples`` (n,) are those so far."""
         self.rate = rate
         self.length = 0
         """Samples so far."""

@@ -206,7 +206,7 @@ class Results(QObject):
         self.run(lambda: report(folder, self._trials), written)
 
     def run(self, work: Callable[[], _Found], done: Callable[[_Found | BaseException], object]) -> None:
-        """Do ``work`` in the thread, after all that is being read; ``done`` is given what comes of it."""
+        """Do ``work`` in the thread, after what is being read; ``done`` gets the result."""
         self._background.run(work, done)
 
     @property

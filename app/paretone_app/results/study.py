@@ -243,7 +243,7 @@ def read_study_at(place: Path, pace: Pace, scores: Scores | None = None) -> Open
         with Store(place, read_only=True) as store:
             file = Path(store.about().get("file") or file)
     except PlainError:
-        pass  # What is wrong with it is said when it is shown.
+        pass  # The view that shows it names the fault.
     return read_study(place, file, pace, scores)
 
 

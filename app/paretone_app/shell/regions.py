@@ -45,7 +45,7 @@ def _takes_tab(one: QWidget, panel: QWidget) -> bool:
 
 
 def _comes_from_outside(field: QWidget, panel: QWidget, fields: list[QWidget]) -> bool:
-    """Whether Tab comes to ``field`` from outside ``panel``, so that it is the first one there."""
+    """Whether Tab enters ``panel`` at ``field``."""
     before = field.previousInFocusChain()
     while before is not None and panel.isAncestorOf(before) and before not in fields:
         before = before.previousInFocusChain()

@@ -42,6 +42,11 @@ def typed_technique(text: str) -> UsedTechnique:
         if knob in given:
             raise SettingError(f"{knob!r} of {declared.title} is given twice; give each knob once.")
         given[knob] = typed(known[knob], value) if knob in known else value
+    return used_technique(declared, given)
+
+
+def used_technique(declared: Technique, given: dict[str, Any]) -> UsedTechnique:
+    """A technique with the knobs ``given``, as :func:`typed_technique` has it. Raises :class:`SettingError`."""
     trained = WEIGHTS in given and declared.prepared_by == "training"
     weights = str(given.pop(WEIGHTS)) if trained else ""
     if trained and not weights:

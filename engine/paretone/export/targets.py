@@ -242,8 +242,8 @@ def _guided_weights(profile: Profile, place: Path) -> bool:
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
-    """What a technique brings that only sets sampler options, and whose ``exports`` name this module: one line. What
-    becomes of each option is said with the options."""
+    """What a technique brings that only sets sampler options, and whose ``exports`` name this module: one line. The
+    account of options has a line for each."""
     if OPTIONS not in target.takes:
         return lacking(target, entry)
     return Carried((whole_line(entry, "as sampler options, as far as those are honoured"),))

@@ -88,10 +88,10 @@ def cosines(bands: int) -> np.ndarray:
 # neither level nor detail counts). It is averaged over all frames that are less than 40 dB below the loudest, and the
 # distance is the root mean square difference of two such averages over the bands, in dB.
 #
-# Unlike mel-cepstral distortion it does not mind when something is said, so that takes of different lengths can be
-# compared, and unlike a learned judge of speakers it needs no weights. It is no judge of speakers: what is said moves
-# it as well, so both have to say the same words, and melody has no part in it. As a ruler serves what it says of
-# another speaker: of the two shipped voices' original speech, the same sentences are 4.7 dB apart.
+# Unlike mel-cepstral distortion it ignores timing, so that takes of different lengths can be compared, and unlike a
+# learned judge of speakers it needs no weights. It is no judge of speakers: the words count as well, so both must say
+# the same ones, and melody has no part in it. For scale, another speaker: of the two shipped voices' original speech,
+# the same sentences are 4.7 dB apart.
 AUDIBLE = 40.0
 """dB below the loudest frame down to which frames count."""
 

@@ -21,7 +21,6 @@ from paretone.models.base import (
 )
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.masked import MaskedSpeech
-from paretone.observer import Passing
 from paretone.session.commands import (
     CaptureAttention,
     ComputeView,
@@ -50,9 +49,9 @@ from paretone.session.observers import JobObserver, MeasuringObserver, Repeating
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take
 from paretone.speaking import scripted
-from paretone.studies.hooks import preparer
+from paretone.studies.hooks import calibrated
 from paretone.studies.study import Candidate, seeded
-from paretone.techniques import resolve, technique
+from paretone.techniques import resolve
 from paretone.views.view import Task
 
 
@@ -156,9 +155,7 @@ def _prepared(
     lacking = candidate.unprepared
     if not lacking:
         return command.setting, command.artefacts
-    observer.status(f"Calibrating {technique(lacking).title} …")
-    utterances = (Utterance(command.text, command.voice),)
-    artefact = preparer(lacking)(model, utterances, command.setting, Passing(observer, "caution", "progress"))
+    artefact = calibrated(lacking, model, [Utterance(command.text, command.voice)], command.setting, observer)
     setting = seeded(candidate, command.setting.seed, artefact.fingerprint)
     return setting, (*command.artefacts, artefact)
 

@@ -13,13 +13,15 @@ A technique may name a module with any of these functions, which is imported onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from paretone.errors import Cancelled, PlainError, SettingError
+from paretone.models.base import SpeechModel, Utterance
+from paretone.observer import Observer, Passing
 from paretone.setting.plan import described, kind_of
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.techniques import Technique, technique
 from paretone.techniques.registry import brought, plug_in, registry
 
@@ -91,3 +93,11 @@ def preparer(name: str) -> Callable[..., Any]:
     if module is None or not hasattr(module, "preparer"):
         raise SettingError(f"{one.title} has nothing that prepares it for studies; do without it.")
     return module.preparer()
+
+
+def calibrated(
+    name: str, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
+) -> Artefact:
+    """The artefact of the technique called ``name`` on ``utterances``. Raises :class:`PlainError`."""
+    observer.status(f"Calibrating {technique(name).title} …")
+    return preparer(name)(model, tuple(utterances), setting, Passing(observer, "caution", "progress"))

@@ -42,7 +42,7 @@ class ComingTake:
 
     @property
     def picture(self) -> Picture | None:
-        """What there is, or ``None`` if that is nothing yet."""
+        """Waveform and spectrogram; ``None`` before the first frame."""
         return Picture(self._samples, self._rate, self._mel) if len(self._samples) and len(self._mel) else None
 
 

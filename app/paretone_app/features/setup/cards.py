@@ -187,7 +187,7 @@ class TechniqueCard(QGroupBox):
         _say(self.estimate, self._offer.estimate if self._offer is not None else "")
 
     def _show_state(self, state: AppState) -> None:
-        """Show whether the technique applies, and what it gained; once used, what forbids it is said below."""
+        """Show whether the technique applies, and what it gained; the reason against one in use has its own line."""
         name, info = self.technique.name, state.selection.info
         self._fit = state.availability.applicability(name)
         little = self.technique.little(info) if info is not None and state.selection.ready else ""

@@ -1,4 +1,4 @@
-"""What is said of a study's size and progress, in sentences."""
+"""A study's size and progress in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the trade-off view and its points, in words and as a table. Free of Qt."""
+"""Texts and tables of the trade-off view and its points. Free of Qt."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class EncoderConfig:
     upsampled_layers: int = 4
     """Layers at the rate of the mel spectrogram."""
     look_ahead: int = 3
-    """Later tokens that a token's frames depend on, after those of its own chunk."""
+    """Look-ahead: tokens after a chunk that its frames depend on."""
     chunk: int = 25
     """Tokens of a chunk: attention sees its own chunk and all before it."""
 
