@@ -20,7 +20,7 @@ from tests.workload import workload
 
 def _is_ours(one: QObject) -> bool:
     """Bars and layouts are Qt's own, which ends them itself."""
-    return isinstance(one, QAction | QDockWidget) or type(one).__module__.startswith("app.")
+    return isinstance(one, QAction | QDockWidget) or type(one).__module__.startswith("paretone_app.")
 
 
 def test_a_presenter_that_is_gone_hears_of_no_more_takes(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:

@@ -84,7 +84,7 @@ def test_the_tutorial_says_what_a_part_must_offer(target: type) -> None:
     """All of it, with the arguments that it has, and the code says it as well."""
     members: dict[str, object] = {}
     for one in reversed(target.__mro__[:-1]):
-        if one.__module__.startswith("engine."):
+        if one.__module__.startswith("paretone."):
             members |= {each: None for each in one.__annotations__ if not each.startswith("_")}
             members |= {each: value for each, value in vars(one).items() if not each.startswith("_")}
     said = [member.strip("`") for member, _ in table_after(f"`{target.__module__}.{target.__name__}`")]

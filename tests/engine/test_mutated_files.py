@@ -32,7 +32,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import Library
 from paretone.setting.profile import Profile
 from paretone.studies import definition, results, samples
-from paretone.techniques.ditreducio.commands import table_file
+from paretone.techniques.ditreducio import table_commands
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.searched_grid.commands import grid_file
 from paretone.techniques.searched_grid.grid import PlacedGrid
@@ -62,7 +62,7 @@ def written(*names: str) -> Callable[[Path], None]:
 
 
 def read_table(root: Path, path: Path) -> object:
-    return StrategyTable.from_json(table_file.read(str(path)), str(path))
+    return StrategyTable.from_json(table_commands.read(str(path)), str(path))
 
 
 def write_weights(root: Path) -> None:

@@ -142,7 +142,7 @@ OF_OUR_OWN = {
         "training/manifest.py",
         "training/recipes/bundled_training.py",
     ),
-    *("techniques/ditreducio/calibration.py", "techniques/ditreducio/commands/table_file.py"),
+    *("techniques/ditreducio/calibration.py", "techniques/ditreducio/table_commands.py"),
     *("techniques/spade/studies/layers.py", "techniques/guidance_free/recipe.py"),
     "techniques/average_velocity/recipe.py",
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from importlib import import_module
 
 from paretone.bench import bundled
 from paretone.bench.ways import Read, read
+from paretone.commands.command import Command
 from paretone.errors import PlainError
 from paretone.measure.verdicts import Way
 from paretone.models.base import IntervalWeights, Utterance, WeightSet
@@ -18,6 +18,7 @@ from paretone.setting.knobs import Choice, Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.hooks import preparer
 from paretone.techniques import Technique
+from paretone.techniques.registry import named
 from paretone.techniques.resolving import resolve
 
 NAME = "stacked"
@@ -72,7 +73,7 @@ class Ladder:
         """Why ``model`` cannot climb it, as a sentence, or ``""``."""
         for of in (rung.technique for rung in self.rungs):
             if of.weights is not None and not _guided(model, of):
-                commands = (import_module(one).NAME for one in of.commands)
+                commands = (Command.of(named(one)).name for one in of.commands)
                 train = next((f" (paretone {one})" for one in commands if one.startswith("train ")), "")
                 return f"{model.info.title} has no {of.title} weights; train some{train}, then run this again."
         return ""

@@ -281,13 +281,15 @@ class Technique:
     jobs: tuple[Job, ...] = ()
     """Its preparations."""
     commands: tuple[str, ...] = ()
-    """Modules of commands for the command line, as in :mod:`paretone.commands`: ``NAME``, ``SUMMARY``,
-    ``declare(parser)``, ``run(options, session)``. A name of two words, such as ``train draft``, is a command of
+    """Commands for the command line: modules as in :mod:`paretone.commands`, with ``NAME``, ``SUMMARY``,
+    ``declare(parser)``, ``run(options, session)``, or ``"package.module:NAME"`` of a
+    :class:`paretone.commands.command.Command`. A name of two words, such as ``train draft``, is a command of
     ``train``."""
     benches: tuple[tuple[str, str], ...] = ()
     """Names and modules of benches, as in :mod:`paretone.bench`."""
     views: tuple[str, ...] = ()
-    """Modules of views, as in :mod:`paretone.views`, each with a ``VIEW``."""
+    """Views, as in :mod:`paretone.views`: modules with a ``VIEW``, or ``"package.module:NAME"`` of a
+    :class:`paretone.views.view.View`."""
     study: str = ""
     """Module of what studies ask of it: see :mod:`paretone.studies.hooks`."""
     exports: str = ""

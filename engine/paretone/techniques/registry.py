@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
-from types import MappingProxyType, ModuleType
-from typing import IO, TextIO, cast
+from types import MappingProxyType
+from typing import IO, Any, TextIO, cast
 
 from paretone.by_name import nearest
 from paretone.errors import SettingError
@@ -86,15 +86,15 @@ def plug_in(name: str) -> str:
     return registry().plug_ins.get(name, "")
 
 
-def brought(what: str) -> Iterator[tuple[Technique, ModuleType]]:
-    """The modules that techniques name in their field ``what``. One that cannot be imported is reported and left
-    out."""
+def brought(what: str) -> Iterator[tuple[Technique, Any]]:
+    """What techniques name in their field ``what``: modules, or objects as ``"package.module:name"``. One that cannot
+    be imported is reported and left out."""
     for one in techniques():
-        named = getattr(one, what)
-        for name in filter(None, (named,) if isinstance(named, str) else named):
+        there = getattr(one, what)
+        for name in filter(None, (there,) if isinstance(there, str) else there):
             try:
                 with _streams_lent():
-                    found = import_module(name)
+                    found = named(name)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # Whatever it raises must not take the others down.
@@ -106,6 +106,13 @@ def brought(what: str) -> Iterator[tuple[Technique, ModuleType]]:
                 )
             else:
                 yield one, found
+
+
+def named(name: str) -> Any:
+    """The module called ``name``, or the object of one that is named ``"package.module:object"``."""
+    module, _, within = name.partition(":")
+    found = import_module(module)
+    return getattr(found, within) if within else found
 
 
 @cache

@@ -10,7 +10,7 @@ from paretone.sampling.forecasting import extrapolation_factors
 from paretone.sampling.skipping import LayerMemory, apply_module
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS

@@ -13,7 +13,7 @@ from paretone.sampling.skipping import LayerMemory, ModuleMemory, apply_module
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.algorithm import layer_plan
-from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 
 STEPS = 7

@@ -34,7 +34,7 @@ def kinds(base: type[Command] = Command) -> set[type[Command]]:
 
 
 COMMANDS = sorted(
-    (one for one in kinds() - AT_ONCE if one.__module__.startswith("engine.")), key=lambda one: one.__name__
+    (one for one in kinds() - AT_ONCE if one.__module__.startswith("paretone.")), key=lambda one: one.__name__
 )
 
 

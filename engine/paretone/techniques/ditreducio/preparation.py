@@ -1,21 +1,36 @@
-"""Preparing DiTReducio with a loaded model: sentences in, a calibration out."""
+"""DiTReducio's preparations with a loaded model: calibrating, and measuring how a table serves other sentences."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
 
-from paretone.models.base import SpeechModel, Utterance, flow_model
+from paretone.errors import ProfileError
+from paretone.measure.fidelity import log_mel_distance
+from paretone.models.base import ProgressObserver, SpeechModel, Utterance, flow_model
+from paretone.models.silent_observer import QuietObserver
+from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting
 from paretone.techniques import ditreducio
-from paretone.techniques.ditreducio.calibration import calibrate, check_together
+from paretone.techniques.base import JobTask, ReportObserver
+from paretone.techniques.ditreducio.calibration import CalibrationObserver, calibrate, check_together
 from paretone.techniques.ditreducio.end_calibration import calibrate_end
-from paretone.techniques.ditreducio.observer import CalibrationObserver
 from paretone.techniques.ditreducio.record import CalibrationRecord, Sentence
+from paretone.techniques.ditreducio.requests import (
+    Calibrated,
+    SentenceTransfer,
+    Similarities,
+    TransferMeasured,
+    TransferReport,
+)
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.ditreducio.trajectory import Trajectory, Work, mean_absolute_error
 
 
 def calibrate_model(
@@ -61,3 +76,114 @@ def prepared(
         targets.append(target)
         sentences.append(Sentence(spoken, one.voice.id, frames, target.prompt_frames))
     return targets, tuple(sentences)
+
+
+def measure_transfer(
+    model: SpeechModel,
+    table: StrategyTable,
+    calibrated: Sequence[Utterance],
+    unseen: Sequence[Utterance],
+    setting: Setting,
+    observer: ProgressObserver,
+) -> TransferReport:
+    """Measure ``table`` on the first passages of ``unseen`` and, to compare, of those it was ``calibrated`` on.
+
+    Errors are measured as DiTReducio's knobs in ``setting`` say, and compared with its threshold. Raises
+    :class:`ProfileError` for a table of another model or sampling, and :class:`paretone.errors.Cancelled`.
+    """
+    knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)
+    mismatch = table.compatibility.mismatch(flow_model(model, "A strategy table").compatibility(setting))
+    if mismatch:
+        raise ProfileError(f"The strategy table cannot be measured here: {mismatch}.")
+    skips = sum(
+        table.layers - layer
+        for layer, row in enumerate(table.actions)
+        for action in row
+        if action is not SkipAction.NONE
+    )
+    number = len(calibrated) + len(unseen)
+    work = Work(observer, number * (2 * table.layers * table.steps + skips))
+    measured: list[SentenceTransfer] = []
+    # One after the other: a long list shall not fill the memory.
+    for utterance in (*calibrated, *unseen):
+        observer.status(f"Sentence {len(measured) + 1} of {number}: {utterance.text}")
+        (target,), (sentence,) = prepared(model, [utterance], setting)
+        with torch.inference_mode():
+            measured.append(transfer(target, sentence, table, knobs, work))
+    return TransferReport(
+        table.fingerprint,
+        float(knobs["threshold"]),
+        str(knobs["metric"]),
+        tuple(measured[: len(calibrated)]),
+        tuple(measured[len(calibrated) :]),
+    )
+
+
+def transfer(
+    target: CalibrationTarget, sentence: Sentence, table: StrategyTable, knobs: Values, work: Work
+) -> SentenceTransfer:
+    """Transfer of ``table`` to one sentence: ``target`` runs, ``sentence`` describes it."""
+    full, skipping = (Trajectory(target, knobs, work) for _ in range(2))
+    nothing = (SkipAction.NONE,) * table.layers
+    velocity_errors: list[float] = []
+    skips = exceeding = 0
+    for step in range(table.steps):
+        full.begin(step, nothing)
+        skipping.begin(step, nothing)
+        for layer, action in enumerate(table.at(step)):
+            if action is SkipAction.BS and target.branches == 1:
+                action = SkipAction.NONE
+            if action is not SkipAction.NONE:
+                outcome = next(skipping.outcomes(layer, (action,)))
+                skips += 1
+                exceeding += skipping.error(outcome) >= (layer + 1) / table.layers * float(knobs["threshold"])
+                skipping.accept(layer, outcome)
+                work.done(table.layers - layer)
+            skipping.settle(layer, action)
+        velocity_errors.append(mean_absolute_error(full.velocity, skipping.velocity))
+        full.finish()
+        skipping.finish()
+    whole, under_table = (one.state[0, target.prompt_frames :].float().cpu().numpy() for one in (full, skipping))
+    distance = log_mel_distance(whole, under_table)
+    return SentenceTransfer(sentence, tuple(velocity_errors), distance, exceeding / skips if skips else 0.0)
+
+
+def carry_out_calibration(task: JobTask) -> Calibrated:
+    """Do a :class:`paretone.techniques.ditreducio.requests.CalibrationRequest`."""
+    started, request = time.perf_counter(), task.request
+    model = flow_model(task.loaded, "Calibrating")
+    record = calibrate_model(model, request.utterances, request.setting, _Reporting(task.observer), request.combine)
+    task.observer.check()
+    record = replace(record, created=task.created, machine=task.machine)
+    first = request.utterances[0]
+    operations = model.operations(first.text, first.voice, request.setting)
+    return Calibrated(record, operations, time.perf_counter() - started)
+
+
+def carry_out_transfer(task: JobTask) -> TransferMeasured:
+    """Do a :class:`paretone.techniques.ditreducio.requests.TransferRequest`."""
+    started, request = time.perf_counter(), task.request
+    model = flow_model(task.loaded, "Measuring a strategy table")
+    report = measure_transfer(model, request.table, request.calibrated, request.unseen, request.setting, task.observer)
+    task.observer.check()
+    return TransferMeasured(report, time.perf_counter() - started)
+
+
+class _Reporting(QuietObserver):
+    """Reports what a calibration finds; see :class:`paretone.techniques.ditreducio.calibration.CalibrationObserver`."""
+
+    def __init__(self, observer: ReportObserver) -> None:
+        super().__init__(observer)
+        self._job = observer
+
+    def status(self, text: str) -> None:
+        self._job.status(text)
+
+    def progress(self, done: int, total: int) -> None:
+        self._job.progress(done, total)
+
+    def trial(self, trial: object) -> None:
+        self._job.report(trial)
+
+    def similarities(self, similarities: np.ndarray) -> None:
+        self._job.report(Similarities(np.array(similarities)))

@@ -23,8 +23,8 @@ from paretone.setting.knobs import Values, defaults
 from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE
 from paretone.techniques.ditreducio.algorithm import layer_plan, published_calibration
 from paretone.techniques.ditreducio.calibration import calibrate
-from paretone.techniques.ditreducio.metrics import mean_absolute_error
 from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
+from paretone.techniques.ditreducio.trajectory import mean_absolute_error
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.workload import crossed, workload

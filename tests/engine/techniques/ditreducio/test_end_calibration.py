@@ -15,10 +15,9 @@ from paretone.sampling.evaluating import Planned
 from paretone.setting.knobs import Values
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio.calibration import calibrate
-from paretone.techniques.ditreducio.end_calibration import calibrate_end
-from paretone.techniques.ditreducio.end_path import Change, EndPath, changes_of
+from paretone.techniques.ditreducio.end_calibration import Change, EndPath, calibrate_end, changes_of
+from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.record import END
-from paretone.techniques.ditreducio.skip_plan import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Work
 from tests.engine.models.f5.plain_dit import small_dit

@@ -7,7 +7,7 @@ import pytest
 
 from paretone.measure.verdicts import Way
 from paretone.setting.setting import Setting
-from paretone.techniques.ditreducio.benches.rivals import FOR_END, TABLES, Contender, _threshold_for, compared, rivals
+from paretone.techniques.ditreducio.rivals_bench import FOR_END, TABLES, Contender, _threshold_for, compared, rivals
 
 WAY = Setting("f5-mini")
 

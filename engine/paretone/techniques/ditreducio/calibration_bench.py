@@ -21,7 +21,7 @@ from paretone.setting.knobs import defaults
 from paretone.techniques.ditreducio import TECHNIQUE
 from paretone.techniques.ditreducio.algorithm import Rows, published_calibration
 from paretone.techniques.ditreducio.calibration import calibrate
-from paretone.techniques.ditreducio.metrics import ERRORS
+from paretone.techniques.ditreducio.trajectory import ERRORS
 
 NAME = "calibration"
 DEFINITION = (

@@ -26,7 +26,7 @@ from paretone.sampling.skipping import LayerMemory
 from paretone.setting.knobs import defaults
 from paretone.techniques.ditreducio import TECHNIQUE
 from paretone.techniques.ditreducio.calibration import calibrate
-from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 
 NAME = "skipping"

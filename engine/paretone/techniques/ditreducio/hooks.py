@@ -1,15 +1,19 @@
-"""Hooks of DiTReducio in studies: see :mod:`paretone.studies.hooks`."""
+"""What studies and exports ask of DiTReducio: see :mod:`paretone.studies.hooks` and :mod:`paretone.export.targets`.
+Torch-free."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from paretone.export.accounts import TABLE, Carried, Line, whole_line
+from paretone.export.targets import Target, lacking
 from paretone.models.base import FlowModel, SpeechModel, Utterance, flow_model
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.ditreducio import TECHNIQUE
-from paretone.techniques.ditreducio.observer import CalibrationObserver
+from paretone.techniques.ditreducio.calibration import CalibrationObserver
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.wording import percent
 
 
 def preparer() -> Calibrations:
@@ -50,3 +54,25 @@ class Calibrations:
             if derived.exact:
                 return derived.table
         return None
+
+
+REUSE = "reuse"
+"""The only kind of temporal skip that the official way knows."""
+
+
+def carried(target: Target, entry: UsedTechnique, artefact: StrategyTable | None) -> Carried:
+    """The strategy table, unless it forecasts."""
+    if TABLE not in target.takes or artefact is None:
+        return lacking(target, entry)
+    if artefact.temporal != REUSE:
+        reason = (
+            f"the strategy table was calibrated with forecasts, which {target.program} cannot run; calibrate without "
+            "them"
+        )
+        return Carried(drops=(whole_line(entry, reason),))
+    said = f"{percent(artefact.skipped_share)} of the layers' work units skipped"
+    actions = [[action.name for action in row] for row in artefact.actions]
+    return Carried(
+        (Line("Strategy table", said, "carried out block by block, step by step"),),
+        given={"table": {"branch_skip": artefact.branch_skip, "actions": actions}},
+    )
