@@ -22,7 +22,7 @@ from paretone.models.shipped_voices import PLACE, read_voice
 from paretone.models.silent_observer import SilentObserver
 from paretone.paths import resource
 from paretone.setting.profile import Profile
-from paretone.techniques.searched_grid.journal import Journal
+from paretone.techniques.searched_grid.searching import Journal
 from paretone.techniques.weight_only import record as weights_record
 from paretone.techniques.weight_only.record import Measured
 from paretone.training.features import PhoneReader, prepare

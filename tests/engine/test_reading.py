@@ -143,7 +143,7 @@ OF_OUR_OWN = {
         "training/recipes/bundled_training.py",
     ),
     *("techniques/ditreducio/calibration.py", "techniques/ditreducio/table_commands.py"),
-    *("techniques/spade/studies/layers.py", "techniques/guidance_free/recipe.py"),
+    *("techniques/spade/importance.py", "techniques/guidance_free/recipe.py"),
     "techniques/average_velocity/recipe.py",
 }
 """Files that quote only names of ours, what is typed on a command line, and beginnings of fingerprints."""

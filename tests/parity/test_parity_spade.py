@@ -16,7 +16,7 @@ from paretone.models.families.training_layout import IGNORED
 from paretone.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance
 from paretone.models.files.pruning import pruned
 from paretone.models.networks.causal import CausalConfig
-from paretone.techniques.spade.losses import (
+from paretone.techniques.spade.training import (
     attention_loss,
     composite_loss,
     embedding_loss,

@@ -6,10 +6,13 @@ import argparse
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from paretone.commands.result import Result
-from paretone.commands.session import Session
 from paretone.techniques.registry import brought, registry
+
+if TYPE_CHECKING:
+    from paretone.commands.session import Session
 
 
 @dataclass(frozen=True)

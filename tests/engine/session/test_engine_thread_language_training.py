@@ -16,8 +16,8 @@ from paretone.session.commands import LoadModel, Prepare
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import JobCancelled, JobFailed, JobFinished, Prepared, Progress
 from paretone.techniques import spade, speculative
-from paretone.techniques.spade.requests import ImportanceRequest, StudentRequest
-from paretone.techniques.speculative.requests import DraftRequest
+from paretone.techniques.spade import ImportanceRequest, StudentRequest
+from paretone.techniques.speculative import DraftRequest
 from paretone.training.requests import TrainingProgress
 from paretone.training.session import CHECKPOINT
 from paretone.training.spoken_tokens import write_tokens

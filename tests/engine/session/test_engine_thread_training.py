@@ -13,7 +13,7 @@ from paretone.session.engine_thread import EngineThread
 from paretone.session.events import JobCancelled, JobFailed, JobFinished, Prepared, Progress
 from paretone.setting.knobs import Values
 from paretone.techniques import guidance_free
-from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
+from paretone.techniques.guidance_free import GuidanceFreeRequest
 from paretone.training.requests import TrainingProgress
 from paretone.training.session import CHECKPOINT
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder, is_of

@@ -18,12 +18,10 @@ from paretone.models.files.language_weights import DRAFTS, STUDENTS
 from paretone.models.files.pruning import layer_of
 from paretone.models.silent_observer import SilentObserver
 from paretone.techniques import resolve
-from paretone.techniques.spade.recipe import StudentOptions, StudentRecipe
-from paretone.techniques.spade.requests import StudentRequest
-from paretone.techniques.spade.training import Student
-from paretone.techniques.speculative.recipe import DraftOptions, DraftRecipe, retained_layers
-from paretone.techniques.speculative.requests import DraftRequest
-from paretone.techniques.speculative.training import Draft
+from paretone.techniques.spade import StudentRequest
+from paretone.techniques.spade.training import Student, StudentOptions, StudentRecipe
+from paretone.techniques.speculative import DraftRequest
+from paretone.techniques.speculative.training import Draft, DraftOptions, DraftRecipe, retained_layers
 from paretone.training import companions
 from paretone.training.companions import train_companion
 from paretone.training.lm_mini_teacher import LmMiniTeacher

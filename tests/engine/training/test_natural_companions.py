@@ -26,10 +26,8 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import spade, speculative
 from paretone.techniques.spade.measuring import measure_layers
-from paretone.techniques.spade.recipe import StudentOptions
-from paretone.techniques.spade.training import Student
-from paretone.techniques.speculative.recipe import DraftOptions
-from paretone.techniques.speculative.training import Draft
+from paretone.techniques.spade.training import Student, StudentOptions
+from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training import self_generated
 from paretone.training.companions import train_companion
 from paretone.training.everyday import corpus_sentences

@@ -25,10 +25,8 @@ from paretone.models.llasa import adapter
 from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques.spade.recipe import StudentOptions
-from paretone.techniques.spade.training import Student
-from paretone.techniques.speculative.recipe import DraftOptions
-from paretone.techniques.speculative.training import Draft
+from paretone.techniques.spade.training import Student, StudentOptions
+from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training import teachers
 from paretone.training.companions import train_companion
 from paretone.training.llasa_teacher import LlasaTeacher

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.models.base import LANGUAGE
 from paretone.setting.take import Take
-from paretone.techniques.speculative.views import speculation
+from paretone.techniques.speculative.view import VIEW
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
@@ -42,7 +42,7 @@ class DecodingPresenter(Presenter):
 
         self.decoding = DecodingPanel(self._theme.colours)
         self.decoding.hear_wanted.connect(self._hear)
-        self.decoding.sweep_wanted.connect(lambda: self._features.find(ViewsPresenter).open(speculation.VIEW.name))
+        self.decoding.sweep_wanted.connect(lambda: self._features.find(ViewsPresenter).open(VIEW.name))
         self.decoding.follow(self._state.playing, self._state.coming)
         self.decoding.pages.empty.add(self._make)
         self._show_takes()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from paretone.techniques.speculative import TECHNIQUE
-from paretone.techniques.speculative.requests import DraftRequest, fitting_upper
+from paretone.techniques.speculative import TECHNIQUE, DraftRequest, fitting_upper
 from paretone_app.features.training.model import (
     SENTENCES,
     TOKEN_FIGURES,

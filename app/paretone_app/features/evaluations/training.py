@@ -8,10 +8,10 @@ from dataclasses import replace
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
 from paretone.setting.knobs import Values
-from paretone.techniques.average_velocity import TECHNIQUE
-from paretone.techniques.average_velocity.requests import (
+from paretone.techniques.average_velocity import (
     FEWEST_STEPS,
     TEACHER_STEPS,
+    TECHNIQUE,
     AverageVelocityRequest,
     why_not_trained,
 )

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QWidget
 from paretone.files import write
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, Prepared
-from paretone.techniques.searched_grid.figures import shown
-from paretone.techniques.searched_grid.requests import Searched
+from paretone.techniques.searched_grid import figure_of
+from paretone.techniques.searched_grid.grid import Searched
 from paretone_app.features.grids.state import NAME, GridState, running_trials
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import fixed, general
@@ -64,11 +64,11 @@ class GridsPresenter(Presenter):
         if isinstance(event, Prepared) and isinstance(event.result, Searched):
             found = event.result
             starts = ", ".join(
-                f"{one.title} {general(shown(one.trial.value, self._objective), 4)}" for one in found.starts
+                f"{one.title} {general(figure_of(one.trial.value, self._objective), 4)}" for one in found.starts
             )
             self._notices.note(
                 f"Searched {found.grid.steps} evaluations with {found.trials} grids in {fixed(found.seconds, 1)} s: "
-                f"{general(shown(found.best.value, self._objective), 4)}, and {starts} ({found.unit})"
+                f"{general(figure_of(found.best.value, self._objective), 4)}, and {starts} ({found.unit})"
             )
 
     def show_reports(self, events: Sequence[Event]) -> None:

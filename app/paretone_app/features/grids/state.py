@@ -18,9 +18,8 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import conflict, resolve
 from paretone.techniques.searched_grid import TECHNIQUE, solver_of
-from paretone.techniques.searched_grid.commands.grid_file import read
-from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
-from paretone.techniques.searched_grid.requests import Searched, SearchRequest
+from paretone.techniques.searched_grid.command import read
+from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, SearchRequest, placed_for
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Jobs, Kind

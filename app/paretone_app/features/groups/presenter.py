@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from paretone.audio.sound_file import write_sound
 from paretone.files import write
 from paretone.session.events import Event, Prepared
-from paretone.techniques.token_groups.requests import GroupHeard
+from paretone.techniques.token_groups.groups import GroupHeard
 from paretone_app.audio.sound import Sound
 from paretone_app.features.groups.state import GroupsState
 from paretone_app.features.player.presenter import PlayerPresenter

@@ -16,10 +16,8 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import resolve
 from paretone.techniques.token_groups import TECHNIQUE
-from paretone.techniques.token_groups.artefact import DECIDED
-from paretone.techniques.token_groups.commands.groups_file import read
-from paretone.techniques.token_groups.groups import Groups
-from paretone.techniques.token_groups.requests import FindGroups, GroupsFound, HearGroup
+from paretone.techniques.token_groups.command import read
+from paretone.techniques.token_groups.groups import DECIDED, FindGroups, Groups, GroupsFound, HearGroup
 from paretone_app.state.app_state import AppState
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Kind

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from paretone.models.base import ModelInfo
 from paretone.setting.knobs import Values
-from paretone.techniques.guidance_free import TECHNIQUE
-from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
+from paretone.techniques.guidance_free import TECHNIQUE, GuidanceFreeRequest
 from paretone_app.features.training.model import (
     OWN_SENTENCES,
     TEACHER,

@@ -16,8 +16,8 @@ from paretone.session.commands import Prepare
 from paretone.session.events import Event, Prepared, Progress
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import problem, spade
-from paretone.techniques.spade.requests import ImportanceRequest, LayersMeasured
-from paretone.techniques.spade.views import depth
+from paretone.techniques.spade import ImportanceRequest, LayersMeasured
+from paretone.techniques.spade.views import DEPTH
 from paretone_app.features.layers.state import LayerChoice
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.studies.presenter import StudiesPresenter
@@ -81,7 +81,7 @@ class LayersPresenter(Presenter):
         self.layers.training_wanted.connect(self._train)
         self.layers.measure_wanted.connect(lambda plan: attempt(lambda: self.measure(plan)))
         self.layers.study_wanted.connect(self._study)
-        self.layers.saving_wanted.connect(lambda: find(ViewsPresenter).open(depth.VIEW.name))
+        self.layers.saving_wanted.connect(lambda: find(ViewsPresenter).open(DEPTH.name))
         self.layers.cancel_wanted.connect(self._actions.cancel.trigger)
         self.refresh()
         return self.layers

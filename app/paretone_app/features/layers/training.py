@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from paretone.models.base import ModelInfo
 from paretone.setting.knobs import Effect, Number, Values
-from paretone.techniques.spade import RECOVERED, TECHNIQUE, fitting_depth, parsed_layers
-from paretone.techniques.spade.requests import StudentRequest
+from paretone.techniques.spade import RECOVERED, TECHNIQUE, StudentRequest, fitting_depth, parsed_layers
 from paretone_app.features.training.model import (
     SENTENCES,
     TOKEN_FIGURES,

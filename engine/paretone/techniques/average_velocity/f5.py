@@ -14,8 +14,7 @@ from paretone.models.files.interval_weights import PREFIX
 from paretone.models.networks.interval import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
-from paretone.techniques.average_velocity.subjects import Subject
-from paretone.techniques.average_velocity.targets import Field
+from paretone.techniques.average_velocity.subjects import Field, Subject
 from paretone.training.batch_queue import BatchQueue
 from paretone.training.features import Example, Examples
 from paretone.training.flow_matching import (

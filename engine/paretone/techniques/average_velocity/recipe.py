@@ -30,7 +30,7 @@ from paretone.models.files.interval_weights import metadata, save_interval_weigh
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values
 from paretone.stopping import may_stop
-from paretone.techniques.average_velocity.requests import (
+from paretone.techniques.average_velocity import (
     DISPLACEMENT,
     FEWEST_STEPS,
     HIGHEST_TEMPERATURE,
@@ -40,9 +40,15 @@ from paretone.techniques.average_velocity.requests import (
     SINGLE_SHARE,
     TEACHER_STEPS,
 )
-from paretone.techniques.average_velocity.subjects import Problem, Subject, state_at
-from paretone.techniques.average_velocity.targets import Field, displacement, mean_flow
-from paretone.techniques.average_velocity.targets_in_use import TargetsInUse
+from paretone.techniques.average_velocity.subjects import (
+    Field,
+    Problem,
+    Subject,
+    TargetsInUse,
+    displacement,
+    mean_flow,
+    state_at,
+)
 from paretone.training.flow_matching import span_error
 from paretone.training.joined_learner import JoinedLearner
 from paretone.training.learning_recipe import LearningRecipe

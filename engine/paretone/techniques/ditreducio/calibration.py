@@ -22,30 +22,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Protocol
 
 import numpy as np
 
 from paretone.errors import SettingError
-from paretone.models.base import ProgressObserver
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial, origin
+from paretone.techniques.ditreducio.requests import CalibrationObserver
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Trajectory, Work
-
-
-class CalibrationObserver(ProgressObserver, Protocol):
-    """Observer of the results of a calibration. Its units are layer evaluations."""
-
-    def trial(self, trial: Trial) -> None:
-        """Called after every layer trial."""
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        """Called after every step of the check phase with (layers, steps), NaN where not yet measured."""
-
 
 Rows = tuple[tuple[SkipAction, ...], ...]
 

@@ -36,8 +36,8 @@ from paretone.sampling.forecasting import extrapolation_factors
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio.calibration import CalibrationObserver
 from paretone.techniques.ditreducio.record import END, CalibrationRecord, Trial, end_origin
+from paretone.techniques.ditreducio.requests import CalibrationObserver
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Work
 

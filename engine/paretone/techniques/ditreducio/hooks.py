@@ -10,8 +10,8 @@ from paretone.export.targets import Target, lacking
 from paretone.models.base import FlowModel, SpeechModel, Utterance, flow_model
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.ditreducio import TECHNIQUE
-from paretone.techniques.ditreducio.calibration import CalibrationObserver
 from paretone.techniques.ditreducio.record import CalibrationRecord
+from paretone.techniques.ditreducio.requests import CalibrationObserver
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.wording import percent
 

@@ -19,11 +19,12 @@ from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting
 from paretone.techniques import ditreducio
 from paretone.techniques.base import JobTask, ReportObserver
-from paretone.techniques.ditreducio.calibration import CalibrationObserver, calibrate, check_together
+from paretone.techniques.ditreducio.calibration import calibrate, check_together
 from paretone.techniques.ditreducio.end_calibration import calibrate_end
 from paretone.techniques.ditreducio.record import CalibrationRecord, Sentence
 from paretone.techniques.ditreducio.requests import (
     Calibrated,
+    CalibrationObserver,
     SentenceTransfer,
     Similarities,
     TransferMeasured,

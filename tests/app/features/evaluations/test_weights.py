@@ -11,7 +11,7 @@ from paretone.models.base import IntervalWeights
 from paretone.session.events import Prepared
 from paretone.setting.knobs import Values, defaults
 from paretone.techniques import average_velocity
-from paretone.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
+from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.training.requests import Trained
 from paretone_app.features.evaluations.model import EvaluationWeights
 from paretone_app.features.evaluations.training import TRAINING

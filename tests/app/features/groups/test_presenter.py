@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.models.base import SpeechModel
 from paretone.techniques import speculative, token_groups
-from paretone.techniques.token_groups.commands.groups_file import read
+from paretone.techniques.token_groups.command import read
 from paretone.techniques.token_groups.groups import Groups
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome

@@ -10,9 +10,9 @@ from paretone.models.catalogue import entry
 from paretone.session.jobs.preparing import preparation_for
 from paretone.setting.knobs import defaults
 from paretone.techniques import guidance_free
-from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
-from paretone.techniques.spade.requests import StudentRequest
-from paretone.techniques.speculative.requests import DraftRequest
+from paretone.techniques.guidance_free import GuidanceFreeRequest
+from paretone.techniques.spade import StudentRequest
+from paretone.techniques.speculative import DraftRequest
 from paretone_app.features.decoding.training import TRAINING as DRAFT
 from paretone_app.features.guidance.training import TRAINING as GUIDANCE_FREE
 from paretone_app.features.layers.training import TRAINING as STUDENT

@@ -12,9 +12,9 @@ from paretone.models.catalogue import voices
 from paretone.models.files.checkpoints import metadata_of, read_float_weights
 from paretone.models.files.interval_weights import described, plain_names
 from paretone.setting.knobs import Values
+from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.f5 import OBJECTIVE
 from paretone.techniques.average_velocity.fine_tuning import fine_tune
-from paretone.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
 from paretone.training import own_speech, readings
 from paretone.training.features import Example, Examples
 from paretone.training.flow_matching import draw_problem

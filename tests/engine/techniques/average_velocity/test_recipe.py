@@ -16,10 +16,10 @@ from paretone.models.networks.interval import IntervalEmbedding
 from paretone.sampling.flow import sampling_grid
 from paretone.sampling.guidance import guided_velocity, three_branch_velocity
 from paretone.setting.knobs import Values
+from paretone.techniques.average_velocity import METHODS, MOST_EVALUATIONS
 from paretone.techniques.average_velocity.f5 import F5Subject
 from paretone.techniques.average_velocity.megatts3 import MegaSubject
 from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
-from paretone.techniques.average_velocity.requests import METHODS, MOST_EVALUATIONS
 from paretone.techniques.average_velocity.subjects import Subject, state_at
 from paretone.training.f5_checkpoints import diffusion_transformer
 from paretone.training.features import Example, Examples

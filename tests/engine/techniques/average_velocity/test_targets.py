@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.techniques.average_velocity.targets import displacement, mean_flow
+from paretone.techniques.average_velocity.subjects import displacement, mean_flow
 
 STATE = torch.linspace(-2, 3, 12, dtype=torch.float64).reshape(2, 3, 2)
 STARTS, ENDS = torch.tensor([0.1, 0.4], dtype=torch.float64), torch.tensor([0.7, 0.9], dtype=torch.float64)

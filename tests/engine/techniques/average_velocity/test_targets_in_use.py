@@ -7,7 +7,7 @@ from collections import Counter
 
 import torch
 
-from paretone.techniques.average_velocity.targets_in_use import TargetsInUse
+from paretone.techniques.average_velocity.subjects import TargetsInUse
 
 
 def _handed_out(uses: int, steps: int) -> tuple[list[int], int]:

@@ -13,9 +13,8 @@ from safetensors import safe_open
 
 from paretone.errors import Cancelled, CheckpointError, DeviceError, TrainingError
 from paretone.models.catalogue import entry
-from paretone.techniques.guidance_free import fine_tuning, recipe
+from paretone.techniques.guidance_free import GuidanceFreeRequest, fine_tuning, recipe
 from paretone.techniques.guidance_free.fine_tuning import fine_tune, guidance_free_folder, options_of
-from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
 from paretone.training import session
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from paretone.training.recipe import Diverged

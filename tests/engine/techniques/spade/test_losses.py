@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretone.techniques.spade.losses import (
+from paretone.techniques.spade.training import (
     composite_loss,
     embedding_loss,
     latent_loss,
