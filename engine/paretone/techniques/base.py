@@ -267,7 +267,7 @@ class Technique:
     """Position in lists: smaller is earlier; ties by title."""
     mark: Mark | None = None
     """Colour and shape of its points in every figure. Ours declare theirs; a plug-in's follows from its name, so that
-    it is the same where the plug-in is not installed (:mod:`paretone.techniques.marks`)."""
+    it is the same where the plug-in is not installed (:mod:`paretone.techniques.registry`)."""
     lacking: Callable[[str], str | None] = lambda family: None
     """Why it is not offered for models of a family on any device, as a sentence, or ``None``."""
     needs: str = ""

@@ -24,6 +24,7 @@ from typing import IO, Any, TextIO, cast
 from paretone.by_name import nearest
 from paretone.errors import SettingError
 from paretone.failures import plug_ins
+from paretone.figures.glyphs import Mark, derived_mark
 from paretone.models.base import LANGUAGE
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
@@ -313,3 +314,25 @@ def _called(point: EntryPoint) -> str:
     """The plug-in, with the package that brings it."""
     package = _distribution(point.dist)
     return f"{shown(point.name)} of {package}" if package else shown(point.name)
+
+
+_GOES_WITH_ALL = "steps"
+
+
+def technique_mark(name: str) -> Mark:
+    """The mark of a technique, of this version or not, installed or not."""
+    found = find(name)
+    return found.mark if found is not None and found.mark is not None else derived_mark(name)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Ours as declared, then all others by name; step pruning last. A point of several techniques has the shape of the
+    first and the colours of all, from the left: step pruning goes with everything, so the point is drawn as the other
+    one."""
+    return tuple(sorted(names, key=_rank))
+
+
+def _rank(name: str) -> tuple[bool, bool, int, str]:
+    found = find(name)
+    ours = found is not None and found.mark is not None
+    return name == _GOES_WITH_ALL, not ours, found.place if ours and found is not None else 0, name

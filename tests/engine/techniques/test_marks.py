@@ -24,7 +24,7 @@ from paretone.figures.glyphs import (
     derived_mark,
 )
 from paretone.techniques import registry, techniques
-from paretone.techniques.marks import in_order, technique_mark
+from paretone.techniques.registry import in_order, technique_mark
 
 
 def test_every_technique_of_ours_declares_a_mark_and_no_two_the_same() -> None:
@@ -42,9 +42,7 @@ def test_a_mark_that_follows_from_a_name_never_looks_like_a_declared_one() -> No
 
 
 def test_marks_are_the_same_in_every_process() -> None:
-    code = (
-        "from paretone.techniques.marks import technique_mark as m; print(m('adams_bashforth'), m('gone'), m('steps'))"
-    )
+    code = "from paretone.techniques.registry import technique_mark as m; print(m('adams_bashforth'), m('gone'), m('steps'))"
     printed = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from paretone.figures.glyphs import FILLED, HOLLOW, Glyph
 from paretone.techniques import techniques
-from paretone.techniques.marks import in_order
+from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.model.filtering import BASELINE
 from paretone_app.features.tradeoff.model.points import technique_title
 from paretone_app.features.tradeoff.styles import PointStyles

@@ -17,7 +17,7 @@ from paretone.listening.results import HeardFrom
 from paretone.measure.metrics import NEITHER
 from paretone.setting.setting import Setting
 from paretone.studies.front import costs_of, front
-from paretone.techniques.marks import in_order
+from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.model.axes import AXES, TIMES, TradeoffAxis, axis, values, varied
 from paretone_app.features.tradeoff.model.filtering import BASELINE, Filter
 from paretone_app.features.tradeoff.model.points import PUBLISHED, STUDY, Point
