@@ -42,7 +42,10 @@ def test_a_mark_that_follows_from_a_name_never_looks_like_a_declared_one() -> No
 
 
 def test_marks_are_the_same_in_every_process() -> None:
-    code = "from paretone.techniques.registry import technique_mark as m; print(m('adams_bashforth'), m('gone'), m('steps'))"
+    code = (
+        "from paretone.techniques.registry import technique_mark as m\n"
+        "print(m('adams_bashforth'), m('gone'), m('steps'))"
+    )
     printed = {
         subprocess.run(
             [sys.executable, "-c", code],
