@@ -84,7 +84,7 @@ LONGEST_FILES = (
     "engine/techniques/ditreducio/test_calibration.py",
     "engine/measure/test_verdicts.py",
     "engine/bench/test_voices.py",
-    "engine/bench/peers/test_f5.py",
+    "peers/test_f5.py",
     "plugins/test_plugins.py",
     "packaging/test_docs.py",
     "packaging/test_dev.py",

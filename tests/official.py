@@ -14,16 +14,11 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from paretone.bench import official
+from tests.peers import official
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDER = ROOT / "runs" / "official" / f"f5-tts-{official.F5.version}"
+FOLDER = official.default_folder()
 """The environment of F5-TTS."""
-
-
-def folder_of(package: official.Package) -> Path:
-    """The environment of a package."""
-    return FOLDER.with_name(f"{package.name}-{package.version}")
 
 
 def python(package: official.Package = official.F5) -> Path:
@@ -34,7 +29,7 @@ def python(package: official.Package = official.F5) -> Path:
 @cache
 def _python(name: str) -> Path:
     package = official.PACKAGES[name]
-    folder = folder_of(package)
+    folder = official.default_folder(package)
     return _made(folder, lambda: official.environment(_say, folder, package))
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretone_app.audio import null_sink as silent
-from paretone_app.audio.null_sink import CHANNELS, RATE, SINK
+from tests.tools import null_sink as silent
+from tests.tools.null_sink import CHANNELS, RATE, SINK
 
 
 class SinkRecording:

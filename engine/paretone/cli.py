@@ -11,7 +11,7 @@ import contextlib
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from paretone import __version__, errors, failures, files, surroundings
 from paretone.commands import streams
@@ -24,21 +24,20 @@ CANCELLED, TERMINATED = Cancelled.exit_code, 143
 """Exit codes after Ctrl-C and SIGTERM, as shells have them."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the process's exit code."""
+def main(arguments: Sequence[str] | None = None, call: Callable[[list[str]], int] | None = None) -> int:
+    """Run one command; the process's exit code. Other programs ``call`` something else with the arguments."""
     with terminable():
-        return _answered(arguments)
+        return _answered(list(sys.argv[1:] if arguments is None else arguments), call or _called)
 
 
-def _answered(arguments: Sequence[str] | None) -> int:
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+def _answered(arguments: list[str], call: Callable[[list[str]], int]) -> int:
     as_json = asks_for_json(arguments)
     try:
         surroundings.cap_threads()
         streams.prepare()
         if not {"-h", "--help", "--version"} & set(arguments):
             surroundings.require_working_folder()
-        return _called(arguments)
+        return call(arguments)
     except ArgumentsError as error:
         sys.stderr.write(error.usage)
         return _failed(str(error), type(error).__name__, error.exit_code, as_json)

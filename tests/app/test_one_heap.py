@@ -13,7 +13,7 @@ class Reached(Exception):
     """Ends the start there."""
 
 
-@pytest.mark.parametrize("started", ["paretone_app.__main__", "paretone_app.endurance.__main__"])
+@pytest.mark.parametrize("started", ["paretone_app.__main__", "tests.tools.endurance.__main__"])
 def test_the_window_shares_one_heap_first_of_all(started: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program = importlib.import_module(started)
     for name in KERNELS:

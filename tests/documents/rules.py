@@ -33,12 +33,8 @@ NOT_RUN = (
         "needs an official checkpoint; the parity tests run the same code on small ones in the official layout",
     ),
     Rule(
-        r"^paretone bench (?!own-voices)",
+        r"^paretone bench |^python -m tests\.peers ",
         "measures for minutes to hours; the tests of the benches run each of them on small models",
-    ),
-    Rule(
-        r"^paretone bench own-voices",
-        "needs recordings of somebody; test_own_voices.py runs it on the shipped ones",
     ),
     Rule(
         r"^paretone study (run|export) resources/studies/",
@@ -53,7 +49,7 @@ NOT_RUN = (
         "install*.md",
     ),
     Rule(r"^(sudo |\./|python3 packaging/freeze\.py)", "packs a gigabyte for minutes", "packaged-program.md"),
-    Rule(r"^(\w+=\S+ )?python -m paretone_app\.endurance", "runs for an hour", "endurance*.md"),
+    Rule(r"^(\w+=\S+ )?python -m tests\.tools\.endurance", "runs for an hour", "endurance*.md"),
     Rule(
         r"^(?!paretone (speak|export) |paretone tokens --model lm-mini --voice)",
         "needs the other program, or what it has made",
@@ -61,8 +57,8 @@ NOT_RUN = (
     ),
     Rule(r"^python3 packaging/dev\.py ", "these tests are it, or it opens the window; test_dev.py tests the script"),
     Rule(
-        r"^python -m paretone_app\.pictures ",
-        "renews the pictures, for minutes; test_pictures.py and test_guide_pictures.py",
+        r"^python -m tests\.tools\.pictures ",
+        "renews the pictures, for minutes; test_pictures.py",
     ),
     Rule(r"^(\w+=\S+ )?python -m pytest ", "runs tests, which are run anyway"),
     Rule(r"samples resources/samples/", "speaks for six minutes; test_samples.py makes samples of a small file"),

@@ -17,10 +17,9 @@ from paretone.models.catalogue import entry, voice
 from paretone.session.commands import LoadModel, Prepare, ShutDown, Synthesise
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import JobFinished, ModelLoaded, TakeReady
-from paretone.setting.evidence import Evidence
 from paretone.setting.knobs import Values
 from paretone.setting.library import Library
-from paretone.setting.profile import Profile
+from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.ditreducio.requests import CalibrationRequest
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder

@@ -13,9 +13,8 @@ from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.flow_script import times_of
 from paretone.sampling.flow import euler_steps, integrate
 from paretone.sampling.schedules import evaluation_times
-from paretone.setting.artefact import Artefact
 from paretone.setting.compatibility import Compatibility
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.techniques import resolve
 from tests.engine import small_speech
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from paretone.cli import main
-from paretone.setting.editions import is_replaced
+from paretone.setting.compatibility import is_replaced
 from paretone.setting.library import Library
 from paretone.setting.profile import Profile
 from paretone.studies import results

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretone.bench.peers.cosyvoice2 import OfficialLoop
 from paretone.models.networks.causal import CausalConfig
 from tests.parity.fixtures import Fixture, cases
 from tests.parity.test_parity_cosyvoice2_lm import assert_near, official_request
 from tests.parity.test_parity_cosyvoice2_prompt import LANGUAGE_MODELS, model_of, tensors
+from tests.peers.cosyvoice2 import OfficialLoop
 
 pytest.importorskip("transformers")
 

@@ -18,12 +18,12 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from paretone.bench.official import python_of
 from paretone.session.engine_thread import EngineThread
 from paretone.studies.study import results_folder
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.peers.official import python_of
 from tests.prompts import shortened
 from tests.workload import workload
 

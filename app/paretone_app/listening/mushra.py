@@ -10,7 +10,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paretone.listening import anchors
+from paretone.listening import trials
 from paretone.listening.trials import MUSHRA, RecordError, TrialConditions, TrialRecord
 from paretone_app.listening.session import ListeningSession, Planned
 from paretone_app.listening.stimuli import MOST_SLIDERS, PreparedItem
@@ -84,7 +84,7 @@ class MushraSession(ListeningSession):
         hidden = {one.record.key: place for place, one in enumerate(self.item.stimuli)}
         at = {key: self.trial.order.index(place, REFERENCE + 1) for key, place in hidden.items()}
         reference = at[self.item.stimuli[REFERENCE].record.key]
-        cut = [f"sound {at[key]} the anchor cut at {limit}" for key, limit in anchors.LIMITS.items() if key in at]
+        cut = [f"sound {at[key]} the anchor cut at {limit}" for key, limit in trials.LIMITS.items() if key in at]
         return f"{', '.join([f'Sound {reference} was the reference itself', *cut])}."
 
     def answer(self, around: TrialConditions) -> TrialRecord | None:

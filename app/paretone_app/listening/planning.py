@@ -14,7 +14,7 @@ from statistics import fmean
 import numpy as np
 
 from paretone.listening import statistics
-from paretone.listening.staircase import TRIALS
+from paretone.listening.statistics import TRIALS
 from paretone.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RANKING, STAIRCASE, new_name
 from paretone_app.listening import ranking
 from paretone_app.listening.abx import DEFAULT_TRIALS, AbxSession

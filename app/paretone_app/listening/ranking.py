@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from paretone.listening.ranking import pairs
+from paretone.listening.statistics import pairs
 from paretone.listening.trials import RANKING, RecordError
 from paretone_app.listening.preference import PairsSession
 from paretone_app.listening.session import Planned

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from paretone.listening.staircase import TRIALS, Staircase
+from paretone.listening.statistics import TRIALS, Staircase
 from paretone.listening.trials import STAIRCASE, RecordError, TrialConditions, TrialRecord
 from paretone_app.listening.session import ListeningSession, Planned
 from paretone_app.listening.stimuli import PreparedItem

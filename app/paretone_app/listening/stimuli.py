@@ -13,7 +13,7 @@ import numpy as np
 
 from paretone.audio.resampling import resample
 from paretone.errors import SettingError
-from paretone.listening import anchors
+from paretone.listening import trials
 from paretone.listening.trials import MUSHRA, ConditionRecord, ItemRecord, RecordError
 from paretone.measure.loudness import matching_gains
 from paretone.models import catalogue
@@ -194,9 +194,9 @@ def prepared(
             raise RecordError(
                 f"“{item.text[:40]}…” lasts {seconds:.1f} s; MUSHRA allows {LONGEST_SECONDS:g} s. Leave it out."
             )
-        for name, cutoff in anchors.CUTOFFS.items():
-            sounds.append(anchors.low_passed(sounds[0], rate, cutoff))
-            names.append((name, anchors.TITLES[name], False))
+        for name, cutoff in trials.CUTOFFS.items():
+            sounds.append(trials.low_passed(sounds[0], rate, cutoff))
+            names.append((name, trials.TITLES[name], False))
             origins.append(("", {}, ""))
     match = matching_gains([(one, rate) for one in sounds])
     made = tuple(

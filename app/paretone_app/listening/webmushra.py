@@ -15,7 +15,7 @@ import yaml
 
 from paretone import __version__, files
 from paretone.export.delivery import deliver
-from paretone.listening import anchors
+from paretone.listening import trials
 from paretone.listening.results import vote_for_second_condition
 from paretone.listening.trials import (
     ABX,
@@ -137,7 +137,7 @@ def _pair_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tu
 
 
 def _condition_name(key: str, title: str) -> str:
-    return key if key in anchors.CUTOFFS else title
+    return key if key in trials.CUTOFFS else title
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> bytes:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from paretone.listening import statistics
 from paretone.listening.results import AbxResult, MushraResult, PreferenceResult, RankingResult, Result, StaircaseResult
-from paretone.listening.staircase import Noticeable
-from paretone.listening.statistics import MeanInterval
+from paretone.listening.statistics import MeanInterval, Noticeable
 from paretone_app.numbers import counted, fixed, localised, percent
 
 _HIGH = 80

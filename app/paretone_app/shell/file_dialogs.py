@@ -12,7 +12,7 @@ from pathlib import Path
 from PySide6.QtCore import QDir, QSettings, QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from paretone.audio.sound_file import readable, writable
+from paretone.audio.recording import readable, writable
 
 JSON = "JSON (*.json)"
 PLOTS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}

@@ -11,8 +11,7 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
-from paretone.setting.artefact import Artefact
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
 
 
 class ArtefactSource(Protocol):

@@ -10,7 +10,7 @@ from paretone.measure.baseline_metrics import with_baseline_metrics
 from paretone.models import catalogue
 from paretone.models.base import FLOW, MASKED, Voice
 from paretone.models.own_voices import shown_name
-from paretone.setting.editions import are_others, checkpoint_text, is_replaced
+from paretone.setting.compatibility import are_others, checkpoint_text, is_replaced
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Difference, Setting, UsedTechnique

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
-from paretone.setting.artefact import Artefact
 from paretone.setting.knobs import Knob
 from paretone.setting.library import TakeSummary
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take
 from paretone.techniques import technique
 from paretone_app.state.artefacts import Artefacts

@@ -13,8 +13,7 @@ from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.session.commands import MakeTake
 from paretone.session.events import Event, JobFailed, TakeMade
-from paretone.setting.artefact import Artefact
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone_app.state.differences import model_title, other_weights, technique_text
 from paretone_app.state.idle_work import IdleWork, Piece
 from paretone_app.state.jobs import Job, Jobs, Kind, Outcome

@@ -19,10 +19,9 @@ from paretone.models import catalogue
 from paretone.models.base import ModelInfo, TrainedWeights, Utterance, Voice
 from paretone.models.own_voices import shown_name
 from paretone.reading import shown
-from paretone.setting.artefact import Artefact
 from paretone.setting.knobs import Knob, Values, checked, defaults
 from paretone.setting.library import TakeSummary
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.setting.take import Take
 from paretone.techniques import applying_to, find, options_in_force, resolve, technique, techniques
 from paretone.techniques.base import Technique

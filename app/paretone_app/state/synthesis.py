@@ -12,9 +12,8 @@ from paretone.errors import SettingError
 from paretone.models.base import ModelInfo
 from paretone.session.commands import Synthesise, TimeAgain
 from paretone.session.events import Event, TakeReady, TimedAgain
-from paretone.setting.artefact import Artefact
-from paretone.setting.editions import are_others
-from paretone.setting.setting import Setting
+from paretone.setting.compatibility import are_others
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take, repeated
 from paretone.techniques import problem
 from paretone_app.state.artefacts import Artefacts

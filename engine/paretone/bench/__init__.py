@@ -10,7 +10,7 @@ standard error.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -27,13 +27,16 @@ BENCHES: dict[str, str] = {
     "omnivoice": "paretone.bench.omnivoice",
     "omnivoice-card": "paretone.bench.omnivoice_card",
     "omnivoice-exact": "paretone.bench.omnivoice_exact",
-    "own-voices": "paretone.bench.own_voices",
-    "peers": "paretone.bench.peers",
     "stacked": "paretone.bench.stacked",
-    "study-scale": "paretone.bench.study_scale",
     "voices": "paretone.bench.voices",
 }
 """Module of each bench that belongs to no technique, by name. Modules are imported on use only: they import torch."""
+MOVED = {
+    "own-voices": "python -m tests.peers own-voices",
+    "peers": "python -m tests.peers",
+    "study-scale": "python -m tests.peers study-scale",
+}
+"""Former benches, of our implementation rather than of a user's machine and models, and the commands that they are."""
 LEAST_ROUNDS = 2
 """Fewest rounds of a bench that measures in rounds: one round gives no interval."""
 
@@ -51,10 +54,14 @@ def benches() -> dict[str, str]:
     return found | BENCHES
 
 
-def bench(name: str) -> ModuleType:
-    """The bench's module. Raises :class:`SettingError` that suggests one or lists them, and :class:`PlugInError` for a
-    plug-in's that is none."""
-    target = by_name(name, benches(), "bench", "benches")
+def bench(name: str, known: Mapping[str, str] | None = None) -> ModuleType:
+    """The module of a bench, by default of all of ours. Raises :class:`SettingError` that suggests one or lists them,
+    and :class:`PlugInError` for a plug-in's that is none."""
+    if known is None and name in MOVED:
+        raise SettingError(
+            f"The bench {name!r} has moved: in a clone of Paretone's repository, run {MOVED[name]} from its root."
+        )
+    target = by_name(name, known or benches(), "bench", "benches")
     owner = next((plug_in(one.name) for one in techniques() if (name, target) in one.benches), "")
     found, error = attempted(import_module, target)
     if error is not None:
@@ -66,22 +73,28 @@ def bench(name: str) -> ModuleType:
     return found
 
 
-def summary(name: str) -> str:
-    """The first line of the bench's docstring, read without importing it; ``""`` if there is no source."""
-    spec = find_spec(benches()[name])
+def summary(module: str) -> str:
+    """The first line of a bench's docstring, read without importing it; ``""`` if there is no source."""
+    spec = find_spec(module)
     # Not by its class: the loader of the packaged program is of none.
     read = getattr(spec.loader, "get_source", None) if spec is not None else None
-    source = read(benches()[name]) if read is not None else None
+    source = read(module) if read is not None else None
     docstring = ast.get_docstring(ast.parse(source or "")) or ""
     return docstring.partition("\n")[0]
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the bench that ``argv`` names and print its report, or list the benches when it names none.
+def main(
+    argv: Sequence[str],
+    program: str = "paretone bench",
+    known: Mapping[str, str] | None = None,
+    about: str = "Side-by-side benchmarks.",
+) -> int:
+    """Run the bench that ``argv`` names and print its report, or list the benches when it names none; ``program`` runs
+    those ``known``, by default all of ours, and its help says what it is ``about``.
 
     Returns the exit code. Raises :class:`paretone.errors.PlainError` when the bench cannot run.
     """
-    parser = Parser(prog="paretone bench", description="Side-by-side benchmarks.")
+    parser = Parser(prog=program, description=about)
     parser.add_argument(
         "name",
         nargs="?",
@@ -89,27 +102,23 @@ def main(argv: Sequence[str]) -> int:
         help="bench to run, followed by its options; omit to list all",
     )
     name = parser.parse_args(argv[:1]).name
-    if name is not None:
-        return _run(name, argv[1:])
-    known = benches()
-    width = max(map(len, known)) + 2
-    for name in known:
-        streams.show(f"{name:<{width}}{summary(name)}")
-    return 0
-
-
-def _run(name: str, argv: Sequence[str]) -> int:
-    module = bench(name)
-    parser = Parser(prog=f"paretone bench {name}", description=module.__doc__)
+    if name is None:
+        listed = known or benches()
+        width = max(map(len, listed)) + 2
+        for name, module in listed.items():
+            streams.show(f"{name:<{width}}{summary(module)}")
+        return 0
+    found = bench(name, known)
+    parser = Parser(prog=f"{program} {name}", description=found.__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    if hasattr(module, "add_arguments"):
-        module.add_arguments(parser)
-    arguments = parser.parse_args(argv)
+    if hasattr(found, "add_arguments"):
+        found.add_arguments(parser)
+    arguments = parser.parse_args(argv[1:])
     if (rounds := getattr(arguments, "rounds", LEAST_ROUNDS)) < LEAST_ROUNDS:
         raise SettingError(
             f"{rounds} round{'s' * (rounds != 1)} cannot show how much rounds differ, and what differs by "
             f"no more must not be reported: give --rounds {LEAST_ROUNDS} or more."
         )
-    report = module.run(arguments)
+    report = found.run(arguments)
     streams.show(report.to_json() if arguments.json else report.to_text())
     return 0

@@ -24,8 +24,7 @@ from paretone.models.families.language import LanguageSpeech
 from paretone.models.silent_observer import SilentObserver
 from paretone.models.vocoders import load_vocoder
 from paretone.sampling.autoregressive import Cycle
-from paretone.setting.artefact import Artefact
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 
 AGAIN = "autoregressive, again (A/A)"
 WORD_ERRORS = 0.02

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from paretone.audio.sound_file import writable
+from paretone.audio.recording import writable
 from paretone.commands.session import Session
 from paretone.commands.technique_args import needs_file, typed_techniques
 from paretone.commands.terminal import Terminal

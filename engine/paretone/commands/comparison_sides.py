@@ -11,10 +11,9 @@ from paretone.commands.technique_args import from_files, number, typed, typed_te
 from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.models.base import SpeechModel
-from paretone.setting.artefact import Artefact
 from paretone.setting.knobs import checked
 from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting, checked_seed
+from paretone.setting.setting import Artefact, Setting, checked_seed
 from paretone.techniques import foreseen, resolve
 
 

@@ -42,7 +42,7 @@ def writable(name: str | Path) -> Path:
 
 def writable_sound(name: str | Path) -> Path:
     """The same for sound, in a format of which the ending of ``name`` is."""
-    from paretone.audio.sound_file import require_kind
+    from paretone.audio.recording import require_kind
 
     path = writable(name)
     if path is files.STANDARD_OUTPUT and sys.stdout.isatty():

@@ -49,7 +49,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Speak, judge, compress, and write the page."""
-    from paretone.audio.sound_file import ogg
+    from paretone.audio.recording import ogg
     from paretone.studies import samples, samples_page
     from paretone.studies.store import read_audio
 

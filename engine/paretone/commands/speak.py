@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeVar
 
-from paretone.audio.sound_file import write_sound
+from paretone.audio.recording import write_sound
 from paretone.commands import arguments
 from paretone.commands.figures import figures, heard_line
 from paretone.commands.output import apart, writable, writable_sound
@@ -22,10 +22,8 @@ from paretone.measure.timing import spread
 from paretone.models.base import SpeechModel
 from paretone.session.commands import Command, Synthesise, TimeAgain
 from paretone.session.events import Event, TakeReady, TimedAgain
-from paretone.setting.artefact import Artefact
-from paretone.setting.evidence import Evidence
-from paretone.setting.profile import Profile
-from paretone.setting.setting import Setting
+from paretone.setting.profile import Evidence, Profile
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take, repeated
 from paretone.techniques import find, options_in_force, resolve
 from paretone.techniques.base import to_type

@@ -203,7 +203,7 @@ def _notes(results: Results) -> list[str]:
 
 
 def _export(results: Results, options: argparse.Namespace) -> Result:
-    from paretone.listening.listened import listened
+    from paretone.listening.results import listened
     from paretone.studies.report import require_no_links, write_report
     from paretone.studies.wording import busy_lines, idle_lines, lost_lines
 

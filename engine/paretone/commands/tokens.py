@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paretone import files
-from paretone.audio.sound_file import write_sound
+from paretone.audio.recording import write_sound
 from paretone.commands import arguments
 from paretone.commands.output import apart, writable, writable_sound
 from paretone.commands.result import Result

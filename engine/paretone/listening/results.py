@@ -13,13 +13,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from paretone.errors import SettingError
-from paretone.listening import anchors, statistics, trials
-from paretone.listening.ranking import Preferred, Ranked, ranking
-from paretone.listening.staircase import Answer, Noticeable, noticeable
-from paretone.listening.statistics import ConditionSummary, MeanInterval, PairedDifference, Rating, Screening, SignTest
+from paretone.errors import PlainError, SettingError
+from paretone.listening import statistics, trials
+from paretone.listening.statistics import (
+    Answer,
+    ConditionSummary,
+    MeanInterval,
+    Noticeable,
+    PairedDifference,
+    Preferred,
+    Ranked,
+    Rating,
+    Screening,
+    SignTest,
+    noticeable,
+    ranking,
+)
 from paretone.listening.trials import ABX, CCR, MUSHRA, RANKING, STAIRCASE, ConditionRecord, TrialRecord
 from paretone.setting.setting import Setting
+from paretone.studies.agreement import Listened
 
 
 @dataclass(frozen=True)
@@ -271,7 +283,7 @@ def _ratings(found: Sequence[TrialRecord]) -> list[Rating]:
 def _accepted(found: Sequence[TrialRecord]) -> tuple[list[Rating], tuple[Screening, ...]]:
     """The ratings of listeners who passed post-screening, and everybody's screening."""
     ratings = _ratings(found)
-    screenings = statistics.screened(ratings, found[0].conditions[0].key, anchors.MID)
+    screenings = statistics.screened(ratings, found[0].conditions[0].key, trials.MID)
     excluded = {one.listener for one in screenings if one.excluded}
     return [one for one in ratings if one.listener not in excluded], screenings
 
@@ -281,12 +293,12 @@ def _mushra(found: Sequence[TrialRecord]) -> MushraResult:
     titles = {condition.key: condition.title for one in found for condition in one.conditions}
     reference = found[0].conditions[0].key
     # The anchors last, however late a setting joined.
-    keys = [key for key in titles if key not in anchors.CUTOFFS] + [key for key in titles if key in anchors.CUTOFFS]
+    keys = [key for key in titles if key not in trials.CUTOFFS] + [key for key in titles if key in trials.CUTOFFS]
     ordered = sorted(accepted, key=lambda one: keys.index(one.condition))
     differences = [
         one
         for key in keys
-        if key != reference and key not in anchors.CUTOFFS
+        if key != reference and key not in trials.CUTOFFS
         for one in [statistics.paired(accepted, key, reference)]
         if one is not None
     ]
@@ -307,7 +319,7 @@ def _mushra(found: Sequence[TrialRecord]) -> MushraResult:
         ),
         screenings,
         len(found),
-        len(statistics.indistinct_sentences(_ratings(found), anchors.MID)),
+        len(statistics.indistinct_sentences(_ratings(found), trials.MID)),
     )
 
 
@@ -373,7 +385,7 @@ def _mushra_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
             _candidate(records[one.condition]),
         )
         for one in statistics.summaries(accepted)
-        if one.condition not in anchors.CUTOFFS
+        if one.condition not in trials.CUTOFFS
     ]
 
 
@@ -395,3 +407,15 @@ def _candidate(condition: ConditionRecord) -> str:
         return Setting.from_json(condition.setting).bare.fingerprint
     except SettingError:
         return ""
+
+
+def listened(folder: Path | None = None) -> tuple[Listened, ...]:
+    """The scores of all settings that studies may have, from the trials in ``folder`` (by default the user's own); none
+    if they cannot be read, which the lab reports."""
+    try:
+        found = scores(folder)
+    except PlainError:
+        return ()
+    return tuple(
+        Listened(one.candidate, one.method, one.mean, one.low, one.high, one.n) for one in found if one.candidate
+    )

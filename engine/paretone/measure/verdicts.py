@@ -23,8 +23,7 @@ from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.own_voices import shown_name
 from paretone.models.silent_observer import SilentObserver
 from paretone.models.vocoders import Vocoder
-from paretone.setting.artefact import Artefact
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.training.originals import original_speech
 
 ORIGINAL = "original speech"

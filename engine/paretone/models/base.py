@@ -18,8 +18,8 @@ from paretone.setting.take import Measurements, Trace
 
 if TYPE_CHECKING:
     from paretone.sampling.calibration_target import CalibrationTarget
-    from paretone.setting.artefact import Artefact
     from paretone.setting.compatibility import Compatibility
+    from paretone.setting.setting import Artefact
 
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled

@@ -26,7 +26,7 @@ from paretone.models.shipped_voices import shipped_voices
 from paretone.paths import own_place, resource
 from paretone.reading import shown
 from paretone.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
-from paretone.setting.editions import owner_of_voice
+from paretone.setting.compatibility import owner_of_voice
 from paretone.setting.knobs import NO_VALUES, Knob, Values
 
 F5 = "F5-TTS"

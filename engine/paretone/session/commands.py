@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from paretone.models.base import Utterance, Voice
-from paretone.setting.artefact import Artefact
 from paretone.setting.knobs import NO_VALUES, Values
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import DemaskedPassage
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from paretone.measure.roofline.report import RooflineReport
 from paretone.models.base import AttentionCapture, ModelInfo
 from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.sampling.operations import OperationCounts
-from paretone.setting.artefact import Artefact
 from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.setting import Artefact
 from paretone.setting.take import Measurements, Take, Trace
 from paretone.views.figure import Figure
 

@@ -1,4 +1,8 @@
-"""Compatibility of an artefact: it can be used only if all of this is equal. Torch-free."""
+"""Weights that an artefact fits, and weights of bundled models that better ones have replaced. Torch-free.
+
+Profiles, strategy tables, measured layers, studies and takes keep the SHA-256 of the weights that they were made with.
+What was made with weights that no longer ship still opens, and says which model it belongs to.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,67 @@ from dataclasses import dataclass
 from paretone.errors import ProfileError
 from paretone.fields import exact, is_of
 from paretone.reading import shown
-from paretone.setting.editions import checkpoint_text
 from paretone.setting.knobs import Knob, Values
+
+
+@dataclass(frozen=True)
+class ReplacedModel:
+    """A bundled model as it was."""
+
+    model: str
+    """Its id, which the model that replaced it has kept."""
+    title: str
+    voices: tuple[str, ...]
+    """Ids of the voices that it came with."""
+
+
+_VOICES = ("slt", "rms")
+_F5 = ReplacedModel("f5-mini", "F5 mini", _VOICES)
+_ROUGH_F5 = ReplacedModel("f5-mini", "F5 mini", ())
+"""Of speech whose formants were moved roughly; its voices are those of today."""
+_MEGATTS3 = ReplacedModel("megatts3-mini", "MegaTTS 3 mini", _VOICES)
+_LM = ReplacedModel("lm-mini", "LM mini", _VOICES)
+_OMNI = ReplacedModel("omni-mini", "Omni mini", _VOICES)
+REPLACED: Mapping[str, ReplacedModel] = {
+    "256eebe2fe40d06c56f950e791860c7f95e9f9ce440ec0e5235ba4d2e9e91c3c": _F5,
+    "43da26e451992d2a92a918303b3741c4cdd41f368e69b932eef09ce8abf36144": _F5,
+    "9d0c5cae7744fc421fc89f86c549742cc91220084495033b688d64cba4a527aa": _F5,
+    "59ba9e68c84489737ef9cb9817df090fd500f6bac87ac9f60b7c33b073785fc8": _ROUGH_F5,
+    "69182defcf9370efb631e40b3d7f7c64b1c7a7bec09c0244619245ba2e655c0a": _MEGATTS3,
+    "38845420e8b4e33259709af5b84486052631f0e57278f68bcbd85d1a41471790": _LM,
+    "b304be2d9b187ea198836db601c68339cb8857c95fd39c69c846e793dcf50c93": _LM,
+    "bb94c22d0ac8791e4c728a9f4a2803ee5badd2b62881c7784736ac10993b0493": _LM,
+    "77f75f36b3a11bd9e4da57058410fa3be1165bd5e247c3ed5c18406881e22a39": _LM,
+    "f0ffa872c0d035bb9ded4ced61dfc6304728e7b380766e220c82a53ec97ebd05": _LM,
+    "267d2c3f0be2004eaed1695301ea57206046c0e285e46202514e1d270f8c0ef0": _OMNI,
+}
+"""By the SHA-256 of the weights, hexadecimal."""
+
+
+def checkpoint_text(fingerprint: str) -> str:
+    """Weights in a sentence: the beginning of their SHA-256 in quotes, and what they are if they no longer ship."""
+    replaced = REPLACED.get(fingerprint)
+    return f"{fingerprint[:12]!r}{f' (the earlier {replaced.title})' if replaced else ''}"
+
+
+def are_others(made_with: str, loaded: str) -> bool:
+    """Whether something was made with other weights than those loaded, by the SHA-256 of both; weights of which one is
+    unknown, ``""``, count as the same."""
+    return bool(made_with and loaded) and made_with != loaded
+
+
+def owner_of_voice(name: str) -> str:
+    """Title of the replaced model that came with the voice called ``name``, or ``""``."""
+    return next((one.title for one in REPLACED.values() if name in one.voices), "")
+
+
+def is_replaced(model: str, checkpoint: str, voice: str = "") -> bool:
+    """Whether ``model`` has other weights now than when it spoke in ``voice``. ``checkpoint`` is the SHA-256 of those
+    that spoke; it is ``""`` for takes of a time when they did not keep it, whose voice tells."""
+    if checkpoint:
+        return checkpoint in REPLACED
+    return any(one.model == model and voice in one.voices for one in REPLACED.values())
+
 
 _FIELDS = {"model": str, "fingerprint": str, "variant": str, "sampling": dict}
 """Fields in a file."""

@@ -6,32 +6,172 @@ that the technique names.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from paretone import files
 from paretone.errors import AudioError, ProfileError, SettingError
+from paretone.fields import is_of, require_usual_numbers
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Synthesis, Voice, run_to_completion
-from paretone.models.own_voices import is_own, shown_name
+from paretone.models.own_voices import is_own, shown_name, without_folder
 from paretone.models.silent_observer import SilentObserver
-from paretone.reading import first_line, require_regular, shown
-from paretone.setting import profile_file
-from paretone.setting.artefact import Artefact
-from paretone.setting.compatibility import Compatibility
-from paretone.setting.editions import checkpoint_text
-from paretone.setting.evidence import Evidence
-from paretone.setting.knobs import Knob, Values, checked
-from paretone.setting.profile_file import only, typed
-from paretone.setting.setting import Setting, UsedTechnique, checked_seed
-from paretone.setting.take import repeated
+from paretone.reading import first_line, parsed_json, require_regular, shortened, shown
+from paretone.setting.compatibility import Compatibility, checkpoint_text
+from paretone.setting.knobs import NO_VALUES, Knob, Values, checked
+from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
+from paretone.setting.take import Take, repeated
 from paretone.techniques import conflict, foreseen, problem, resolve, technique
 from paretone.techniques.base import ArtefactType, Technique
 from paretone.techniques.registry import techniques
 from paretone.techniques.resolving import known
+
+_Kind = TypeVar("_Kind")
+_TYPES = {int: "a whole number", str: "text", dict: "an object"}
+
+
+def encoded(data: Mapping[str, object]) -> bytes:
+    """The content of a file with ``data``, plain JSON values."""
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+    return (_compact_rows(text) + "\n").encode()
+
+
+def decoded(content: bytes) -> object:
+    """The JSON values in a file. Raises :class:`ProfileError` for fields given twice and for numbers that no field
+    takes, and :class:`ValueError` for what is not JSON."""
+    data = parsed_json(content, object_pairs_hook=_unique, parse_constant=_no_constant)
+    require_usual_numbers(data, ProfileError)
+    return data
+
+
+def only(data: Mapping[str, object], prefix: str, names: tuple[str, ...]) -> None:
+    """Raise :class:`ProfileError` unless ``data`` has exactly the fields ``names``."""
+    for name in data:
+        if name not in names:
+            raise ProfileError(f"{prefix}{shortened(name)} is an unknown field.")
+    for name in names:
+        if name not in data:
+            raise ProfileError(f"{prefix}{name} is missing.")
+
+
+def typed(data: Mapping[str, object], prefix: str, name: str, kind: type[_Kind]) -> _Kind:
+    """The field ``name``. Raises :class:`ProfileError` unless it is there and of this ``kind``."""
+    if name not in data:
+        raise ProfileError(f"{prefix}{name} is missing.")
+    value = data[name]
+    if not is_of(value, kind):
+        raise ProfileError(f"{prefix}{name} must be {_TYPES[kind]}, not {shown(value)}.")
+    return value
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object without duplicate fields, which would be ambiguous."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ProfileError(f"the field {shown(twice)} is given twice.")
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise ProfileError(f"{name} is not a number that a profile may hold.")
+
+
+def _compact_rows(text: str) -> str:
+    """Indented JSON with each of the table's rows on one line, so that people can read the table."""
+    lines: list[str] = []
+    row: list[str] | None = None
+    for line in text.splitlines():
+        stripped = line.strip()
+        if row is None and stripped in ('"NONE",', '"TS",', '"BS",', '"NONE"', '"TS"', '"BS"'):
+            row = [lines.pop()]
+        if row is None:
+            lines.append(line)
+        elif stripped.startswith("]"):
+            lines.append(row[0] + " ".join(row[1:]) + stripped)
+            row = None
+        else:
+            row.append(stripped)
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Measurements of a profile's setting, and their device.
+
+    ``metrics`` are named numbers: ``real_time_factor``, ``cpu_time_factor``, ``other_share`` (of the cores, taken by
+    other processes meanwhile), ``first_audio_seconds``, ``ops_ratio``, ``speed_up`` (over the baseline, by real-time
+    factor), ``log_mel_distance`` (to the baseline), ``streaming_difference`` (decibels; of
+    decoders that do not stream exactly), and those of :class:`paretone.setting.take.Metrics`.
+    """
+
+    metrics: Values = NO_VALUES
+    machine: str = ""
+    seed: int = 0
+    date: str = ""
+    """UTC, ISO 8601."""
+    text: str = ""
+    voice: str = ""
+
+    @classmethod
+    def of(cls, take: Take, baseline: Take | None = None) -> Evidence:
+        """The figures of ``take``, and of its ``baseline`` if there is one."""
+        measured = take.measurements
+        metrics: dict[str, float] = {
+            "real_time_factor": measured.real_time_factor,
+            "first_audio_seconds": measured.first_audio_seconds,
+            "ops_ratio": measured.ops_ratio,
+        }
+        if baseline is not None and measured.real_time_factor > 0:
+            metrics["speed_up"] = baseline.measurements.real_time_factor / measured.real_time_factor
+        for name in ("cpu_time_factor", "other_share"):
+            if (value := getattr(measured, name)) is not None:
+                metrics[name] = value
+        if take.log_mel_distance is not None:
+            metrics["log_mel_distance"] = take.log_mel_distance
+        if measured.streaming_difference is not None:
+            metrics["streaming_difference"] = measured.streaming_difference
+        metrics |= {name: value for name, value in asdict(take.metrics).items() if value is not None}
+        return cls(Values(metrics), take.machine, take.setting.seed, take.created, take.text, take.voice)
+
+    def to_json(self) -> dict[str, object]:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        return {
+            "metrics": dict(self.metrics),
+            "machine": self.machine,
+            "seed": self.seed,
+            "date": self.date,
+            "text": self.text,
+            "voice": self.voice,
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> Evidence:
+        """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
+        if not isinstance(data, dict):
+            raise ProfileError(f"evidence must be an object, not {type(data).__name__}.")
+        only(data, "evidence.", ("metrics", "machine", "seed", "date", "text", "voice"))
+        metrics: dict[str, Any] = typed(data, "evidence.", "metrics", dict)
+        for name, value in metrics.items():
+            if not is_of(value, int | float):
+                raise ProfileError(f"evidence.metrics.{name} must be a number, not {shown(value)}.")
+        date = typed(data, "evidence.", "date", str)
+        try:
+            if date:
+                datetime.fromisoformat(date)
+        except ValueError:
+            raise ProfileError(f"evidence.date must be an ISO 8601 date, not {shown(date)}.") from None
+        words = {name: typed(data, "evidence.", name, str) for name in ("machine", "text", "voice")}
+        seed = checked_seed(data["seed"], "evidence.seed")
+        words["voice"] = without_folder(words["voice"])
+        return cls(Values(metrics), seed=seed, date=date, **words)
+
 
 SCHEMA = 1
 """The schema version that this Paretone writes, and the newest that it reads."""
@@ -223,7 +363,7 @@ class Profile:
 
     def encoded(self) -> bytes:
         """The content of a profile's file."""
-        return profile_file.encoded(self.to_json())
+        return encoded(self.to_json())
 
     def save(self, path: str | Path) -> None:
         """Write the profile, as :func:`paretone.files.write_through` does. Raises :class:`ProfileError` when it cannot
@@ -248,7 +388,7 @@ class Profile:
         if len(content) > _LARGEST_BYTES:
             raise ProfileError(f"{path} is larger than any profile; choose the file that was exported.")
         try:
-            data = profile_file.decoded(content)
+            data = decoded(content)
         except ProfileError as error:
             raise ProfileError(f"{path}: {error}") from None
         except ValueError as error:

@@ -6,11 +6,21 @@ import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Protocol
 
 from paretone.errors import SettingError
 from paretone.fields import exact, is_of
 from paretone.reading import parsed_json, shown
 from paretone.setting.knobs import NO_VALUES, Values
+
+
+class Artefact(Protocol):
+    """Result of preparing a technique that synthesis needs, such as a strategy table. Immutable and picklable."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hexadecimal digits that are equal for artefacts that act alike; settings name artefacts by them."""
+
 
 _FIELDS = {"model": str, "options": dict, "techniques": list, "seed": int}
 _TECHNIQUE_FIELDS = {"technique": str, "knobs": dict, "artefact": str}

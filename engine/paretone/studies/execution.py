@@ -22,7 +22,7 @@ from paretone.measure.takes import make_take
 from paretone.measure.timing import stopwatch
 from paretone.models.base import SpeechModel, StatusObserver, WorkObserver, run_to_completion
 from paretone.models.silent_observer import ProgressingObserver, QuietObserver
-from paretone.setting.artefact import Artefact
+from paretone.setting.setting import Artefact
 from paretone.setting.take import Take, Trace
 from paretone.studies.hooks import preparer
 from paretone.studies.study import StudySentence

@@ -15,7 +15,7 @@ from statistics import fmean
 import numpy as np
 
 from paretone.measure.timing import running_order
-from paretone.setting.artefact import Artefact
+from paretone.setting.setting import Artefact
 from paretone.studies.study import BASELINE, Candidate, Cell, Study, StudySentence, seeded
 from paretone.studies.tasks import MeasureReference, Prepare, Speak, Task
 

@@ -24,7 +24,7 @@ from paretone.measure.estimates import Estimate
 from paretone.measure.loudness import headroom
 from paretone.measure.metrics import JUDGED, metric
 from paretone.models.own_voices import shown_name
-from paretone.setting.editions import checkpoint_text
+from paretone.setting.compatibility import checkpoint_text
 from paretone.studies.agreement import Listened, agreement_page
 from paretone.studies.report_curves import curves_page
 from paretone.studies.report_tables import to_csv, to_latex

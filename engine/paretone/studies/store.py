@@ -25,9 +25,8 @@ from paretone.fields import record
 from paretone.measure.evaluation.judges import Verdict
 from paretone.models.own_voices import without_folder
 from paretone.reading import parsed_json, require_regular, shown
-from paretone.setting.artefact import Artefact
-from paretone.setting.editions import checkpoint_text
-from paretone.setting.setting import setting_of
+from paretone.setting.compatibility import checkpoint_text
+from paretone.setting.setting import Artefact, setting_of
 from paretone.setting.take import DecodingTrace, Measurements, Metrics
 from paretone.studies.stored import MIGRATIONS, StoredSetting, StoredTake, StoredTrial
 from paretone.studies.study import Candidate, Cell, Study

@@ -8,8 +8,7 @@ from dataclasses import astuple, dataclass, field
 from paretone.measure.baseline_metrics import Sounded
 from paretone.measure.evaluation.judges import Verdict
 from paretone.models.base import Utterance
-from paretone.setting.artefact import Artefact
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take
 from paretone.studies.study import Cell, StudySentence
 

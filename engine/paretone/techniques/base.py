@@ -22,11 +22,10 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import ModelInfo, ProgressObserver, SpeechModel, TrainedWeights
 from paretone.models.catalogue import MODELS
 from paretone.reading import shown
-from paretone.setting.artefact import Artefact
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Knob, Values
 from paretone.setting.plan import NOTHING_TO_SKIP, Idle, NotPrepared, Plan
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 AnyWeights = TypeVar("AnyWeights", bound=TrainedWeights)

@@ -14,11 +14,10 @@ from typing import Any
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED, ModelInfo
-from paretone.setting.artefact import Artefact
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values, checked
 from paretone.setting.plan import FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan, described, kind_of
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.techniques.base import SLOTS, Conflict, Context, Technique, idle
 from paretone.techniques.registry import lacking, plug_in, technique
 

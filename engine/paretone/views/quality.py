@@ -14,8 +14,7 @@ from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.intelligibility import Judge, WordErrors
 from paretone.models.base import SpeechModel, Synthesis, Utterance, run_to_completion
 from paretone.models.catalogue import judged_sentences
-from paretone.setting.artefact import Artefact
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.views.stages import Stages
 
 

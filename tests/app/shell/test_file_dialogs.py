@@ -15,7 +15,7 @@ from PySide6.QtCore import QDir, QSettings, QStandardPaths
 from PySide6.QtWidgets import QDialog, QFileDialog, QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
 
-from paretone.audio.sound_file import readable, writable
+from paretone.audio.recording import readable, writable
 from paretone_app.features.export.destination import DestinationDialog
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.window import MainWindow

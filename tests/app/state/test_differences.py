@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from paretone.models import catalogue
-from paretone.setting import editions
-from paretone.setting.editions import ReplacedModel
+from paretone.setting import compatibility
+from paretone.setting.compatibility import ReplacedModel
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import wording
@@ -82,7 +82,7 @@ def test_what_will_be_different_when_a_take_is_made_again_is_said(
         f"The take was made with other weights, '{'a' * 12}', than those loaded, '{'b' * 12}': now it will sound "
         "different."
     )
-    monkeypatch.setattr(editions, "REPLACED", {take.checkpoint: ReplacedModel("f5-mini", "F5 mini", ("slt",))})
+    monkeypatch.setattr(compatibility, "REPLACED", {take.checkpoint: ReplacedModel("f5-mini", "F5 mini", ("slt",))})
     assert caution_on_repeating(replace(take, voice="gone"), voices) == (
         "The take was made with earlier weights of this model: now it will sound different. "
         "The voice 'gone' of the take is not there; another one is selected."

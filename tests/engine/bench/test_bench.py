@@ -17,6 +17,7 @@ from paretone.bench.report import Report, table
 from paretone.errors import SettingError
 from tests.engine import speaking
 from tests.engine.small_language import write_model
+from tests.peers.__main__ import PEERS
 
 REPORT = Report(
     "addition",
@@ -66,9 +67,16 @@ def test_unknown_bench_lists_the_known_ones() -> None:
         bench.main(["guessing"])
 
 
+def test_a_bench_that_has_moved_says_where_it_is() -> None:
+    for name, command in bench.MOVED.items():
+        with pytest.raises(SettingError, match=rf"{name}.*run {command} from its root"):
+            bench.main([name])
+        assert name not in bench.benches() and (name in PEERS or name == "peers")
+
+
 @pytest.mark.parametrize(("given", "said"), [("1", "1 round cannot"), ("0", "0 rounds cannot"), ("-3", "-3 rounds")])
 def test_too_few_rounds_are_refused_before_anything_is_loaded(given: str, said: str) -> None:
-    for name in ("omnivoice-exact", "skipping", "ssd", "peers"):
+    for name in ("omnivoice-exact", "skipping", "ssd"):
         with pytest.raises(SettingError, match=f"^{said}.* give --rounds 2 or more"):
             bench.main([name, "--rounds", given])
 

@@ -60,7 +60,7 @@ def test_types_say_what_they_want(kind: object, text: str) -> None:
         (("bench", "intelligibility", "--sentences", "0"), "--sentences: must be a whole number from 1, not '0'"),
         (("bench", "intelligibility", "--voices", "0"), "--voices: must be a whole number from 1, not '0'"),
         (("bench", "intelligibility", "--thresholds", "nan"), "--thresholds: must be a number, not 'nan'"),
-        (("bench", "peers", "--minutes", "nan"), "--minutes: must be a number above 0, not 'nan'"),
+        (("bench", "stacked", "--minutes", "nan"), "--minutes: must be a number above 0, not 'nan'"),
         (("speak", "--seed", "-1"), "--seed: must be a whole number between 0 and 2**63 - 1, not '-1'"),
     ],
 )

@@ -70,8 +70,6 @@ MANY = [
     Case("bench stacked", moments=(10.0,)),
     Case("bench calibration", moments=(5.0,)),
     Case("bench ssd", moments=(5.0,)),
-    Case("bench peers", moments=(4.0,)),
-    Case("bench study-scale", moments=(5.0,)),
     Case("bench omnivoice", moments=(5.0,)),
 ]
 

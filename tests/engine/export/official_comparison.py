@@ -21,7 +21,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from paretone import cli
-from paretone.bench.official import import_models
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice
 from paretone.models.f5.checkpoint import read_f5_checkpoint
@@ -40,6 +39,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
+from tests.peers.official import import_models
 from tests.workload import crossed, workload
 
 SMALL = {"dim": 64, "depth": 3, "heads": 2, "ff_mult": 2, "text_dim": 32, "conv_layers": 2}

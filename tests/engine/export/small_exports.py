@@ -22,9 +22,8 @@ from paretone.models.llasa import adapter as llasa_adapter
 from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.autoregressive import Request, after_prompt, decode
 from paretone.sampling.tokens import Greedy
-from paretone.setting.evidence import Evidence
 from paretone.setting.knobs import Values
-from paretone.setting.profile import Profile
+from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import resolve, spade, speculative
 from tests.engine.models.cosyvoice2 import small_release as cosy_release

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from paretone.listening.ranking import pairs
+from paretone.listening.statistics import pairs
 from paretone.listening.trials import (
     ABX,
     CCR,

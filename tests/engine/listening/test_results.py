@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from paretone.listening import results, statistics, trials
-from paretone.listening.listened import listened
-from paretone.listening.results import ListeningScore
-from paretone.listening.staircase import TRIALS, Staircase
+from paretone.listening.results import ListeningScore, listened
+from paretone.listening.statistics import TRIALS, Staircase
 from paretone.studies.study import GRID, Candidate
 from tests.engine.listening.listeners import (
     BASELINE,

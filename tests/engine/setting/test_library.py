@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import tracemalloc
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,10 +23,14 @@ from paretone.database import AUDIO
 from paretone.errors import LibraryError
 from paretone.setting import library as module
 from paretone.setting.knobs import Values
-from paretone.setting.library import DATABASE, SCHEMA, Library, LibraryDamaged
+from paretone.setting.library import DATABASE, SCHEMA, DeletedTakes, KeptAudio, Library, LibraryDamaged
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Metrics, Take, Trace
-from tests.disk import tiny_disk  # noqa: F401
+from tests.disk import (
+    counts_open_files,
+    tiny_disk,  # noqa: F401
+    unnamed_files,
+)
 
 RATE = 24_000
 
@@ -462,3 +467,94 @@ def test_a_limit_on_file_sizes(library: Library) -> None:
     assert "could not be written: the file would be larger than is allowed here" in done.stdout
     assert audio_files(library.folder) == [f"{take(0).id}.wav"]
     assert [one.id for one in library.summaries()] == [take(0).id]
+
+
+FRAMES = 100_000
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path) as made:
+        for number in range(4):
+            samples = np.random.default_rng(number).standard_normal(FRAMES + number).astype(np.float32)
+            setting = Setting("f5-mini", Values({"steps": 8}), seed=number)
+            created = f"2026-01-01T00:00:{number:02d}"
+            made.add(Take(f"{number:032x}", created, "A text.", "anna", setting, 24_000, samples, Measurements(1.0)))
+        yield made
+
+
+def test_what_was_deleted_comes_back_whole_and_its_audio_is_not_in_memory(four: Library) -> None:
+    names = [one.id for one in four.summaries()]
+    before, summaries = {one: four.load(one) for one in names}, four.summaries()
+    tracemalloc.start()
+    try:
+        deleted = DeletedTakes(KeptAudio(four.folder))
+        for one in names:
+            deleted.delete(four.load(one), four)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < FRAMES * 4, "less than the audio of one take"
+    assert not len(four) and list(deleted) == names
+    assert os.listdir(four.folder / "audio") == []
+    for _ in range(2):
+        deleted.restore(four)
+        deleted.restore(four)  # What is there already stays.
+        assert four.summaries() == summaries
+        for one in names:
+            after = four.load(one)
+            assert np.array_equal(after.samples, before[one].samples)
+            assert after.trace == before[one].trace
+        deleted.delete_again(four)
+        assert not len(four)
+
+
+def test_no_file_is_left(four: Library) -> None:
+    there = set(os.listdir(four.folder))
+    kept = KeptAudio(four.folder)
+    deleted = DeletedTakes(kept)
+    for one in four.summaries():
+        deleted.delete(four.load(one.id), four)
+    # One that is killed here leaves nothing either: the file has no name.
+    assert set(os.listdir(four.folder)) == there or os.name == "nt"
+    del deleted
+    assert set(os.listdir(four.folder)) == there
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_take_whose_audio_cannot_be_kept_stays(four: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    deleted = DeletedTakes(KeptAudio(four.folder))
+    with open("/dev/full", "w+b", buffering=0) as full:
+        monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: full)
+        with pytest.raises(LibraryError, match="was not deleted, since its audio could not be kept for Undo: the disk"):
+            deleted.delete(four.load(f"{3:032x}"), four)
+    assert len(four) == 4 and not len(deleted)
+    monkeypatch.undo()
+    assert len(four.load(f"{3:032x}").samples) == FRAMES + 3
+
+
+@counts_open_files
+def test_all_deletions_share_one_file(four: Library) -> None:
+    kept, names = KeptAudio(four.folder), [one.id for one in four.summaries()]
+    deletions = [DeletedTakes(kept) for _ in names]
+    before = [four.load(one).samples for one in names]
+    for one, name in zip(deletions, names, strict=True):
+        one.delete(four.load(name), four)
+    assert unnamed_files(four.folder) == 1
+    del deletions[0], one
+    deletions[0].restore(four)
+    assert np.array_equal(four.load(names[1]).samples, before[1])
+    deletions.clear()
+    assert unnamed_files(four.folder) == 0
+
+
+def test_they_come_back_in_another_library_if_theirs_was_set_aside(four: Library, tmp_path: Path) -> None:
+    deleted, name = DeletedTakes(KeptAudio(four.folder)), f"{2:032x}"
+    before = four.load(name)
+    deleted.delete(before, four)
+    four.close()
+    with Library(tmp_path / "new") as other:
+        deleted.restore(other)
+        assert np.array_equal(other.load(name).samples, before.samples)
+        deleted.delete_again(other)
+        assert not len(other)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from paretone.audio.sound_file import SOUND
+from paretone.audio.recording import SOUND
 from paretone.errors import PlainError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT, require_text
 from paretone.models import catalogue

@@ -9,8 +9,7 @@ from paretone.export.accounts import Account
 from paretone.export.targets import Target, account
 from paretone.models.base import ModelInfo, TrainedWeights
 from paretone.session.commands import ExportProfile
-from paretone.setting.evidence import Evidence
-from paretone.setting.profile import Profile
+from paretone.setting.profile import Evidence, Profile
 from paretone.setting.take import Take
 from paretone.techniques import techniques
 from paretone.techniques.base import Technique

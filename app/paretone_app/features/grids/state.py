@@ -13,9 +13,8 @@ from paretone.files import reason, write_atomically
 from paretone.sampling.grid_search import Trial
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared
-from paretone.setting.artefact import Artefact
 from paretone.setting.compatibility import Compatibility
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import conflict, resolve
 from paretone.techniques.searched_grid import TECHNIQUE, solver_of
 from paretone.techniques.searched_grid.command import read

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from paretone.audio.sound_file import write_sound
+from paretone.audio.recording import write_sound
 from paretone.files import write
 from paretone.session.events import Event, Prepared
 from paretone.techniques.token_groups.groups import GroupHeard

@@ -11,9 +11,8 @@ from paretone.errors import PlainError, SettingError
 from paretone.files import reason, write_atomically
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, Prepared
-from paretone.setting.artefact import Artefact
 from paretone.setting.compatibility import Compatibility
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import resolve
 from paretone.techniques.token_groups import TECHNIQUE
 from paretone.techniques.token_groups.command import read

@@ -14,9 +14,8 @@ from paretone.errors import PlainError, SettingError
 from paretone.models.base import Utterance
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared
-from paretone.setting.artefact import Artefact
 from paretone.setting.compatibility import Compatibility
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import conflict, resolve
 from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD
 from paretone.techniques.ditreducio.record import CalibrationRecord, Derivation

@@ -25,7 +25,7 @@ class StudyReporting(QObject):
 
     def write(self, study: Path) -> None:
         """Write the report of the study in this folder, and open it."""
-        from paretone.listening.listened import listened
+        from paretone.listening.results import listened
         from paretone.studies.report import write_report
         from paretone.studies.results import read
 

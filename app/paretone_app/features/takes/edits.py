@@ -8,8 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoStack
 
 from paretone.errors import PlainError
-from paretone.setting.deleted_takes import DeletedTakes, KeptAudio
-from paretone.setting.library import Library, TakeSummary
+from paretone.setting.library import DeletedTakes, KeptAudio, Library, TakeSummary
 from paretone_app.features.takes.table import FailedTake, TakesModel
 from paretone_app.numbers import counted
 from paretone_app.state.undo import Edit
@@ -17,7 +16,7 @@ from paretone_app.state.undo import Edit
 
 class TakeEdits(QObject):
     """Deleted takes can come back as long as their entry of the stack is there, see
-    :class:`paretone.setting.deleted_takes.DeletedTakes`."""
+    :class:`paretone.setting.library.DeletedTakes`."""
 
     edited = Signal()
     """Takes were changed, or are gone or back."""

@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from paretone.audio.sound_file import write_sound
+from paretone.audio.recording import write_sound
 from paretone.errors import PlainError
 from paretone.setting.library import Library, TakeSummary
 from paretone.setting.take import Take

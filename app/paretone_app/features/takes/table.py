@@ -19,7 +19,7 @@ from paretone.measure.processor_time import BUSY, load_line
 from paretone.models import catalogue
 from paretone.models.own_voices import shown_name
 from paretone.session.commands import Synthesise
-from paretone.setting.editions import is_replaced
+from paretone.setting.compatibility import is_replaced
 from paretone.setting.library import TakeSummary
 from paretone.setting.take import Measurements, Take
 from paretone_app.numbers import localised, percent

@@ -24,9 +24,8 @@ from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_internals import MaskedInternals
-from paretone.setting.artefact import Artefact
 from paretone.setting.plan import Launching
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 
 ONCE = ("conditioning", "prefill", "decoder")
 """Stages that are never recorded or compiled."""

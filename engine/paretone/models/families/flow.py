@@ -56,11 +56,10 @@ from paretone.sampling.evaluating import Evaluated, Evaluator, Run, Whole
 from paretone.sampling.flow import Combine, Velocity, integrate
 from paretone.sampling.guidance import branches_of, effects, most_branches
 from paretone.sampling.operations import OperationCounts
-from paretone.setting.artefact import Artefact
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Trace
 from paretone.techniques import resolve
 

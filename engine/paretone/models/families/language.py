@@ -60,10 +60,9 @@ from paretone.reading import shown
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode
 from paretone.sampling.runaway import RunawayGuard, guarded
 from paretone.sampling.tokens import TokenSampler, Uniforms
-from paretone.setting.artefact import Artefact
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import DecodingCycle, DecodingTrace, Measurements, Trace
 from paretone.techniques import resolve
 

@@ -19,10 +19,9 @@ from paretone.models.families.delivery import Delivery, Joiner
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Passage, Passages, Prompt, Spoken, Uttered, require_numbers, whole_mel
 from paretone.models.kernels.graphs import GraphCache
-from paretone.setting.artefact import Artefact
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Plan
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Trace
 from paretone.stopping import stoppable
 from paretone.techniques import resolve

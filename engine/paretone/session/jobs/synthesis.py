@@ -21,8 +21,7 @@ from paretone.session.commands import DecodePartial, MakeTake, Synthesise, TimeA
 from paretone.session.events import AudioReady, PartialDecoded, TakeMade, TakeReady, TimedAgain
 from paretone.session.executor import Executor
 from paretone.session.observers import JobObserver, RepeatingObserver, RunningJob, SynthesisObserver
-from paretone.setting.artefact import Artefact
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take
 from paretone.studies.hooks import preparer
 from paretone.studies.study import Candidate, seeded

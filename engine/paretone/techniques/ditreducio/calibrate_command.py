@@ -24,9 +24,8 @@ from paretone.models.base import FlowModel, Utterance, flow_model
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import Prepare, Synthesise
 from paretone.session.events import Event, PreparationReport
-from paretone.setting.evidence import Evidence
 from paretone.setting.knobs import Values, checked
-from paretone.setting.profile import Profile
+from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
 from paretone.techniques import ditreducio, resolve

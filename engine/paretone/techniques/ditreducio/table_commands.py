@@ -20,9 +20,8 @@ from paretone.models.base import SpeechModel, Utterance, Voice, flow_model
 from paretone.models.own_voices import shown_name
 from paretone.reading import first_line, read_bytes
 from paretone.session.commands import Prepare
-from paretone.setting import profile_file
 from paretone.setting.knobs import checked
-from paretone.setting.profile import Profile
+from paretone.setting.profile import Profile, decoded
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport, TransferRequest
@@ -103,7 +102,7 @@ def with_table(
 def read(path: str) -> object:
     """Content of a strategy table's file. Raises :class:`ProfileError`."""
     try:
-        return profile_file.decoded(read_bytes(path))
+        return decoded(read_bytes(path))
     except OSError as error:
         raise ProfileError(f"The strategy table {path} could not be read: {error.strerror or error}.") from error
     except ProfileError as error:

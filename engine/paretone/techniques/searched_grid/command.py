@@ -24,9 +24,8 @@ from paretone.reading import first_line, read_bytes
 from paretone.sampling.grid_search import Trial
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport
-from paretone.setting import profile_file
 from paretone.setting.knobs import Values, checked
-from paretone.setting.profile import Profile
+from paretone.setting.profile import Profile, decoded
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.searched_grid import DISTANCE, TECHNIQUE, figure_of
 from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, SearchRequest
@@ -51,7 +50,7 @@ def with_grid(
 def read(path: str) -> PlacedGrid:
     """The placed grid in a file. Raises :class:`ProfileError`."""
     try:
-        data = profile_file.decoded(read_bytes(path))
+        data = decoded(read_bytes(path))
     except OSError as error:
         raise ProfileError(f"The placed grid {path} could not be read: {reason(error)}.") from error
     except ProfileError as error:

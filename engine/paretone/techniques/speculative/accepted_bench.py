@@ -17,9 +17,8 @@ from paretone.bench.ways import Addition, read
 from paretone.measure.melody import diversity, log_pitch
 from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.silent_observer import SilentObserver
-from paretone.setting.artefact import Artefact
 from paretone.setting.knobs import Values
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
 

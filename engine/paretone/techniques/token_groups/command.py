@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from paretone.audio.sound_file import write_sound
+from paretone.audio.recording import write_sound
 from paretone.bench.report import table
 from paretone.commands import arguments
 from paretone.commands.output import apart, writable, writable_sound, write_json
@@ -17,8 +17,8 @@ from paretone.errors import ProfileError, SettingError
 from paretone.models.base import SpeechModel
 from paretone.reading import first_line, read_bytes
 from paretone.session.commands import Prepare
-from paretone.setting import profile_file
 from paretone.setting.knobs import Values, checked
+from paretone.setting.profile import decoded
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import resolve, token_groups
 from paretone.techniques.token_groups.groups import DECIDED, FindGroups, Groups, HearGroup, fixed_knobs
@@ -41,7 +41,7 @@ def with_groups(
 def read(path: str | Path) -> Groups:
     """The groups in a file. Raises :class:`ProfileError`."""
     try:
-        data = profile_file.decoded(read_bytes(path))
+        data = decoded(read_bytes(path))
     except OSError as error:
         raise ProfileError(f"The token groups {path} could not be read: {error.strerror or error}.") from error
     except ProfileError as error:

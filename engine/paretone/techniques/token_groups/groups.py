@@ -18,8 +18,7 @@ from paretone.errors import ProfileError
 from paretone.fields import exact, is_of
 from paretone.models.base import Voice
 from paretone.reading import shown
-from paretone.setting.compatibility import Compatibility
-from paretone.setting.editions import checkpoint_text
+from paretone.setting.compatibility import Compatibility, checkpoint_text
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 

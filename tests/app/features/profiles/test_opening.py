@@ -13,8 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.models import catalogue, load_model
 from paretone.models.catalogue import entry
-from paretone.setting.evidence import Evidence
-from paretone.setting.profile import SUFFIX, Profile
+from paretone.setting.profile import SUFFIX, Evidence, Profile
 from paretone.setting.setting import Setting
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close

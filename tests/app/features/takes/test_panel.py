@@ -16,7 +16,7 @@ from paretone.measure.metrics import metric
 from paretone.models.base import Voice
 from paretone.models.catalogue import entry
 from paretone.session.commands import Synthesise
-from paretone.setting import editions
+from paretone.setting import compatibility
 from paretone.setting.knobs import Values
 from paretone.setting.library import Library, TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
@@ -124,7 +124,9 @@ def test_every_column_is_as_wide_as_its_figures(
 
 
 def test_takes_of_replaced_weights_say_so(panel: TakesPanel, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(editions, "REPLACED", {"a" * 64: editions.ReplacedModel("f5-mini", "F5 mini", ("ann",))})
+    monkeypatch.setattr(
+        compatibility, "REPLACED", {"a" * 64: compatibility.ReplacedModel("f5-mini", "F5 mini", ("ann",))}
+    )
     for index, changes in enumerate(({"checkpoint": "a" * 64}, {"checkpoint": "b" * 64}, {"voice": "ann"}), 5):
         panel.add(library.add(take(index, **changes)))
     assert shown(panel, "Model")[:3] == ["F5 mini (earlier)", "F5 mini", "F5 mini (earlier)"]

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 
 from paretone import cli
-from paretone.bench.official import OMNIVOICE, import_models
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
 from tests.engine.models.omnivoice.small_release import TEXT, load, setting, spoken, write_release
+from tests.peers.official import OMNIVOICE, import_models
 
 # The official trimming of silence needs a package that is not installed here; it comes after the codes.
 CASES: dict[str, tuple[Values, dict[str, object]]] = {

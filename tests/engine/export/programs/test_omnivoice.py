@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from paretone.bench.official import OMNIVOICE
 from paretone.export.copied import paretone_omnivoice
 from paretone.export.exporting import export
 from paretone.export.programs.omnivoice import FILE, KIND, SCHEMA, TARGET
@@ -22,6 +21,7 @@ from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import precision
 from tests import official
+from tests.peers.official import OMNIVOICE
 
 MODEL = entry("OmniVoice")
 

@@ -23,7 +23,6 @@ import yaml
 from torch import Tensor, nn
 
 from paretone import cli
-from paretone.bench.official import import_models
 from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import fingerprint
@@ -45,6 +44,7 @@ from tests.engine.export.official_comparison import (
     ours,
     small_release,
 )
+from tests.peers.official import import_models
 
 RECIPE = "runtime/triton_trtllm"
 CASES: dict[str, dict[str, object]] = {

@@ -33,9 +33,8 @@ from paretone.models.llasa import adapter as llasa
 from paretone.models.megatts3 import graphemes
 from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.actions import SkipAction
-from paretone.setting.artefact import Artefact
 from paretone.setting.knobs import NO_VALUES, defaults
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.studies.hooks import preparer
 from paretone.techniques import applying_to, ditreducio
 from paretone.techniques.base import Technique

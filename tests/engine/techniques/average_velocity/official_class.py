@@ -8,13 +8,13 @@ import re
 
 import torch
 
-from paretone.bench.official import import_models
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.networks.interval import add_interval
 from paretone.paths import resource
 from paretone.sampling.flow import sampling_grid
 from tests.engine.export.official_comparison import SMALL, VERSIONS, VOCABULARY
+from tests.peers.official import import_models
 
 FRAMES, PROMPT, EVALUATIONS = 40, 15, 3
 

@@ -15,7 +15,7 @@ from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import load_strictly, read_weights
 from paretone.paths import resource
-from paretone.setting import editions
+from paretone.setting import compatibility
 from paretone.training.natural_alignment import AlignmentOptions
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
 from tests.engine.awake import awake
@@ -119,7 +119,7 @@ def test_the_bundled_model_is_that_of_the_recipe_and_its_log():
         for number in (1, 2)
     )
     assert header["recipe"] == later["recipe"] == NaturalF5.name
-    assert later["initial_weights"] in editions.REPLACED, "it went on from the weights that it replaced"
+    assert later["initial_weights"] in compatibility.REPLACED, "it went on from the weights that it replaced"
     # Options of the alignment were the recipe's own when this one was made.
     known = NaturalF5Options.__dataclass_fields__.keys() | AlignmentOptions.__dataclass_fields__.keys()
     assert header["options"].keys() == known - {"alignment"}

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paretone.setting.artefact import Artefact
 from paretone.setting.library import Library
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from paretone.setting.artefact import Artefact
 from paretone.setting.library import TakeSummary
-from paretone.setting.setting import Setting
+from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take, Trace
 from paretone.studies.results import results
 from paretone.studies.store import Store

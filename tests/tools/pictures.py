@@ -1,0 +1,499 @@
+"""Pictures of the real window: ``python -m tests.tools.pictures FOLDER`` makes those of every workspace, and with
+``--guides`` those that the guides show.
+
+What is to be seen is done first: the main job for the workspaces, what each picture needs for the guides, by the
+window's own actions and panels, on the bundled models and the example study. With ``--scale 1.5`` they are as a screen
+at 150 % shows them; sizes are in the desktop's own pixels, as the window has them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
+
+from paretone.errors import PlainError
+from paretone.extras import why_no_search
+from paretone.listening.trials import MUSHRA
+from paretone.models import catalogue
+from paretone.models.base import FLOW, LANGUAGE, MASKED
+from paretone_app.features.demasking.presenter import DemaskingPresenter
+from paretone_app.features.lab.mushra import MushraPage
+from paretone_app.features.lab.presenter import LabPresenter
+from paretone_app.features.lab.setup import LIBRARY
+from paretone_app.features.presenter import built
+from paretone_app.features.roofline.presenter import RooflinePresenter
+from paretone_app.features.setup.presenter import SetupPresenter
+from paretone_app.features.studies.forms import Varied
+from paretone_app.features.studies.maker import SEARCH
+from paretone_app.features.studies.presenter import StudiesPresenter
+from paretone_app.features.take_grid.panel import Chosen
+from paretone_app.features.take_grid.presenter import TakeGridPresenter
+from paretone_app.features.tradeoff.presenter import TradeoffPresenter
+from paretone_app.features.views.presenter import ViewsPresenter
+from paretone_app.shell.headless_tour import finished, make_takes, perform, started, until
+from paretone_app.shell.theme import Scheme
+from paretone_app.shell.window import MainWindow
+from paretone_app.widgets.invitation import Invited
+from tests.tools.null_sink import sound_to_nobody
+
+_until = partial(until, patience=60.0)
+"""For what the window does by itself, which takes a second or two."""
+Shown = AbstractAsyncContextManager[QWidget]
+
+SETTLE_SECONDS = 0.6
+"""What a panel has to lay itself out and to draw, in turns of the event loop."""
+_TRIES = 8
+"""Bars above and below a panel may take another room in another window: how often its size is asked for."""
+_RATINGS = 100, 71, 22, 54
+"""Of the first sounds on the page of MUSHRA; the others are still to be rated."""
+_GRID = Chosen("guidance_interval.steps", "steps.steps", "log_mel_distance")
+"""What the take grid shows of the example."""
+_LOOP = 0.4, 1.4
+"""The part that is repeated there, in seconds."""
+_GRADED, _GRADES = "threshold", "0.1, 0.2, 0.3"
+"""A knob that the proposed search varies where a technique has it, and its values."""
+
+
+@dataclass(frozen=True)
+class GuidePicture:
+    """One picture, called ``name``; ``shown`` brings its widget about in the window, for as long as it is entered."""
+
+    name: str
+    shown: Callable[[MainWindow], Shown]
+    scheme: Scheme = Scheme.LIGHT
+
+
+@asynccontextmanager
+async def _alone(window: MainWindow, name: str, width: int, height: int) -> AsyncIterator[QWidget]:
+    """The panel called ``name`` without the others, as large as is wanted."""
+    workspaces, wanted = window.workspaces, QSize(width, height)
+    workspaces.go_to(name)
+    workspaces.maximise()
+    panel = workspaces.panels[name]
+    try:
+        for _ in range(_TRIES):
+            await settled(window)
+            if panel.size() == wanted:
+                break
+            window.resize(window.size() + wanted - panel.size())
+        yield panel
+    finally:
+        workspaces.maximise()
+
+
+async def settled(window: MainWindow) -> None:
+    """Wait until nothing runs and everything is drawn."""
+    await asyncio.sleep(SETTLE_SECONDS)
+    await until(lambda: not window.jobs.busy, window)
+    await asyncio.sleep(SETTLE_SECONDS)
+
+
+async def _load(window: MainWindow, family: str) -> None:
+    """Have the first model of ``family`` that comes with Paretone loaded, unless one of that family is."""
+    selection = window.state.selection
+    if selection.ready and selection.entry.family == family:
+        return
+    model = next(one.id for one in catalogue.MODELS if one.family == family and one.bundled)
+    await finished(window, lambda: window.features.find(SetupPresenter).choose_model(model))
+
+
+async def _compared(window: MainWindow) -> None:
+    """The main job of the flow model is done: take A, calibration, take B."""
+    await _load(window, FLOW)
+    if not window.state.synthesis.accelerated_is_current:
+        await make_takes(window, 0, print)
+
+
+async def _example(window: MainWindow) -> None:
+    """The example study is open, and its settings are points."""
+    if not window.state.open_studies.folders:
+        window.action["open_example"].trigger()
+        await _until(lambda: window.features.find(StudiesPresenter).summary is not None, window)
+
+
+# --- What is seen ----------------------------------------------------------------------------------------------------
+@asynccontextmanager
+async def _menu(window: MainWindow) -> AsyncIterator[QWidget]:
+    """A menu with the highlight on one of its entries."""
+    await _compared(window)
+    menus = {one.title(): one for one in window.menuBar().findChildren(QMenu)}
+    menu, chosen = menus["&Compare"], window.action["play"]
+    menu.popup(window.mapToGlobal(window.rect().topLeft()))
+    menu.setActiveAction(chosen)
+    try:
+        yield menu
+    finally:
+        menu.close()
+
+
+@asynccontextmanager
+async def _view(window: MainWindow, name: str) -> AsyncIterator[QWidget]:
+    await _compared(window)
+    views = built(window.features.find(ViewsPresenter).views)
+    views.choose(name)
+    await finished(window, views.compute_button.click)
+    async with _alone(window, "views", 1000, 560) as panel:
+        yield panel
+
+
+@asynccontextmanager
+async def _roofline(window: MainWindow) -> AsyncIterator[QWidget]:
+    await _compared(window)
+    presenter = window.features.find(RooflinePresenter)
+    for side in "AB":
+        await finished(window, partial(presenter.measure, side))
+    async with _alone(window, "roofline", 1200, 800) as panel:
+        built(presenter.roofline).table.setFocus(Qt.FocusReason.OtherFocusReason)
+        yield panel
+
+
+@asynccontextmanager
+async def _studies(window: MainWindow) -> AsyncIterator[QWidget]:
+    await _example(window)
+    panel = built(window.features.find(StudiesPresenter).studies)
+    seen = panel.summary
+    if seen is None or seen.left:
+        raise PlainError("The example study is not finished; `paretone study example` makes its results anew.")
+    # The baseline's row is the first.
+    panel.table.selectRow(1)
+    async with _alone(window, "studies", 1240, 420) as shown:
+        panel.table.setFocus(Qt.FocusReason.OtherFocusReason)
+        yield shown
+
+
+@asynccontextmanager
+async def _new_study(window: MainWindow) -> AsyncIterator[QWidget]:
+    """A search over steps and the first techniques of the flow model that features of the window belong to."""
+    await _example(window)
+    if why_no_search():
+        raise PlainError(why_no_search())
+    window.action["new_study"].trigger()
+    presenter = window.features.find(StudiesPresenter)
+    maker = built(presenter.maker)
+    try:
+        maker.title.setText("The fastest that sounds as good")
+        maker.kind.setCurrentIndex(maker.kind.findData(SEARCH))
+        maker.axes.lines[0].values.setText("4..12")
+        applying = {one.name: one for one in window.state.selection.techniques}
+        featured = dict.fromkeys(one.technique for one in window.declared if one.technique in applying)
+        for name in islice(featured, 2):  # More would have to be scrolled to.
+            graded = any(knob.name == _GRADED for knob in applying[name].knobs)
+            maker.axes.add(Varied(name, _GRADED, _GRADES, True) if graded else Varied(name, "", "", True))
+        maker.title.setFocus(Qt.FocusReason.OtherFocusReason)
+        maker.resize(1080, 620)
+        await _until(maker.save_button.isEnabled, window)
+        await settled(window)
+        yield maker
+    finally:
+        maker.reject()
+
+
+@asynccontextmanager
+async def _points(window: MainWindow) -> AsyncIterator[QWidget]:
+    """The settings of the example study."""
+    await _example(window)
+    panel = built(window.features.find(TradeoffPresenter).tradeoff)
+    async with _alone(window, "tradeoff", 1100, 600) as shown:
+        await _until(lambda: bool(panel.scene.points), window)
+        panel.plot.setFocus(Qt.FocusReason.OtherFocusReason)
+        yield shown
+
+
+@asynccontextmanager
+async def _chosen_point(window: MainWindow) -> AsyncIterator[QWidget]:
+    """One on the front is chosen."""
+    async with _points(window) as shown:
+        for _ in range(3):
+            window.action["front_on"].trigger()
+        yield shown
+
+
+@asynccontextmanager
+async def _brushed(window: MainWindow) -> AsyncIterator[QWidget]:
+    """Parallel axes of the example study, on which the slower settings are brushed away."""
+    await _example(window)
+    tradeoff = window.features.find(TradeoffPresenter)
+    axes = built(tradeoff.parallel).axes
+    async with _alone(window, "parallel", 1100, 340) as shown:
+        await _until(lambda: bool(axes.shown.points), window)
+        axes.setFocus(Qt.FocusReason.OtherFocusReason)
+        speed = next(at for at, one in enumerate(axes.shown.axes) if one.name == "speed_up")
+        axes.ranges_changed.emit(axes.shown.brushed(speed, 2.0, float(axes.shown.ends[speed, 1])))
+        try:
+            yield shown
+        finally:
+            built(tradeoff.tradeoff).clear_filter()
+
+
+@asynccontextmanager
+async def _grid(window: MainWindow) -> AsyncIterator[QWidget]:
+    """The take grid of the example study: two knobs and what each did, around its baseline."""
+    await _example(window)
+    tradeoff = built(window.features.find(TradeoffPresenter).tradeoff)
+    presenter = window.features.find(TakeGridPresenter)
+    async with _points(window):
+        plain = next(one for one in tradeoff.scene.points if not one.techniques)
+        tradeoff.choose(plain.key)
+        window.action["grid_point"].trigger()
+    async with _alone(window, "take_grid", 1100, 420) as shown:
+        await _until(lambda: presenter.grid is not None, window)
+        presenter.choose(_GRID)
+        await _until(lambda: presenter.grid is not None and presenter.grid.figure.name == _GRID.figure, window)
+        cells = built(presenter.take_grid).cells
+        cells.set_cursor(0, cells.grid.shape[1] - 1 if cells.grid is not None else 0)
+        cells.setFocus(Qt.FocusReason.OtherFocusReason)
+        yield shown
+
+
+@asynccontextmanager
+async def _published(window: MainWindow) -> AsyncIterator[QWidget]:
+    """As ratios, with what papers published; a setting with a technique of theirs is chosen."""
+    panel = built(window.features.find(TradeoffPresenter).tradeoff)
+    line = panel.options_line
+    async with _points(window) as shown:
+        line.y_choice.setCurrentIndex(line.y_choice.findData("ops_ratio"))
+        line.y_choice.activated.emit(line.y_choice.currentIndex())
+        for box in (line.ratios_box, line.published_box):
+            box.setChecked(True)
+        theirs = {name for one in panel.scene.points if one.published for name in one.techniques}
+        own = (one.key for one in panel.scene.points if not one.published and theirs & set(one.techniques))
+        panel.choose(next(own, ""))
+        try:
+            yield shown
+        finally:
+            for box in (line.ratios_box, line.published_box):
+                box.setChecked(False)
+
+
+@asynccontextmanager
+async def _mushra(window: MainWindow) -> AsyncIterator[QWidget]:
+    """A page on takes of the example study, some of whose sounds are rated already."""
+    await _example(window)
+    lab = built(window.features.find(LabPresenter).lab)
+    window.workspaces.default_layout()
+    window.resize(1200, 760)
+    window.action["listening_test"].trigger()
+    setup = lab.setup
+    setup.method.setCurrentIndex(setup.method.findData(MUSHRA))
+    setup.source.setCurrentIndex(setup.source.findData(LIBRARY))
+    setup.practice.setValue(0)
+    await _until(lambda: setup.ticks.count() > 3, window)
+    for row in range(setup.ticks.count()):
+        setup.ticks.item(row).setCheckState(Qt.CheckState.Checked if row < 4 else Qt.CheckState.Unchecked)
+    window.features.find(LabPresenter).begin()
+    await _until(lambda: lab.volume is not None, window)
+    built(lab.volume).begin_button.click()
+    try:
+        page = lab.trial
+        if not isinstance(page, MushraPage):
+            raise PlainError("The test did not begin.")
+        page.hear(0)
+        for button, rating in enumerate(_RATINGS, start=1):
+            page.hear(button)
+            page.sliders[button - 1].setValue(rating)
+        page.time_line.region_drawn.emit(*_LOOP)
+        yield window
+    finally:
+        lab.abandoned.emit()
+
+
+@asynccontextmanager
+async def _decoding(window: MainWindow) -> AsyncIterator[QWidget]:
+    """A take of the language model without a draft, and one with it."""
+    await _load(window, LANGUAGE)
+    (technique,) = (one.technique for one in window.declared if one.name == "decoding")
+    window.state.selection.switch(technique, True)
+    for action in (window.action["baseline"], window.action["accelerated"]):
+        await perform(window, action)
+    async with _alone(window, "decoding", 1000, 500) as panel:
+        yield panel
+
+
+@asynccontextmanager
+async def _layers(window: MainWindow) -> AsyncIterator[QWidget]:
+    await _load(window, LANGUAGE)
+    async with _alone(window, "layers", 1000, 560) as panel:
+        yield panel
+
+
+@asynccontextmanager
+async def _demasking(window: MainWindow) -> AsyncIterator[QWidget]:
+    """The canvas of a take of the masked model, three quarters of its steps on."""
+    await _load(window, MASKED)
+    window.state.comparison.set_b(None)
+    await perform(window, window.action["baseline"])
+    panel = built(window.features.find(DemaskingPresenter).demasking)
+    async with _alone(window, "demasking", 1100, 460) as shown:
+        if panel.passage is not None:
+            panel.go_to(panel.passage.steps * 3 // 4 - 1)
+        yield shown
+
+
+# Takes, once there are some, would be among the example's points: its pictures come first. Those of one model follow
+# each other, so that each is loaded once.
+PICTURES = (
+    GuidePicture("studies", _studies),
+    GuidePicture("studies-new", _new_study),
+    GuidePicture("trade-off", _chosen_point),
+    GuidePicture("parallel", _brushed),
+    GuidePicture("take-grid", _grid),
+    GuidePicture("trade-off-published", _published, Scheme.DARK),
+    GuidePicture("lab-mushra", _mushra, Scheme.DARK),
+    GuidePicture("views-light", lambda window: _view(window, "tables")),
+    GuidePicture("views-dark", lambda window: _view(window, "temporal-redundancy"), Scheme.DARK),
+    GuidePicture("menu-light", _menu),
+    GuidePicture("menu-dark", _menu, Scheme.DARK),
+    GuidePicture("roofline", _roofline),
+    GuidePicture("decoding", _decoding),
+    GuidePicture("layers", _layers),
+    GuidePicture("demasking", _demasking),
+)
+
+
+SIZES = ((1024, 768), (1440, 900), (1920, 1080))
+SCHEMES = (Scheme.LIGHT, Scheme.DARK)
+_QUALITY = 85
+"""Of WebP: text stays sharp, and all pictures together stay below 3 MB."""
+_SECONDS = 1.5
+"""What a workspace has until its picture is taken: plots are drawn in turns of their own."""
+
+
+def arranged(
+    window: MainWindow, sizes: Sequence[tuple[int, int]] = SIZES, schemes: Sequence[Scheme] = SCHEMES
+) -> Iterator[str]:
+    """Bring each workspace into view in each size and scheme, in its default layout; the name of its picture."""
+    for width, height in sizes:
+        window.resize(width, height)
+        window.workspaces.default_layout()
+        window.notices.clear()
+        for scheme in schemes:
+            window.theme.apply(scheme)
+            for workspace in window.workspaces.there:
+                window.workspaces.switch(workspace)
+                yield f"{workspace.name}-{width}x{height}-{scheme.value}"
+
+
+async def take(window: MainWindow, folder: Path, sizes: Sequence[tuple[int, int]], steps: int) -> None:
+    """Do the main job, with ``steps`` solver steps if that is not 0, and save all pictures in ``folder``. Raises
+    :class:`paretone.errors.PlainError` with the reason when a job fails."""
+    folder.mkdir(parents=True, exist_ok=True)
+    window.show()
+    await make_takes(window, steps, print)
+    window.action["open_example"].trigger()
+    await until(lambda: bool(window.state.open_studies.folders), window)
+    for name in arranged(window, sizes):
+        await asyncio.sleep(_SECONDS)
+        save(window, folder / f"{name}.webp")
+
+
+async def take_for_guides(window: MainWindow, folder: Path, names: Collection[str] = (), steps: int = 0) -> None:
+    """Save the pictures of the guides in ``folder``: all, or those called ``names``, with ``steps`` solver steps if
+    that is not 0. Raises :class:`paretone.errors.PlainError` after the others where a job failed, or a panel had
+    nothing to show."""
+    failed: list[str] = []
+    folder.mkdir(parents=True, exist_ok=True)
+    window.show()
+    await started(window)
+    if steps:
+        window.state.selection.set_option("steps", steps)
+    for one in PICTURES:
+        if names and one.name not in names:
+            continue
+        try:
+            async with one.shown(window) as widget:
+                window.theme.apply(one.scheme)
+                window.notices.clear()
+                await settled(window)
+                require_content(widget)
+                save(widget, folder / f"{one.name}.webp")
+        except PlainError as error:
+            failed.append(f"{one.name}: {error}")
+    if failed:
+        raise PlainError("\n".join(failed))
+
+
+def require_content(widget: QWidget) -> None:
+    """Raise :class:`paretone.errors.PlainError` where ``widget`` still shows how it would be filled."""
+    for one in (widget, *widget.findChildren(Invited)):
+        if isinstance(one, Invited) and one.isVisibleTo(widget) and one.is_empty:
+            raise PlainError(f"There is nothing to take a picture of yet: {one.empty.words.text()}")
+
+
+def save(widget: QWidget, path: Path) -> None:
+    """Save ``widget`` as it is now. Raises :class:`paretone.errors.PlainError` when ``path`` cannot be written."""
+    if not widget.grab().toImage().save(str(path), quality=_QUALITY):
+        raise PlainError(f"{path} could not be written.")
+    print(f"Wrote {path}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Take the pictures; the process's exit code."""
+    options = _parse(arguments)
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    if options.scale != 1.0:
+        os.environ["QT_SCALE_FACTOR"] = f"{options.scale:g}"
+    import qasync
+
+    application = QApplication(sys.argv[:1])
+    application.setQuitOnLastWindowClosed(False)
+    with sound_to_nobody(), asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+        return runner.run(_run(application, options))
+
+
+async def _run(application: QApplication, options: argparse.Namespace) -> int:
+    from paretone_app.__main__ import make_window, tell_qt_messages
+
+    with tempfile.TemporaryDirectory(prefix="paretone-") as data:
+        window = make_window(application, data)
+        tell_qt_messages(window)
+        closed = asyncio.get_running_loop().create_future()
+        window.closed.connect(lambda: closed.set_result(None))
+        code = 0
+        try:
+            folder = Path(options.folder)
+            if options.guides is None:
+                await take(window, folder, options.sizes or SIZES, options.steps)
+            else:
+                await take_for_guides(window, folder, options.guides, options.steps)
+        except Exception as error:  # The window has to close in any case.
+            if not isinstance(error, PlainError):
+                traceback.print_exc()
+            print(f"The pictures stopped: {error}", file=sys.stderr)
+            code = 1
+        window.close()
+        await closed
+    return code
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.partition("x")
+    return int(width), int(height)
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.pictures", description="Pictures of the real window.")
+    parser.add_argument("folder", help="where they are saved")
+    parser.add_argument("--sizes", type=_size, nargs="+", metavar="WIDTHxHEIGHT", help="sizes of the window")
+    parser.add_argument("--scale", type=float, default=1.0, metavar="FACTOR", help="scale of the desktop, such as 1.5")
+    parser.add_argument("--steps", type=int, default=0, metavar="N", help="solver steps (default: the model's)")
+    parser.add_argument(
+        "--guides", nargs="*", metavar="NAME", help="make the pictures of the guides instead: all, or those called so"
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
