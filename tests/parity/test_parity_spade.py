@@ -24,8 +24,8 @@ from paretone.techniques.spade.training import (
     skewed_divergence,
     target_layers,
 )
-from paretone.training.losses import Seen, cross_entropy, divergence
 from paretone.training.spoken_tokens import collate_rows
+from paretone.training.token_recipe import Seen, cross_entropy, divergence
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures, full_precision
 
 TOLERANCE = 1e-5

@@ -35,7 +35,7 @@ from paretone.models.catalogue import harvard_sentences, unseen_sentences, voice
 from paretone.models.minis.natural.layout import SAMPLE_RATE
 from paretone.models.minis.natural.voice_reader import VoiceReader
 from paretone.models.silent_observer import SilentObserver
-from paretone.training.originals import decoder_copy
+from paretone.training.natural_teacher import decoder_copy
 
 NAME = "voices"
 FLOOR = "the decoder's copy"

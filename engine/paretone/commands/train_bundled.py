@@ -83,7 +83,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 class TerminalFollower:
-    """Shows a training in the terminal; see :class:`paretone.training.follower.Follower`."""
+    """Shows a training in the terminal; see :class:`paretone.training.runs.Follower`."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal

@@ -11,8 +11,7 @@ import random
 from collections.abc import Iterable
 
 from paretone.paths import resource
-from paretone.training.grammar import Forms, even
-from paretone.training.sentences import GRAMMAR, finished, runs, training_sentences
+from paretone.training.sentences import GRAMMAR, Forms, even, finished, runs, training_sentences
 
 SHORTEST, LONGEST = 4, 150
 """Length limits of an everyday sentence in characters: up to some ten seconds."""

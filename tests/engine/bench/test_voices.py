@@ -17,7 +17,7 @@ from paretone.bench.voices import DEFAULT, FLOOR, Heard
 from paretone.errors import PlainError
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models import catalogue
-from paretone.training.originals import decoder_copy
+from paretone.training.natural_teacher import decoder_copy
 from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("short_prompts")

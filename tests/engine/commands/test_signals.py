@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from paretone.commands.terminal import cancelling, terminable
-from paretone.training.session import CHECKPOINT
-from paretone.training.stopping import stop_requests
+from paretone.training.session import CHECKPOINT, stop_requests
 from tests.workload import workload
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads processor time from /proc")

@@ -15,7 +15,7 @@ from paretone.errors import PlainError
 from paretone.models.own_voices import own_voice
 from paretone.models.shipped_voices import origin_of, shipped_names, shipped_voices
 from paretone.studies import results
-from paretone.training.originals import original_speech
+from paretone.training.natural_teacher import original_speech
 from tests.engine.studies import small
 from tests.prompts import shortened
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from paretone.training.recipe import Recipe
-from paretone.training.session import Budget, TrainingSession
+from paretone.training.session import Budget, Recipe, TrainingSession
 
 STEPS = 6
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from paretone.training.batch_queue import BatchQueue
+from paretone.training.batches import BatchQueue
 from tests.engine.training.toy_corpus import toy_corpus
 
 

@@ -24,12 +24,11 @@ from paretone.techniques.speculative import DraftRequest
 from paretone.techniques.speculative.training import Draft, DraftOptions, DraftRecipe, retained_layers
 from paretone.training import companions
 from paretone.training.companions import train_companion
-from paretone.training.lm_mini_teacher import LmMiniTeacher
 from paretone.training.optimisers import Rates
 from paretone.training.requests import CompanionRequest, Trained
 from paretone.training.session import CHECKPOINT, Intervals, Milestone
 from paretone.training.spoken_tokens import SpokenTokens, write_tokens
-from paretone.training.teachers import read_teacher
+from paretone.training.teachers import LmMiniTeacher, read_teacher
 from paretone.training.token_recipe import TokenData
 from paretone_app.features.training.model import training
 from tests.engine.small_language import CODES, CONFIG, LAYERS, PHONES, write_draft, write_model, write_student

@@ -15,7 +15,7 @@ from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.f5.text import Vocabulary
 from paretone.training.features import CharacterReader, PhoneReader, check_rows, prepare, reader
 from paretone.training.manifest import ManifestRow, read_manifest
-from paretone.training.said_tokens import VOCABULARY
+from paretone.training.spoken_tokens import VOCABULARY
 from tests.disk import tiny_disk
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest, toy_model

@@ -17,8 +17,8 @@ from paretone.training.flow_matching import (
     span_error,
     synthesis_problem,
 )
-from paretone.training.recipes.f5_recipe import SMALL_F5, laid_out
-from paretone.training.said_tokens import VOCABULARY
+from paretone.training.recipes.natural_f5 import SMALL_F5, laid_out
+from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.toy_corpus import Clip, toy_clip
 
 SMALL = replace(

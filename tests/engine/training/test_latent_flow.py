@@ -3,7 +3,12 @@ from __future__ import annotations
 import torch
 
 from paretone.models.megatts3.phone_table import NO_PHONE, NO_TONE
-from paretone.training.latent_flow import LatentBatch, LatentFlowOptions, draw_latent_problem, latent_synthesis_problem
+from paretone.training.flow_matching import (
+    LatentBatch,
+    LatentFlowOptions,
+    draw_latent_problem,
+    latent_synthesis_problem,
+)
 
 FULL = LatentFlowOptions(drop_prompt=0, drop_both=0)
 

@@ -11,7 +11,7 @@ from torch import nn
 from paretone.errors import TrainingError
 from paretone.training.learner import Learner, LearningOptions
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.recipe import Diverged
+from paretone.training.session import Diverged
 
 MATRICES = LayerMatrices("layers.")
 OPTIONS = LearningOptions(average_decay=0.9)

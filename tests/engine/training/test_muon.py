@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from paretone.training.muon import Muon, orthogonalised
+from paretone.training.optimisers import Muon, orthogonalised
 
 
 def test_singular_values_come_near_one():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from paretone.front_end.natural.phones import words
-from paretone.training.natural_alignment import AlignmentOptions, drawn_alignment, evened
+from paretone.training.natural_corpus import AlignmentOptions, drawn_alignment, evened
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 PHONES = toy_natural_corpus().training[0].phones

@@ -4,8 +4,8 @@ import pytest
 
 from paretone.models.minis.natural.decoder import NaturalDecoder
 from paretone.models.minis.natural.layout import PITCH, VOICE, VOICING
-from paretone.training.natural_errors import frame_error, spectral_error
-from paretone.training.natural_frames import voice_frames
+from paretone.training.natural_corpus import voice_frames
+from paretone.training.recipes.natural_excerpts import frame_error, spectral_error
 from tests.engine.training.toy_natural import toy_natural_clip
 
 

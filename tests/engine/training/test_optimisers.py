@@ -7,8 +7,7 @@ import torch
 from torch import nn
 
 from paretone.errors import TrainingError
-from paretone.training.muon import Muon
-from paretone.training.optimisers import MATRICES, OTHERS, LayerMatrices, MuonAndAdamW, Rates
+from paretone.training.optimisers import MATRICES, OTHERS, LayerMatrices, Muon, MuonAndAdamW, Rates
 
 RATES = Rates(matrices=0.02, others=1e-3)
 LAYERS = LayerMatrices("layers.", apart_from="gates")

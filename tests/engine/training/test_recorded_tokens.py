@@ -14,7 +14,7 @@ from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.models.minis.lm_mini.parts import LmMiniParts, read_parts
 from paretone.models.minis.natural.said import NaturalVoice
 from paretone.models.silent_observer import SilentObserver
-from paretone.training.recorded_tokens import record_tokens
+from paretone.training.spoken_tokens import record_tokens
 from tests.engine.small_language import CODES, write_model
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest

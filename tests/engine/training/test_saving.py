@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from paretone.training.saving import log_of, save_with_log
+from paretone.training.runs import log_of, save_with_log
 from paretone.training.session import LOG
 
 

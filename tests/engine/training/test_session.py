@@ -16,10 +16,19 @@ import torch
 from paretone.errors import Cancelled, PlainError
 from paretone.models.minis.natural.mel_reader import MelReaderConfig
 from paretone.training import session as session_module
-from paretone.training.recipe import Diverged, Recipe, require_finite
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
-from paretone.training.session import CHECKPOINT, LOG, Budget, Intervals, Milestone, TrainingSession
+from paretone.training.session import (
+    CHECKPOINT,
+    LOG,
+    Budget,
+    Diverged,
+    Intervals,
+    Milestone,
+    Recipe,
+    TrainingSession,
+    require_finite,
+)
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 CPU = torch.device("cpu")

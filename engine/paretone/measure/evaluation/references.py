@@ -9,7 +9,7 @@ from paretone.errors import PlainError
 from paretone.models.base import Voice
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.reading import require_regular
-from paretone.training.originals import original_speech
+from paretone.training.natural_teacher import original_speech
 
 
 def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.ndarray, int]:

@@ -29,16 +29,14 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import Field, Subject
-from paretone.training.batch_queue import BatchQueue, held_out_pairs
+from paretone.training.batches import BatchQueue, held_out_pairs, moved
 from paretone.training.f5_checkpoints import SPEECH, place_of
-from paretone.training.flow_times import drawn_times
-from paretone.training.follower import Follower
+from paretone.training.flow_matching import drawn_times
 from paretone.training.manifest import ManifestRow, read_manifest
-from paretone.training.moving import moved
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.own_speech import Say, Speaker, own_readings
+from paretone.training.own_speech import Arrays, Reading, Say, Speaker, folder_of, kept_readings, own_readings
 from paretone.training.processes import Processes
-from paretone.training.readings import Arrays, Reading, folder_of, kept_readings
+from paretone.training.runs import Follower
 
 JOINED = 0.9
 """Share of the items that are two clips of one voice, where there are such."""

@@ -20,14 +20,12 @@ from paretone.techniques.average_velocity.recipe import AverageVelocity, Average
 from paretone.techniques.average_velocity.subjects import Subject
 from paretone.techniques.base import JobTask
 from paretone.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, speech_to_learn
-from paretone.training.fine_tuning import begin, complete
-from paretone.training.follower import Follower
 from paretone.training.learner import SMALL_PARAMETERS
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
-from paretone.training.reporting import Reporting, use_threads
 from paretone.training.requests import Trained
+from paretone.training.runs import Follower, Reporting, begin, complete, use_threads
 from paretone.training.session import Intervals, TrainingSession
 from paretone.wording import listed, percent
 

@@ -27,10 +27,9 @@ from paretone.sampling.guidance import branch_weights
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import Field, Subject
-from paretone.training.batch_queue import BatchQueue, held_out_pairs
+from paretone.training.batches import BatchQueue, held_out_pairs
 from paretone.training.f5_checkpoints import SPEECH, place_of
-from paretone.training.follower import Follower
-from paretone.training.latent_flow import (
+from paretone.training.flow_matching import (
     LatentFlowOptions,
     LatentProblem,
     draw_latent_problem,
@@ -39,11 +38,18 @@ from paretone.training.latent_flow import (
 from paretone.training.manifest import ManifestRow, read_manifest
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, known_options, make_corpus
 from paretone.training.natural_teacher import NaturalTeacher
-from paretone.training.own_speech import after_prompt, flow_speaker, own_readings
+from paretone.training.own_speech import (
+    Arrays,
+    Reading,
+    after_prompt,
+    flow_speaker,
+    folder_of,
+    kept_readings,
+    own_readings,
+)
 from paretone.training.processes import Processes
-from paretone.training.readings import Arrays, Reading, folder_of, kept_readings
-from paretone.training.recipes.mega_recipe import LAYER_MATRICES, LatentClip, collate_latents
-from paretone.training.recipes.natural_megatts3 import latent_clip
+from paretone.training.recipes.natural_megatts3 import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
+from paretone.training.runs import Follower
 
 JOINED = 0.9
 OBJECTIVE = LatentFlowOptions(unprompted=0.0, drop_prompt=0.0, drop_both=0.0)

@@ -50,11 +50,9 @@ from paretone.techniques.average_velocity.subjects import (
     state_at,
 )
 from paretone.training.flow_matching import span_error
-from paretone.training.joined_learner import JoinedLearner
-from paretone.training.learning_recipe import LearningRecipe
+from paretone.training.learner import JoinedLearner, LearningRecipe, Rated
 from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
-from paretone.training.schedule import Rated
 
 OTHER_SHARES = (0.3, 0.125, 0.125)
 """Shares of the steps that learn a synthesis of two, three and four evaluations, relative to each other."""
@@ -136,7 +134,7 @@ class _Displacement:
 
 
 class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
-    """Fine-tunes a model; see :class:`paretone.training.recipe.Recipe`."""
+    """Fine-tunes a model; see :class:`paretone.training.session.Recipe`."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from paretone.setting.knobs import Values
-from paretone.training.batch_queue import BatchQueue
+from paretone.training.batches import BatchQueue
 from paretone.training.optimisers import LayerMatrices
 
 

@@ -15,12 +15,10 @@ from paretone.techniques.base import JobTask
 from paretone.techniques.guidance_free import GuidanceFreeRequest
 from paretone.techniques.guidance_free.recipe import GuidanceFree, GuidanceFreeOptions, equivalent_guidance
 from paretone.training.f5_checkpoints import guided_checkpoint, speech_to_learn
-from paretone.training.fine_tuning import begin, complete
-from paretone.training.follower import Follower
 from paretone.training.learner import SMALL_PARAMETERS
 from paretone.training.natural_corpus import CorpusOptions
-from paretone.training.reporting import Reporting, use_threads
 from paretone.training.requests import Trained
+from paretone.training.runs import Follower, Reporting, begin, complete, use_threads
 from paretone.training.session import Intervals, TrainingSession
 from paretone.wording import percent
 

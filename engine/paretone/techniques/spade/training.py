@@ -42,17 +42,22 @@ from paretone.techniques.base import JobTask
 from paretone.techniques.spade import MEASURED_SENTENCES, LayersMeasured, StudentRequest, fitting_depth
 from paretone.techniques.spade.measuring import measure_layers
 from paretone.training.companions import Companion, MakeRecipe, train_companion
-from paretone.training.follower import Follower
-from paretone.training.losses import Seen, cross_entropy, each_divergence
 from paretone.training.optimisers import Rates
-from paretone.training.reporting import Reporting, use_threads
 from paretone.training.requests import CompanionRequest, Trained
-from paretone.training.saving import is_kept, save_with_log
+from paretone.training.runs import Follower, Reporting, is_kept, save_with_log, use_threads
 from paretone.training.session import Milestone
 from paretone.training.spoken_tokens import Collate, TokenBatch
 from paretone.training.teacher import Teacher
-from paretone.training.token_network import TokenNetwork
-from paretone.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed
+from paretone.training.token_recipe import (
+    Seen,
+    TokenData,
+    TokenNetwork,
+    TokenOptions,
+    TokenRecipe,
+    cross_entropy,
+    each_divergence,
+    listed,
+)
 from paretone.wording import percent
 
 ALPHA = 0.25
@@ -159,7 +164,7 @@ class StudentOptions(TokenOptions):
 
 
 class StudentRecipe(TokenRecipe):
-    """Trains a student of ``teacher``; see :class:`paretone.training.recipe.Recipe`."""
+    """Trains a student of ``teacher``; see :class:`paretone.training.session.Recipe`."""
 
     teacher: TokenNetwork
     options: StudentOptions

@@ -29,15 +29,20 @@ from paretone.sampling.tokens import TokenSampler
 from paretone.techniques.base import JobTask
 from paretone.techniques.speculative import DraftRequest, fitting_upper
 from paretone.training.companions import Companion, MakeRecipe, train_companion
-from paretone.training.follower import Follower
-from paretone.training.losses import cross_entropy, divergence
 from paretone.training.optimisers import Rates
-from paretone.training.reporting import Reporting, use_threads
 from paretone.training.requests import CompanionRequest, Trained
+from paretone.training.runs import Follower, Reporting, use_threads
 from paretone.training.spoken_tokens import Collate, TokenBatch
 from paretone.training.teacher import Teacher
-from paretone.training.token_network import TokenNetwork
-from paretone.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed
+from paretone.training.token_recipe import (
+    TokenData,
+    TokenNetwork,
+    TokenOptions,
+    TokenRecipe,
+    cross_entropy,
+    divergence,
+    listed,
+)
 from paretone.wording import percent
 
 
@@ -63,7 +68,7 @@ class DraftOptions(TokenOptions):
 
 
 class DraftRecipe(TokenRecipe):
-    """Trains a draft of ``target``; see :class:`paretone.training.recipe.Recipe`."""
+    """Trains a draft of ``target``; see :class:`paretone.training.session.Recipe`."""
 
     teacher: TokenNetwork
     options: DraftOptions

@@ -7,7 +7,7 @@ import torch
 
 from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
 from paretone.models.networks.mel_statistics import MelStatistics
-from paretone.training.recipes.initialising import begin_over_mels
+from paretone.training.recipes.bundled_recipe import begin_over_mels
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,8 @@ from paretone.techniques.average_velocity.subjects import Subject, state_at
 from paretone.training.f5_checkpoints import diffusion_transformer
 from paretone.training.features import Example, Examples
 from paretone.training.processes import join_processes
-from paretone.training.recipes.mega_recipe import initialise
-from paretone.training.recipes.natural_megatts3 import latent_clip
-from paretone.training.said_tokens import VOCABULARY
+from paretone.training.recipes.natural_megatts3 import initialise, latent_clip
+from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.learning import SHARE
 from tests.engine.training.recipes.test_natural_megatts3 import SMALL
 from tests.engine.training.resuming import same_weights, whole_and_resumed

@@ -12,7 +12,7 @@ from paretone.techniques.spade.training import (
     skewed_divergence,
     target_layers,
 )
-from paretone.training.losses import Seen, divergence, each_divergence
+from paretone.training.token_recipe import Seen, divergence, each_divergence
 
 
 def seen(seed: int, layers: int = 2) -> Seen:

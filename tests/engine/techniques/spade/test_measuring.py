@@ -18,7 +18,7 @@ from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WOR
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
 from paretone.models.silent_observer import SilentObserver
 from paretone.techniques.spade.measuring import measure_layers, own_speech, without
-from paretone.training.losses import divergence
+from paretone.training.token_recipe import divergence
 from tests.engine.small_language import LAYERS, write_model
 from tests.engine.speaking import load, setting
 

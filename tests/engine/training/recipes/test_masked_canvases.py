@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.training.recipes.masked_canvases import CanvasOptions, Joined, draw, layer
+from paretone.training.recipes.natural_omni import CanvasOptions, Joined, draw, layer
 from paretone.training.spoken_tokens import SpokenTokens
 
 CODEBOOKS, MASK = 4, 9

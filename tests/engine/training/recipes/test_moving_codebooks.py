@@ -4,7 +4,7 @@ import random
 
 import torch
 
-from paretone.training.recipes.moving_codebooks import CodebookOptions, MovingCodebooks
+from paretone.training.recipes.natural_tokens import CodebookOptions, MovingCodebooks
 
 CODES, NUMBERS = 8, 6
 

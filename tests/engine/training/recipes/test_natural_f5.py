@@ -16,7 +16,7 @@ from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import load_strictly, read_weights
 from paretone.paths import resource
 from paretone.setting import compatibility
-from paretone.training.natural_alignment import AlignmentOptions
+from paretone.training.natural_corpus import AlignmentOptions
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
 from tests.engine.awake import awake
 from tests.engine.training.learning import learning

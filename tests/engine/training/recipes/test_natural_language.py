@@ -14,12 +14,12 @@ from paretone.models.minis.natural.said import NaturalVoice
 from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from paretone.models.minis.omni_mini.layout import Layout as OmniLayout
 from paretone.paths import resource
-from paretone.training.natural_frames import voice_frames
+from paretone.training.natural_corpus import voice_frames
 from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
 from paretone.training.recipes.natural_omni import LAYOUT, SMALL_OMNI, NaturalOmni
 from paretone.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
-from paretone.training.said_tokens import VOCABULARY, voices_of
 from paretone.training.session import LOG
+from paretone.training.spoken_tokens import VOCABULARY, voices_of
 from tests.engine.training.recipes.natural_models import CPU, codec, lm, omni, tokenizer  # noqa: F401
 from tests.engine.training.toy_natural import toy_natural_corpus
 

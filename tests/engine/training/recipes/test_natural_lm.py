@@ -10,7 +10,7 @@ import torch
 from paretone.front_end.natural.phones import PHONES
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.training.recipes.natural_lm import layout_of
-from paretone.training.said_tokens import VOCABULARY
+from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.learning import learning
 from tests.engine.training.recipes.natural_models import CPU, LM, LM_TOKENIZER, QUICK_LM, lm, tokenizer  # noqa: F401
 from tests.engine.training.resuming import same_weights, whole_and_resumed

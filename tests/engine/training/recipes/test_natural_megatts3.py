@@ -16,8 +16,7 @@ from paretone.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from paretone.models.minis.natural.grouped import GROUPED, ungrouped
 from paretone.models.minis.natural.layout import LEVEL
 from paretone.paths import resource
-from paretone.training.natural_alignment import AlignmentOptions, evened
-from paretone.training.natural_frames import voice_frames
+from paretone.training.natural_corpus import AlignmentOptions, evened, voice_frames
 from paretone.training.recipes.natural_megatts3 import (
     ARCHITECTURE,
     NaturalMega,

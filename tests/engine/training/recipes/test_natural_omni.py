@@ -11,7 +11,7 @@ import torch
 from paretone.models.minis.omni_mini.checkpoint import CODEC, OmniMiniFolder
 from paretone.models.minis.omni_mini.layout import Layout
 from paretone.training.recipes.natural_omni import PhonePairs
-from paretone.training.said_tokens import VOCABULARY, frame_phones
+from paretone.training.spoken_tokens import VOCABULARY, frame_phones
 from tests.engine.training.learning import learning
 from tests.engine.training.recipes.natural_models import OMNI, OMNI_CODEC, QUICK_OMNI, codec, omni  # noqa: F401
 from tests.engine.training.resuming import same_weights, whole_and_resumed

@@ -18,7 +18,7 @@ from paretone.training.recipes.natural_tokens import (
     NaturalTokenizer,
     NaturalTokenOptions,
 )
-from paretone.training.said_tokens import frame_phones
+from paretone.training.spoken_tokens import frame_phones
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus

@@ -12,9 +12,8 @@ from paretone.audio.resampling import resample
 from paretone.models.minis.natural.frame_rates import latent_frames
 from paretone.models.minis.natural.layout import FORMANT, LEVEL, LEVEL_SCALE, VOICE
 from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from paretone.training.natural_frames import voice_frames
-from paretone.training.recipes.band_limits import band_limited, centres
-from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, mel_at
+from paretone.training.natural_corpus import voice_frames
+from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, band_limited, centres, mel_at
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus

@@ -7,9 +7,7 @@ import torch
 
 from paretone.models.f5.dit import DiT
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
-from paretone.training.recipes.f5_recipe import laid_out
-from paretone.training.recipes.natural_f5 import ARCHITECTURE
-from paretone.training.recipes.normalised_mel import MelNormalisation
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, laid_out
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)

@@ -13,7 +13,7 @@ import torch
 
 from paretone.errors import CheckpointError
 from paretone.front_end.natural.phones import PHONES, phrases
-from paretone.training.natural_alignment import evened, evened_phrases
+from paretone.training.natural_corpus import evened, evened_phrases
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from paretone.training.recipes.told_text import TOLD, Evaluation, ToldFrontEnd, evaluate, loading, main
 from tests.engine.training.toy_natural import toy_natural_corpus

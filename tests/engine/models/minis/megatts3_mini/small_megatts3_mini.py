@@ -12,7 +12,7 @@ from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.minis.megatts3_mini.checkpoint import VOCABULARY
 from paretone.models.minis.megatts3_mini.front_end import DURATION_HOP
 from paretone.models.minis.natural.grouped import GROUPED
-from paretone.training.recipes.megatts3_layout import export_transformer
+from paretone.training.recipes.natural_megatts3 import export_transformer
 from tests.engine.awake import awake
 
 LAYERS = 3

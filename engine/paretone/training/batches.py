@@ -6,9 +6,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, Protocol, TypeVar
 
-from paretone.training.draws import draw_state, restore_draw
+import torch
+from torch import Tensor
+
+from paretone.models.f5.config import HOP, SAMPLE_RATE
+
+
+def draw_state(draw: random.Random) -> list[Any]:
+    """State of ``draw``, as lists and numbers alone."""
+    version, internal, gauss = draw.getstate()
+    return [version, list(internal), gauss]
+
+
+def restore_draw(draw: random.Random, state: Sequence[Any]) -> None:
+    """Continue from :func:`draw_state`."""
+    version, internal, gauss = state
+    draw.setstate((version, tuple(internal), gauss))
 
 
 class QueuedClip(Protocol):
@@ -93,3 +109,30 @@ def held_out_pairs(clips: Sequence[Clips], count: int, size: int, joins: bool = 
         items.append([draw.choice(others), one] if others else [one])
     items.sort(key=lambda item: sum(one.frames for one in item))
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+Batch = TypeVar("Batch")
+
+
+def moved(batch: Batch, device: torch.device) -> Batch:
+    """A copy of the dataclass ``batch`` whose tensors are on ``device``; everything else is as it was."""
+    parts = {one.name: getattr(batch, one.name) for one in fields(batch)}  # type: ignore[arg-type]
+    tensors = {name: part.to(device) for name, part in parts.items() if isinstance(part, Tensor)}
+    return replace(batch, **tensors)  # type: ignore[type-var]
+
+
+AnyClip = TypeVar("AnyClip", bound=QueuedClip)
+
+
+@dataclass(frozen=True)
+class Corpus(Generic[AnyClip]):
+    """Clips to train on and held-out clips, of all voices."""
+
+    training: tuple[AnyClip, ...]
+    held_out: tuple[AnyClip, ...]
+    source: str
+    """Who spoke."""
+
+    @property
+    def seconds(self) -> float:
+        return sum(clip.frames for clip in self.training) * HOP / SAMPLE_RATE
