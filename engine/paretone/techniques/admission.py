@@ -253,6 +253,8 @@ def _faults_of_preparation(one: Technique) -> Iterator[str]:
     for job in one.jobs:
         yield from _object(f"request of the job {shown(job.name)}", job.request)
         yield from _object(f"run of the job {shown(job.name)}", job.run)
+        if job.form:
+            yield from _object(f"form of the job {shown(job.name)}", job.form)
 
 
 def _object(field: str, value: object) -> Iterator[str]:
@@ -274,6 +276,11 @@ def _faults_of_modules(one: Technique) -> Iterator[str]:
     # Ours are imported on use, which tests see to.
     if one.resolve.__module__.partition(".")[0] == "paretone":
         return
+    for job in filter(lambda each: each.form, one.jobs):
+        found = _imported(job.form)
+        reason = found if isinstance(found, str) else _fault_of_form(found, one)
+        if reason:
+            yield f"form of the job {shown(job.name)}: {reason}"
     for field in ("commands", "views", "study", "exports"):
         value = getattr(one, field)
         for name in filter(None, (value,) if isinstance(value, str) else value):
@@ -357,6 +364,25 @@ def _fault_of_view(found: Any, called: str) -> str:
     if not isinstance(knobs, tuple | list) or not all(isinstance(one, Knob) for one in knobs):
         return f"knobs of the view {view.name!r} gave {kind_of(knobs)} in place of a tuple of knobs"
     return next(filter(None, map(_fault_of_knob, knobs)), "")
+
+
+def _fault_of_form(found: Any, one: Technique) -> str:
+    from paretone.training.forms import Figure, TrainingForm
+
+    if not isinstance(found, TrainingForm):
+        return f"it must be a TrainingForm, not {kind_of(found)}"
+    if found.name != one.name:
+        return f"its name must be that of the technique, {one.name!r}, not {shown(found.name)}"
+    for field in ("title", "intro", "progress"):
+        if not isinstance(getattr(found, field), str) or len(getattr(found, field)) > LONGEST_TEXT:
+            return f"its {field} must be a text of up to {grouped(LONGEST_TEXT)} characters"
+    if not found.families or not set(found.families) <= set(FAMILIES):
+        return f"its families must be a tuple of {', '.join(FAMILIES)}"
+    if not isinstance(found.knobs, tuple) or not all(isinstance(each, Knob) for each in found.knobs):
+        return f"its knobs must be a tuple of knobs, not {kind_of(found.knobs)}"
+    if not 1 <= len(found.found) <= 3 or not all(isinstance(each, Figure) for each in found.found):
+        return "its found must be one to three Figures"
+    return next(filter(None, map(_fault_of_knob, found.knobs)), "")
 
 
 def _fault_of_hooks(found: ModuleType, called: str) -> str:

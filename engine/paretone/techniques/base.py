@@ -222,6 +222,10 @@ class Job:
     finds_weights: bool = False
     """Whether there may be new weights afterwards, so that the loaded model has to look for them; ``Prepared.info`` is
     what it then says of itself."""
+    form: str = ""
+    """Of a training: ``"package.module:name"`` of its form, a :class:`paretone.training.forms.TrainingForm`, with which
+    the panel Training offers it. Its requests are then :class:`paretone.training.requests.TrainingRequest`, its reports
+    ``TrainingProgress`` and its result ``Trained``, of the same module."""
 
 
 @dataclass(frozen=True)

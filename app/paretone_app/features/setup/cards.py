@@ -10,6 +10,7 @@ from PySide6.QtGui import QFontMetrics, QMouseEvent
 from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QSizePolicy, QWidget
 
 from paretone.techniques.base import Technique
+from paretone.training.forms import TrainingOffer
 from paretone_app.features.setup.card_words import fit_words, gain_details, gain_words
 from paretone_app.features.setup.step_grid import StepGrid
 from paretone_app.numbers import localised
@@ -17,7 +18,7 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.metrics import GAP, NEAR, TIGHT, text_font
 from paretone_app.shell.theme import set_look
 from paretone_app.state.app_state import AppState
-from paretone_app.state.availability import Applicability, Fit, TrainingOffer
+from paretone_app.state.availability import Applicability, Fit
 from paretone_app.state.weight_labels import weights_title
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox

@@ -223,6 +223,7 @@ TECHNIQUE = Technique(
             "paretone.techniques.average_velocity.fine_tuning:train",
             on_loaded_model=False,
             finds_weights=True,
+            form="paretone.techniques.average_velocity.training_form:FORM",
         ),
     ),
     knobs=(

@@ -154,6 +154,7 @@ TECHNIQUE = Technique(
             "paretone.techniques.guidance_free.fine_tuning:train",
             on_loaded_model=False,
             finds_weights=True,
+            form="paretone.techniques.guidance_free.training_form:FORM",
         ),
     ),
     options=("guidance",),

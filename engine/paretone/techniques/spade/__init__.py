@@ -251,6 +251,7 @@ TECHNIQUE = Technique(
             "paretone.techniques.spade.training:train",
             on_loaded_model=False,
             finds_weights=True,
+            form="paretone.techniques.spade.training_form:FORM",
         ),
     ),
     knobs=(

@@ -156,6 +156,7 @@ TECHNIQUE = Technique(
             "paretone.techniques.speculative.training:train",
             on_loaded_model=False,
             finds_weights=True,
+            form="paretone.techniques.speculative.training_form:FORM",
         ),
     ),
     knobs=(

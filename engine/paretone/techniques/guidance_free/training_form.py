@@ -1,4 +1,4 @@
-"""Training weights that have guidance in them, as the Training panel offers it."""
+"""Training weights that have guidance in them, as the panel Training offers it. Torch-free."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from paretone.models.base import ModelInfo
 from paretone.setting.knobs import Values
 from paretone.techniques.guidance_free import TECHNIQUE, GuidanceFreeRequest
-from paretone_app.features.training.model import (
+from paretone.training.forms import (
     OWN_SENTENCES,
     TEACHER,
-    Found,
+    Figure,
     Place,
-    Training,
+    TrainingForm,
+    TrainingOffer,
     TrainingPlan,
     estimate_by_share,
     fine_tuning_arguments,
@@ -22,7 +23,6 @@ from paretone_app.features.training.model import (
     remark_on_sentences,
     usual_sentences,
 )
-from paretone_app.numbers import fixed
 
 METHODS = (
     ("model-guidance", "Model guidance (papers)", "The target follows the trained model's own guided velocity."),
@@ -41,7 +41,7 @@ def _request(place: Place, plan: TrainingPlan) -> GuidanceFreeRequest:
 
 def _remark(knobs: Values) -> str:
     weight = float(knobs["weight"])
-    equal = f"Equals guidance g = w / (1 − w) = {fixed(weight / (1 - weight), 2)}."
+    equal = f"Equals guidance g = w / (1 − w) = {weight / (1 - weight):.2f}."
     return " ".join(filter(None, (equal, remark_on_sentences(knobs))))
 
 
@@ -63,10 +63,16 @@ def _estimate(info: ModelInfo, spoken: bool) -> str:
 
 def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
     weight, title = float(figures["weight"]), TECHNIQUE.title
-    return {"weight": round(weight, 2)}, f"{title} weights for w = {fixed(weight, 2)} are ready: switch {title} on."
+    return {"weight": round(weight, 2)}, f"{title} weights for w = {weight:.2f} are ready: switch {title} on."
 
 
-TRAINING = Training(
+def _offer(info: ModelInfo, knobs: Values) -> TrainingOffer:
+    weight = float(knobs["weight"])
+    text, tip = f"&Train weights for w = {weight:.2f}…", "Open Training to train weights for this guidance"
+    return TrainingOffer({"weight": weight}, text, tip)
+
+
+FORM = TrainingForm(
     name=TECHNIQUE.name,
     title=f"{TECHNIQUE.title} weights",
     families=TECHNIQUE.families,
@@ -77,7 +83,7 @@ TRAINING = Training(
         method_knob(METHODS),
         OWN_SENTENCES,
     ),
-    found=(Found("learnt", "guidance learned"), Found("gap", "gap to the guided velocity")),
+    found=(Figure("learnt", "guidance learned"), Figure("gap", "gap to the guided velocity")),
     progress="At step {step} one branch has learned {found} of the guidance.",
     request=_request,
     minutes=MINUTES,
@@ -88,4 +94,5 @@ TRAINING = Training(
     why_not=_why_not,
     estimate=_estimate,
     ready=_ready,
+    offer=_offer,
 )

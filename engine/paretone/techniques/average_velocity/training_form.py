@@ -1,4 +1,4 @@
-"""Training weights for few evaluations, as the Training panel offers it."""
+"""Training weights for few evaluations, as the panel Training offers it. Torch-free."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from paretone.techniques.average_velocity import (
     AverageVelocityRequest,
     why_not_trained,
 )
-from paretone_app.features.training.model import (
+from paretone.training.forms import (
     OWN_SENTENCES,
     TEACHER,
-    Found,
+    Figure,
     Place,
-    Training,
+    TrainingForm,
+    TrainingOffer,
     TrainingPlan,
     count_knob,
     estimate_by_share,
@@ -72,7 +73,12 @@ def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
     return {}, f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on."
 
 
-TRAINING = Training(
+def _offer(info: ModelInfo, knobs: Values) -> TrainingOffer | None:
+    tip = "Open Training to train weights of this model for one to four evaluations"
+    return None if info.interval_weights else TrainingOffer({}, "&Train weights for few evaluations…", tip)
+
+
+FORM = TrainingForm(
     name=TECHNIQUE.name,
     title=f"{TECHNIQUE.title} weights",
     families=TECHNIQUE.families,
@@ -91,9 +97,9 @@ TRAINING = Training(
         OWN_SENTENCES,
     ),
     found=(
-        Found("left", "squared distance that is left"),
-        Found("distance 1", "distance, 1 evaluation", share=False),
-        Found("distance 2", "distance, 2 evaluations", share=False),
+        Figure("left", "squared distance that is left"),
+        Figure("distance 1", "distance, 1 evaluation", share=False),
+        Figure("distance 2", "distance, 2 evaluations", share=False),
     ),
     progress="At step {step} {found} of the squared distance to many guided steps is left.",
     request=_request,
@@ -105,4 +111,5 @@ TRAINING = Training(
     why_not=_why_not,
     estimate=_estimate,
     ready=_ready,
+    offer=_offer,
 )

@@ -1,14 +1,14 @@
-"""Training drafts, as the Training panel offers it."""
+"""Training drafts, as the panel Training offers it. Torch-free."""
 
 from __future__ import annotations
 
 from paretone.techniques.speculative import TECHNIQUE, DraftRequest, fitting_upper
-from paretone_app.features.training.model import (
+from paretone.training.forms import (
     SENTENCES,
     TOKEN_FIGURES,
-    Found,
+    Figure,
     Place,
-    Training,
+    TrainingForm,
     TrainingPlan,
     companion_arguments,
     count_knob,
@@ -24,7 +24,7 @@ def _request(place: Place, plan: TrainingPlan) -> DraftRequest:
     return DraftRequest(lower=lower, upper=upper, **companion_arguments(place, plan))
 
 
-TRAINING = Training(
+FORM = TrainingForm(
     name=TECHNIQUE.name,
     title="Draft for SSD",
     families=TECHNIQUE.families,
@@ -36,7 +36,7 @@ TRAINING = Training(
         count_knob("upper", "Topmost layers, kept", "Number of the topmost layers in the draft, unchanged.", 0, 16),
         SENTENCES,
     ),
-    found=(Found("acceptance", "drafts accepted"), *TOKEN_FIGURES),
+    found=(Figure("acceptance", "drafts accepted"), *TOKEN_FIGURES),
     progress="At step {step} the model would accept {found} of the drafted tokens.",
     request=_request,
     minutes=_minutes,

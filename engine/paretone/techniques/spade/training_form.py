@@ -1,16 +1,16 @@
-"""Training students with fewer layers, as the Training panel offers it."""
+"""Training students with fewer layers, as the panel Training offers it. Torch-free."""
 
 from __future__ import annotations
 
 from paretone.models.base import ModelInfo
 from paretone.setting.knobs import Effect, Number, Values
 from paretone.techniques.spade import RECOVERED, TECHNIQUE, StudentRequest, fitting_depth, parsed_layers
-from paretone_app.features.training.model import (
+from paretone.training.forms import (
     SENTENCES,
     TOKEN_FIGURES,
-    Found,
+    Figure,
     Place,
-    Training,
+    TrainingForm,
     TrainingPlan,
     companion_arguments,
     knob_of,
@@ -51,7 +51,7 @@ def _estimate(info: ModelInfo, spoken: bool) -> str:
 
 _DEPTH = "Number of layers that the student keeps: the most important ones. At first half of the loaded model's."
 
-TRAINING = Training(
+FORM = TrainingForm(
     name=TECHNIQUE.name,
     title="Student (SPADE)",
     families=TECHNIQUE.families,
@@ -73,7 +73,7 @@ TRAINING = Training(
         ),
         SENTENCES,
     ),
-    found=(Found("divergence", "divergence from the whole model, nats", share=False), *TOKEN_FIGURES),
+    found=(Figure("divergence", "divergence from the whole model, nats", share=False), *TOKEN_FIGURES),
     progress="At step {step} the student is {found} nats from the whole model.",
     request=_request,
     minutes=_minutes,

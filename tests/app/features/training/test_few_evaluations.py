@@ -12,10 +12,9 @@ from paretone.session.events import Prepared
 from paretone.setting.knobs import Values, defaults
 from paretone.techniques import average_velocity
 from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
+from paretone.techniques.average_velocity.training_form import FORM
+from paretone.training.forms import Place, TrainingPlan
 from paretone.training.requests import Trained
-from paretone_app.features.evaluations.model import EvaluationWeights
-from paretone_app.features.evaluations.training import TRAINING
-from paretone_app.features.training.model import Place, TrainingPlan
 from paretone_app.state.weight_labels import weights_title
 from tests.app.presenters import INFO, Presenter
 
@@ -24,8 +23,8 @@ WEIGHTS = IntervalWeights("own/guidance-1.safetensors", "3" * 64, 4, -1.0, Value
 
 
 def test_the_form_asks_for_what_it_says() -> None:
-    knobs = defaults(TRAINING.knobs).replace(method=METHODS[1], teacher_steps=6, sentences=30)
-    made = TRAINING.request(
+    knobs = defaults(FORM.knobs).replace(method=METHODS[1], teacher_steps=6, sentences=30)
+    made = FORM.request(
         Place("f5-mini", "models", "small", "cpu"),
         TrainingPlan(NAME, "speech.csv", "runs", 20.0, True, False, knobs),
     )
@@ -43,26 +42,25 @@ def test_the_form_asks_for_what_it_says() -> None:
 
 
 def test_models_that_cannot_be_trained_say_so() -> None:
-    assert {TRAINING.why_not(replace(INFO, id=one)) for one in ("f5-mini", "megatts3-mini", "MegaTTS3")} == {""}
-    assert "cannot be trained here" in TRAINING.why_not(replace(INFO, id="lm-mini"))
-    assert "guidance in its weights already" in TRAINING.why_not(replace(INFO, trained_guidance=0.5))
+    assert {FORM.why_not(replace(INFO, id=one)) for one in ("f5-mini", "megatts3-mini", "MegaTTS3")} == {""}
+    assert "cannot be trained here" in FORM.why_not(replace(INFO, id="lm-mini"))
+    assert "guidance in its weights already" in FORM.why_not(replace(INFO, trained_guidance=0.5))
 
 
 def test_models_that_nobody_else_speaks_for_say_sentences_themselves() -> None:
-    assert TRAINING.fitting(INFO) == {"sentences": 0}, "the bundled model learns from the speech that it learnt from"
-    assert TRAINING.fitting(replace(INFO, id="MegaTTS3")) == {"sentences": 200}
+    assert FORM.fitting(INFO) == {"sentences": 0}, "the bundled model learns from the speech that it learnt from"
+    assert FORM.fitting(replace(INFO, id="MegaTTS3")) == {"sentences": 200}
 
 
 def test_of_a_language_model_the_flow_alone_is_trained() -> None:
     language = replace(INFO, id="CosyVoice2-0.5B", parameters=506_000_000, mel_steps=10)
-    assert TRAINING.why_not(language) == ""
-    assert TRAINING.minutes(language) == TRAINING.minutes(replace(INFO, parameters=71_300_000)) == 348
+    assert FORM.why_not(language) == ""
+    assert FORM.minutes(language) == FORM.minutes(replace(INFO, parameters=71_300_000)) == 348
 
 
 def test_setup_offers_the_training_until_there_are_weights(tmp_path: Path, qtbot: QtBot) -> None:
     state = Presenter(tmp_path / "calibrations").state
-    weights = EvaluationWeights(state)
-    assert weights.offer() is None, "nobody wants them yet"
+    assert state.availability.training_offer(NAME) is None, "nobody wants them yet"
     state.selection.switch(NAME, True)
     offer = state.availability.training_offer(NAME)
     assert offer is not None and dict(offer.knobs) == {}
