@@ -18,7 +18,7 @@ from paretone.techniques import conflict, problem, remarks, resolve, technique
 from paretone.techniques.resolving import known
 from paretone.training.forms import TrainingOffer, lasting, training_form
 from paretone_app.numbers import localised
-from paretone_app.state.artefacts import Artefacts, ArtefactSource
+from paretone_app.state.artefacts import Artefacts, ArtefactStore
 from paretone_app.state.selection import Selection
 
 
@@ -215,7 +215,7 @@ class Availability:
         return f"Only for the mode “{title}”; choose that first."
 
 
-def _not_calibrated(source: ArtefactSource) -> str:
+def _not_calibrated(source: ArtefactStore) -> str:
     """Why a technique that is not used would lack its artefact, as a sentence, or ``""``."""
     if source.artefact is None:
         return "Switch it on, then calibrate."

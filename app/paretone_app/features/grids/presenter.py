@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from paretone.files import write
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, Prepared
 from paretone.techniques.searched_grid import figure_of
@@ -53,7 +51,7 @@ class GridsPresenter(Presenter):
         if any(job.kind is Kind.GRID for job in jobs.running):
             waiting = "Times are being searched; press Esc to cancel. A search of the same goes on where it was."
         self.grids.set_reason(self.state.why_not_search() or waiting)
-        grid, searched = self.state.grid, self.state.searched
+        grid, searched = self.state.artefact, self.state.searched
         of_it = searched if searched is not None and searched.grid == grid else None
         self.grids.set_grid(grid, of_it, self._objective)
 
@@ -112,15 +110,14 @@ class GridsPresenter(Presenter):
 
     @Slot()
     def _ask_where_to_keep(self) -> None:
-        grid = self.state.grid
+        grid = self.state.artefact
         if grid is not None:
             name = f"grid-{grid.compatibility.model}-{grid.steps}.json"
             self._ask_where_to_write("Placed grid", file_dialogs.JSON, name, self.write)
 
     def write(self, path: Path) -> None:
         """Write the grid in use to ``path``. Raises :class:`PlainError` when it cannot be written."""
-        if self.state.grid is not None:
-            write(path, json.dumps(self.state.grid.to_json()).encode())
+        if self.state.write(path):
             self._notices.note(f"Wrote {path}")
 
     def _tell_problems(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.audio.recording import write_sound
-from paretone.files import write
 from paretone.session.events import Event, Prepared
 from paretone.techniques.token_groups.groups import GroupHeard
 from paretone_app.audio.sound import Sound
@@ -51,7 +49,7 @@ class GroupsPresenter(Presenter):
         waiting = jobs.why_wait
         if any(job.kind is Kind.GROUPS for job in jobs.running):
             waiting = "Groups are being found; press Esc to cancel."
-        self.groups.set_groups(self.state.groups)
+        self.groups.set_groups(self.state.artefact)
         heard = self.state.why_not_hear() or waiting or self._player.why_not_hear()
         self.groups.set_reasons(self.state.why_not_find() or waiting, heard)
 
@@ -106,15 +104,14 @@ class GroupsPresenter(Presenter):
 
     @Slot()
     def _ask_where_to_keep(self) -> None:
-        groups = self.state.groups
+        groups = self.state.artefact
         if groups is not None:
             name = f"token-groups-{groups.model}-{groups.cosine:g}.json"
             self._ask_where_to_write("Token groups", file_dialogs.JSON, name, self.write)
 
     def write(self, path: Path) -> None:
         """Write the groups in use to ``path``. Raises :class:`PlainError` when it cannot be written."""
-        if self.state.groups is not None:
-            write(path, json.dumps(self.state.groups.to_json()).encode())
+        if self.state.write(path):
             self._notices.note(f"Wrote {path}")
 
     def _tell_problems(self) -> None:
