@@ -20,7 +20,7 @@ from paretone.sampling.autoregressive import Cycle
 from paretone.sampling.draft_length import LONGEST
 from paretone.setting.setting import Setting
 from paretone.techniques.speculative import ssd_bench
-from paretone.techniques.speculative.accepted_bench import Accepting, diversities, equal_tolerance
+from paretone.techniques.speculative.ssd_bench import Accepting, diversities, equal_tolerance
 from tests.engine.export.test_language import with_companions
 from tests.engine.models.llasa.small_release import write_language_model, write_original_codec
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
