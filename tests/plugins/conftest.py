@@ -42,7 +42,8 @@ def visible(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]
     monkeypatch.undo()
     registry.registry.cache_clear()
     for name in [one for one in sys.modules if one.startswith(("paretone_", "plugin_"))]:
-        del sys.modules[name]
+        if name.partition(".")[0] != "paretone_app":
+            del sys.modules[name]
 
 
 @pytest.fixture
