@@ -144,10 +144,9 @@ def shared_window(
     )
     # Threads that begin with the first work are there before the first test.
     done: list[object] = []
-    for name in ("studies", "lab"):
-        made.features[name]._background.run(lambda: None, done.append)
-    made.features["tradeoff"].sources._reader._background.run(lambda: None, done.append)
-    bot.waitUntil(lambda: len(done) == 3, timeout=PATIENCE_MILLISECONDS)
+    made.features["lab"]._background.run(lambda: None, done.append)
+    made.results.run(lambda: None, done.append)
+    bot.waitUntil(lambda: len(done) == 2, timeout=PATIENCE_MILLISECONDS)
     yield made
     close(made, bot)
 

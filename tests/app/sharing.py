@@ -47,22 +47,21 @@ def found(window: MainWindow, panels: Collection[str]) -> Found:
 
 def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: QtBot) -> None:
     """Bring ``window`` into the state ``before``, and fail where it is another one."""
-    state, takes = window.state, window.features["takes"]
+    state = window.state
     state.jobs.cancel_all()
     qtbot.waitUntil(lambda: not state.jobs.busy)
     assert not state.jobs.held, "the engine is held for a listening test"
     while window.features["studies"].summary is not None:
         window.features["studies"].close()
-    for folder in state.open_studies.folders:
-        state.open_studies.remove(folder)
+    for folder in tuple(window.results.studies):
+        window.results.close(folder)
     for set_side in (state.comparison.set_a, state.comparison.set_b):
         set_side(None)
     while state.undo_stack.canUndo():
         state.undo_stack.undo()
     state.undo_stack.clear()
-    for take in takes.library.summaries():
-        takes.library.delete(take.id)
-    takes.takes.reload()
+    window.results.takes.read()
+    window.results.takes.delete([one.id for one in window.results.takes.all])
     state.cost._measured.clear()
     state.selection.consider_model(state.selection.model_id)
     state.selection.adopt_setting(before.setting, before.text, before.voice)

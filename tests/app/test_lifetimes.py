@@ -23,20 +23,21 @@ def _is_ours(one: QObject) -> bool:
     return isinstance(one, QAction | QDockWidget) or type(one).__module__.startswith("paretone_app.")
 
 
-def test_a_presenter_that_is_gone_hears_of_no_more_takes(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
+def test_a_reader_that_is_gone_hears_of_no_more_takes(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.show()
     qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
-    presenter = window.features["tradeoff"].sources
+    results, takes = window.results, window.results.takes
+    takes.setParent(window)
     with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
         window.close()
-    presenter._stale.clear()
-    window.features["takes"].takes_changed.emit()
-    assert presenter._stale == {None}, "what is not seen is read later"
-    presenter._stale.clear()
-    delete(presenter)
-    window.features["takes"].takes_changed.emit()
-    assert presenter._stale == set(), "Qt has ended the connection with the presenter"
+    results._stale.clear()
+    takes.changed.emit()
+    assert results._stale == {"takes"}, "what is not seen is read later"
+    results._stale.clear()
+    delete(results)
+    takes.changed.emit()
+    assert results._stale == set(), "Qt has ended the connection with the reader"
 
 
 @pytest.mark.parametrize("seed", range(workload(3, 2)))

@@ -12,8 +12,8 @@ from PySide6.QtCore import QSettings
 
 from paretone.paths import data_folder
 from paretone_app.features.strategy.calibration_store import read_record, write_record
-from paretone_app.features.studies.memory import StudiesMemory
-from paretone_app.features.tradeoff.model import selection
+from paretone_app.features.studies.opened import StudiesMemory
+from paretone_app.features.tradeoff.saved import find, read
 from paretone_app.state import data_place
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
@@ -29,7 +29,7 @@ def write_calibrations(root: Path) -> None:
 
 
 def read_selection(root: Path, path: Path) -> object:
-    return selection.find(selection.read(path), POINTS)
+    return find(read(path), POINTS)
 
 
 def write_remembered(root: Path) -> None:

@@ -13,7 +13,7 @@ APPLICATION = (
     "paretone_app.features.strategy.panel paretone_app.features.threshold.panel "
     "paretone_app.features.export.profile_dialog paretone_app.features.lab.panel paretone_app.listening.webmushra "
     "paretone_app.features.studies.panel paretone_app.features.studies.maker "
-    "paretone_app.features.studies.study_summary"
+    "paretone_app.results.study"
 )
 WINDOW = "paretone_app.__main__ paretone_app.shell.window"
 

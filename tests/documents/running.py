@@ -23,6 +23,7 @@ from paretone.models.shipped_voices import PLACE
 from paretone.sampling.actions import SkipAction
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.training.natural_corpus import CorpusOptions, make_corpus
 from tests.documents.blocks import ROOT, Command
@@ -123,7 +124,7 @@ class Runner:
         """Write a profile with a strategy table made by hand."""
         model = self.load("f5-mini", device="cpu")
         setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=4), seed=3)
-        table = StrategyTable.computing(model.compatibility(setting), model.info.layers)
+        table = StrategyTable.computing(compatibility_of(model.info, setting), model.info.layers)
         for layer in range(1, model.info.layers):
             table = table.changed(layer, 2, SkipAction.TS)
         used = UsedTechnique("ditreducio", artefact=table.fingerprint)

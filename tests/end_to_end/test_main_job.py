@@ -93,7 +93,7 @@ def test_pick_calibrate_synthesise_switch_export(
     assert accelerated.measurements.ops_ratio < 1
     assert accelerated.log_mel_distance > 0
     assert window.state.comparison.warning() == ""
-    assert len(window.features["takes"].library) == 2
+    assert len(window.results.library) == 2
 
     # Look at one cell's attention.
     window.workspaces.go_to("attention")

@@ -10,12 +10,10 @@ import torch
 from torch import Tensor
 
 from paretone.models.base import ModelInfo, Voice
-from paretone.models.families.flow_script import times_of
+from paretone.models.families.evaluations import times_of
 from paretone.sampling.flow import euler_steps, integrate
 from paretone.sampling.schedules import evaluation_times
-from paretone.setting.compatibility import Compatibility
-from paretone.setting.setting import Artefact, Setting
-from paretone.techniques import resolve
+from paretone.setting.plan import FlowPlan
 from tests.engine import small_speech
 
 BEND = 4.0
@@ -35,18 +33,11 @@ class AnalyticFlow:
         self._field = field
         self.evaluations = 0
 
-    def compatibility(self, setting: Setting) -> Compatibility:
-        return resolve(self.info, setting, prepared=False).compatibility
+    def script(self, text: str, voice: Voice, plan: FlowPlan, *_: object) -> tuple[str, FlowPlan]:
+        return text, plan
 
-    def last_state(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...] = (),
-        check: Callable[[], None] = lambda: None,
-    ) -> np.ndarray:
-        plan = resolve(self.info, setting, artefacts)
+    def last_state(self, script: tuple[str, FlowPlan], check: Callable[[], None] = lambda: None) -> np.ndarray:
+        text, plan = script
         times = times_of(plan).astype(np.float64)
         follow = euler_steps(times) if plan.stepper is None else plan.stepper.make(times, euler_steps(times))
         at = evaluation_times(times, plan.options["solver"]).tolist()
@@ -55,7 +46,7 @@ class AnalyticFlow:
             self.evaluations += 1
             return self._field(state, at[evaluation])
 
-        seed = torch.Generator().manual_seed(setting.seed + len(text))
+        seed = torch.Generator().manual_seed(plan.seed + len(text))
         noise = torch.randn(4, 2, generator=seed, dtype=torch.float64)
         solver = plan.options["solver"]
         return integrate(evaluate, noise, times, solver, lambda step, state: check(), follow).numpy()

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from paretone.models import load_model
-from paretone.models.base import Synthesis, Utterance, run_to_completion
+from paretone.models.base import Synthesis, Utterance
 from paretone.models.catalogue import entry, voice
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import resolve, spade, speculative
+from paretone.speaking import scripted, synthesise
+from paretone.techniques import spade, speculative
 from paretone.views.computing import compute_view
 from paretone.views.figure import Figure
 from paretone.views.view import Task
@@ -43,12 +44,12 @@ def shallow(**knobs: object) -> UsedTechnique:
 
 
 def spoken(model: LmMiniSpeech, chosen: Setting, text: str = TEXT, observer: object = None) -> Synthesis:
-    return run_to_completion(model.synthesise(text, voice("", "lm-mini"), chosen, (), observer or SilentObserver()))
+    return synthesise(model, text, voice("", "lm-mini"), chosen, (), observer or Observer())
 
 
 def view(model: LmMiniSpeech, name: str, **knobs: object) -> Figure:
     """The view called ``name`` of :data:`TEXT`."""
-    task = Task(model, Utterance(TEXT, voice("", "lm-mini")), setting(), Values(knobs), SilentObserver())
+    task = Task(model, Utterance(TEXT, voice("", "lm-mini")), setting(), Values(knobs), Observer())
     return compute_view(name, task)
 
 
@@ -64,4 +65,4 @@ def write_all(root: Path) -> Path:
 
 def script_of(model: LmMiniSpeech, chosen: Setting) -> Any:
     """The script of a synthesis of :data:`TEXT`."""
-    return model._script(TEXT, voice("", "lm-mini"), chosen, resolve(model.info, chosen))
+    return scripted(model, TEXT, voice("", "lm-mini"), chosen)

@@ -21,6 +21,7 @@ from paretone.models.catalogue import entry
 from paretone.sampling.actions import SkipAction
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.command_line import Outcome, runner
 from tests.prompts import short_prompts  # noqa: F401
@@ -55,7 +56,7 @@ def paretone(
 def profile(model: SpeechModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A profile with a table made by hand."""
     setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=int(STEPS)), seed=3)
-    table = StrategyTable.computing(model.compatibility(setting), model.info.layers)
+    table = StrategyTable.computing(compatibility_of(model.info, setting), model.info.layers)
     for layer in range(1, model.info.layers):
         table = table.changed(layer, 2, SkipAction.TS).changed(layer, 3, SkipAction.BS)
     used = UsedTechnique("ditreducio", artefact=table.fingerprint)
@@ -384,4 +385,4 @@ def test_tables_are_calibrated_for_what_else_is_used(
     saved = Profile.load(path)
     assert saved.artefact("table").steps == 2
     assert outcome.data["ops_ratio"] <= 0.5
-    saved.check(model.info, model.compatibility(saved.setting))
+    saved.check(model.info, compatibility_of(model.info, saved.setting))

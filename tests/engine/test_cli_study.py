@@ -322,7 +322,7 @@ def test_a_study_of_which_nothing_could_be_made_is_not_finished(
         raise PlainError("The voices are hoarse.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(F5Speech, "synthesise", broken)
+        patched.setattr(F5Speech, "speak", broken)
         code, out, _ = run(capsys, "run", str(file), "--json")
     data = json.loads(out)
     assert code == data["exit_code"] == 10

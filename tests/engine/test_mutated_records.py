@@ -19,7 +19,7 @@ from paretone.models import load_model
 from paretone.models.files.layer_importance import FILE as IMPORTANCE
 from paretone.models.files.layer_importance import read_record
 from paretone.models.shipped_voices import PLACE, read_voice
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.profile import Profile
 from paretone.techniques.searched_grid.searching import Journal
@@ -86,7 +86,7 @@ def read_prepared(root: Path, path: Path) -> object:
 
 
 def write_exported(root: Path) -> None:
-    export(profile(), "f5-tts", root / "exported", SilentObserver())
+    export(profile(), "f5-tts", root / "exported", Observer())
 
 
 def write_voices(root: Path) -> None:

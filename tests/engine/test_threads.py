@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from paretone.models import load_model
-from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.base import Synthesis
 from paretone.models.catalogue import entry, voice
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting
 from paretone.setting.take import DecodingCycle
+from paretone.speaking import synthesise
 
 FARTHEST = 2e-3
 """Of full scale; the largest difference measured is 5e-4."""
@@ -31,7 +31,7 @@ def spoken(model: str, threads: int) -> Synthesis:
     torch.set_num_threads(threads)
     setting = Setting(model, entry(model).options_with(), seed=3)
     text = "Rice is often served in round bowls."
-    return run_to_completion(speech.synthesise(text, voice("", model), setting, (), SilentObserver()))
+    return synthesise(speech, text, voice("", model), setting)
 
 
 def cycles(made: Synthesis) -> list[DecodingCycle]:

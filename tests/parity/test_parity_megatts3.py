@@ -16,9 +16,8 @@ from paretone.models.files.checkpoints import load_strictly
 from paretone.models.megatts3.config import DiTConfig
 from paretone.models.megatts3.dit import MegaConditioning, MegaDiT
 from paretone.models.megatts3.passages import MegaPassage, Timed
-from paretone.sampling.flow import Follow, integrate, sampling_grid
+from paretone.sampling.flow import Follow, integrate, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
-from paretone.sampling.overshoot import overshoot_steps
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 

@@ -11,7 +11,7 @@ import torch
 
 from paretone.models.families.token_model import TokenModel
 from paretone.sampling.autoregressive import Cycle, Request
-from paretone.sampling.speculation import speculation
+from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, RepetitionAware, Uniforms
 from paretone.sampling.verification import acceptance, by_token, residual
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, cases, fixtures

@@ -26,13 +26,13 @@ from paretone.files import write_wav
 from paretone.measure.machine import describe
 from paretone.measure.metrics import estimate
 from paretone.measure.verdicts import copied
-from paretone.models.base import SpeechModel, Voice, run_to_completion
+from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import voices
 from paretone.models.minis.natural.layout import SAMPLE_RATE
 from paretone.models.minis.natural.vocoder import LatentVocoder
 from paretone.models.own_voices import own_voice
-from paretone.models.silent_observer import SilentObserver
 from paretone.paths import resource
+from paretone.speaking import synthesise
 
 NAME = "own-voices"
 RECORDINGS, COPIES = "the recordings", "their copies"
@@ -102,7 +102,7 @@ def _spoken(model: SpeechModel, name: str, persons: Sequence[Voice], texts: Sequ
     for own in persons:
         bundled.say(f"{name} in the voice of {own.title}: {len(texts)} sentences …")
         for text in texts:
-            take = run_to_completion(model.synthesise(text, own, side.setting, side.artefacts, SilentObserver()))
+            take = synthesise(model, text, own, side.setting, side.artefacts)
             yield own, text, Recording(take.samples, take.sample_rate)
 
 

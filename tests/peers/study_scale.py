@@ -31,7 +31,7 @@ from paretone.figures.scatter import Dimension
 from paretone.measure.estimates import estimates
 from paretone.measure.machine import describe
 from paretone.measure.memory import bytes_in_use
-from paretone.models.base import StatusObserver, WorkObserver
+from paretone.observer import Observer
 from paretone.setting.take import Measurements, Take, Trace
 from paretone.studies import definition
 from paretone.studies.running import StudyFollower, WorkerLost
@@ -142,7 +142,7 @@ class SimulatedWorkers:
         self.seconds = 0.0
         """Wall seconds spent in simulating, which are not the driver's."""
 
-    def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
+    def begin(self, equipment: Equipment, observer: Observer) -> str:
         return "0" * 64
 
     def idle(self) -> list[object]:
@@ -155,7 +155,7 @@ class SimulatedWorkers:
         self._waiting.remove(worker)
         heapq.heappush(self._busy, (self._now + duration, worker, task))
 
-    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+    def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
         began = time.perf_counter()
         self._now, worker, task = heapq.heappop(self._busy)
         self._waiting.append(worker)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from paretone.models.base import WorkObserver
+from paretone.observer import Observer
 from paretone.studies.running import FINISHED, WorkerLost, run
 from paretone.studies.tasks import Outcome
 from tests.peers.__main__ import main
@@ -40,7 +40,7 @@ class Busy(SimulatedWorkers):
         super().__init__(count, samples)
         self.at_once: Counter[int] = Counter()
 
-    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+    def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
         self.at_once[len(self._busy)] += 1
         for _, _, task in self._busy:
             # What a worker compares with comes with its task; a baseline has nothing.

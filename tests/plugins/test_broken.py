@@ -22,14 +22,14 @@ from paretone.commands.technique_args import from_files, typed_technique
 from paretone.errors import PlugInError, SettingError
 from paretone.export.targets import targets
 from paretone.models import load_model
-from paretone.models.base import SpeechModel, Synthesis, run_to_completion
+from paretone.models.base import SpeechModel, Synthesis
 from paretone.models.catalogue import MODELS, entry, voice
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
-from paretone.models.silent_observer import SilentObserver
 from paretone.session.commands import Prepare
 from paretone.session.executor import Executor
 from paretone.setting.knobs import Choice, Number, Switch, Text, Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from paretone.studies.running import FINISHED
 from paretone.techniques import conflict, problems, technique, techniques
 from paretone.techniques.admission import LONGEST_TEXT, RESERVED, fault
@@ -635,7 +635,7 @@ def test_a_broken_part_of_a_flow_model_is_named(name: str, tmp_path: Path, visib
     plain = small_speech.setting(2)
 
     def spoken(of: Setting) -> Synthesis:
-        return run_to_completion(speech.synthesise("One.", VOICE, of, (), SilentObserver()))
+        return synthesise(speech, "One.", VOICE, of)
 
     found = said_by(lambda: spoken(plain.with_technique(UsedTechnique(name))))
     assert said in found and f"plugin-{name} 2.0" in found
@@ -707,7 +707,7 @@ def test_a_broken_part_of_a_masked_model_is_named(
     plain = Setting("omni-mini", entry("omni-mini").options_with(steps=4))
 
     def spoken(of: Setting) -> Synthesis:
-        return run_to_completion(masked_model.synthesise("Rice.", voice("", "omni-mini"), of, (), SilentObserver()))
+        return synthesise(masked_model, "Rice.", voice("", "omni-mini"), of)
 
     found = said_by(lambda: spoken(plain.with_technique(UsedTechnique(name))))
     assert said in found and f"mend the plug-in '{name}' of plugin-{name} 2.0." in found

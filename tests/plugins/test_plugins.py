@@ -18,9 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone import cli
 from paretone.errors import ProfileError, SettingError
-from paretone.models.base import run_to_completion
 from paretone.models.catalogue import voice
-from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.flow import euler_steps, sampling_grid
 from paretone.sampling.tokens import Nucleus
 from paretone.session.engine_thread import EngineThread
@@ -28,6 +26,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan, Part
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from paretone.studies.running import FINISHED
 from paretone.studies.store import Store
 from paretone.techniques import conflict, find, problem, problems, resolve, technique, techniques
@@ -58,7 +57,7 @@ def model():
 
 
 def samples(speech, of: Setting) -> np.ndarray:
-    return run_to_completion(speech.synthesise("One.", VOICE, of, (), SilentObserver())).samples
+    return synthesise(speech, "One.", VOICE, of).samples
 
 
 @pytest.mark.parametrize("folder", PACKAGES)
@@ -172,9 +171,7 @@ def test_another_process_runs_a_profile_of_it_and_without_the_plug_in_says_which
     path, out = tmp_path / "p.json", tmp_path / "out.wav"
     Profile.of(of, speech.info).save(path)
     assert Profile.load(path).setting.technique(AB).knobs == Values(weight=1.0)
-    here = run_to_completion(
-        speech.synthesise(TEXT, voice("", "f5-mini"), Profile.load(path).setting, (), SilentObserver())
-    )
+    here = synthesise(speech, TEXT, voice("", "f5-mini"), Profile.load(path).setting)
 
     def speak(*folders: Path) -> subprocess.CompletedProcess:
         arguments = ["speak", "--profile", str(path), "--text", TEXT, "--out", str(out), "--device", "cpu"]

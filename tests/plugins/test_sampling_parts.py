@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from paretone.models import load_model
-from paretone.models.base import FLOW, MASKED, SpeechModel, Synthesis, run_to_completion
+from paretone.models.base import FLOW, MASKED, SpeechModel, Synthesis
 from paretone.models.catalogue import MODELS, entry, voice
-from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.demasking import Open
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan, MaskedPlan, Part
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from paretone.techniques import conflict, problem, technique
 from paretone.techniques import resolve as resolve_setting
 from tests.engine import small_speech
@@ -41,9 +41,7 @@ def using(model: str, *used: UsedTechnique, **options: object) -> Setting:
 
 
 def spoken(models: dict[str, SpeechModel], of: Setting) -> Synthesis:
-    return run_to_completion(
-        models[of.model].synthesise("Rice.", voice("", of.model), of, (), SilentObserver()),
-    )
+    return synthesise(models[of.model], "Rice.", voice("", of.model), of)
 
 
 def rescaled(share: float = 0.7) -> UsedTechnique:
@@ -146,7 +144,7 @@ def test_it_works_with_what_else_flow_models_have(other: UsedTechnique, plugins:
         of = small_speech.setting(6)
         for one in (other, *used):
             of = of.with_technique(one)
-        return run_to_completion(speech.synthesise("One.", VOICE, of, (), SilentObserver())).samples
+        return synthesise(speech, "One.", VOICE, of).samples
 
     assert np.array_equal(samples(rescaled(0.0)), samples())
     found = samples(rescaled())

@@ -54,8 +54,8 @@ def train(task):
         slope = sum((count * pace - seconds) * count for count, seconds in pairs) / scale
         pace -= request.rate * slope
         share, seconds = step / steps, float(step)
-        task.observer.report(TrainingProgress(step, share, seconds, None, {"loss": slope * slope}, {}))
-        task.observer.report(TrainingProgress(step, share, seconds, None, {}, {"slope": abs(slope)}))
+        task.observer.report("training", TrainingProgress(step, share, seconds, None, {"loss": slope * slope}, {}))
+        task.observer.report("training", TrainingProgress(step, share, seconds, None, {}, {"slope": abs(slope)}))
     file = Path(request.work) / "pace.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"pace": pace, "clips": len(pairs)}))

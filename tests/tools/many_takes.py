@@ -71,13 +71,14 @@ def measured(library: Library) -> list[tuple[str, float, float, float]]:
     from PySide6.QtWidgets import QApplication
 
     from paretone_app.features.takes.panel import TakesPanel
+    from paretone_app.results.takes import KeptTakes, OpenedLibrary
     from paretone_app.shell.colours import LIGHT
 
     application = QApplication.instance() or QApplication([])
     panels: list[TakesPanel] = []
 
     def opened() -> None:
-        panels.append(TakesPanel(library, LIGHT))
+        panels.append(TakesPanel(KeptTakes(OpenedLibrary(library)), LIGHT))
         panels[-1].resize(1200, 600)
         panels[-1].show()
         application.processEvents()

@@ -30,7 +30,7 @@ from paretone.listening.trials import MUSHRA
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE, MASKED
 from paretone_app.features.demasking.presenter import DemaskingPresenter
-from paretone_app.features.lab.mushra import MushraPage
+from paretone_app.features.lab.methods import MushraPage
 from paretone_app.features.lab.presenter import LabPresenter
 from paretone_app.features.lab.setup import LIBRARY
 from paretone_app.features.presenter import built
@@ -119,7 +119,7 @@ async def _compared(window: MainWindow) -> None:
 
 async def _example(window: MainWindow) -> None:
     """The example study is open, and its settings are points."""
-    if not window.state.open_studies.folders:
+    if not window.results.studies:
         window.action["open_example"].trigger()
         await _until(lambda: window.features.find(StudiesPresenter).summary is not None, window)
 
@@ -393,7 +393,7 @@ async def take(window: MainWindow, folder: Path, sizes: Sequence[tuple[int, int]
     window.show()
     await make_takes(window, steps, print)
     window.action["open_example"].trigger()
-    await until(lambda: bool(window.state.open_studies.folders), window)
+    await until(lambda: bool(window.results.studies), window)
     for name in arranged(window, sizes):
         await asyncio.sleep(_SECONDS)
         save(window, folder / f"{name}.webp")

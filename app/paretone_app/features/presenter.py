@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QSettings, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from paretone.session.events import Event, Progress, Telemetry
+from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.actions import Actions
 from paretone_app.shell.entries import MainStep, TourStop
@@ -44,6 +45,7 @@ class Presenter(QObject):
         super().__init__(services.window)
         self._window = services.window
         self._state = services.state
+        self._results = services.results
         self._actions = services.actions
         self._workspaces = services.workspaces
         self._notices = services.notices
@@ -124,6 +126,7 @@ class Services:
 
     window: QMainWindow
     state: AppState
+    results: Results
     actions: Actions
     workspaces: Workspaces
     notices: Notices

@@ -20,6 +20,7 @@ from paretone.session.events import Event, JobCancelled, JobFailed, ModelLoaded
 from paretone_app.features.feature import Feature, main_job, tour_stops
 from paretone_app.features.presenter import Presenters, Services
 from paretone_app.features.registry import FEATURES
+from paretone_app.results.reader import Results
 from paretone_app.shell import help as pages
 from paretone_app.shell import tab_order
 from paretone_app.shell.actions import Actions
@@ -96,6 +97,7 @@ class MainWindow(QMainWindow):
         self.bridge = Bridge(self)
         self.jobs = Jobs(self._submit, self)
         self.state = AppState(self.jobs, self)
+        self.results = Results(self.state, data_folder, self)
         self.action = Actions(self, self.state.undo_stack, [one for feature in features for one in feature.actions])
         self.workspaces = Workspaces(self, [place for feature in features for place in feature.places])
         self.header = Header(self.state, self.action.cancel)
@@ -128,6 +130,7 @@ class MainWindow(QMainWindow):
         services = Services(
             self,
             self.state,
+            self.results,
             self.action,
             self.workspaces,
             self.notices,
@@ -155,6 +158,7 @@ class MainWindow(QMainWindow):
             bridge.reports.connect(presenter.show_reports)
         state.selection.model_changed.connect(lambda: self.workspaces.suit(state.selection.entry.family))
         action.failed.connect(notices.warn)
+        self.results.problem.connect(notices.warn)
         action.bind(action.default_layout, self.workspaces.default_layout)
         action.unlock.toggled.connect(self.workspaces.unlock)
         action.bind(action.message, notices.go_to_message)
@@ -353,5 +357,6 @@ class MainWindow(QMainWindow):
         self.is_closed = True
         for presenter in reversed(list(self.features)):
             presenter.shut_down()
+        self.results.shut_down()
         self.close()
         self.closed.emit()

@@ -23,7 +23,6 @@ from paretone_app.state.jobs import Jobs
 from paretone_app.state.loading import Loading
 from paretone_app.state.machine import Machine
 from paretone_app.state.making import Making
-from paretone_app.state.open_studies import OpenStudies
 from paretone_app.state.own_voices import OwnVoices
 from paretone_app.state.playing import Playing
 from paretone_app.state.selection import Selection
@@ -54,7 +53,6 @@ class AppState(QObject):
         self.synthesis = Synthesis(self.selection, self.artefacts, self.availability, self.comparison, jobs, self)
         self.making = Making(jobs, self)
         self.selection.model_changed.connect(self.making.try_again)
-        self.open_studies = OpenStudies(self)
         self.playing = Playing(self)
         self.installing = Installing(jobs, self)
 

@@ -17,7 +17,7 @@ from paretone.errors import PlainError, SettingError
 from paretone.files import reason, write, write_atomically
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
-from paretone.techniques import Technique, resolve
+from paretone.techniques import Technique, compatibility_of
 from paretone_app.state.undo import Edit
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class ArtefactStore(QObject):
         if not chosen.ready or chosen.loaded.family not in self._technique.families:
             return None
         try:
-            return resolve(chosen.loaded, chosen.setting, prepared=False).compatibility
+            return compatibility_of(chosen.loaded, chosen.setting)
         except SettingError:
             return None
 

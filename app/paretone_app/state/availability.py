@@ -167,7 +167,7 @@ class Availability:
 
     def _applies(self, name: str, info: ModelInfo, setting: Setting, entry: UsedTechnique) -> Applicability:
         """Whether a technique applies, but for artefacts that sources keep."""
-        if reason := dict(info.lacking).get(name, ""):
+        if reason := technique(name).not_offered(info):
             return Applicability(Fit.IMPOSSIBLE, reason)
         alone, together = setting.baseline.with_technique(entry), setting.with_technique(entry)
         if reason := conflict(alone, name):

@@ -13,7 +13,7 @@ from paretone.errors import PlainError
 from paretone.measure.verdicts import Way
 from paretone.models.base import IntervalWeights, Utterance, WeightSet
 from paretone.models.families.flow import FlowSpeech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Choice, Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.hooks import preparer
@@ -212,5 +212,5 @@ def _on_top(
         return Way(title, setting.with_technique(used))
     bundled.say(f"calibrating at {top.knob} {used.knobs[top.knob]:g} …")
     utterance = Utterance(arguments.text, bundled.speaker(arguments))
-    artefact = preparer(used.technique)(model, [utterance], setting.with_technique(used), SilentObserver())
+    artefact = preparer(used.technique)(model, [utterance], setting.with_technique(used), Observer())
     return Way(title, setting.with_technique(replace(used, artefact=artefact.fingerprint)), (artefact,))

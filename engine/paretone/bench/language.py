@@ -21,10 +21,10 @@ from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors
 from paretone.models.base import Voice
 from paretone.models.catalogue import entry, harvard_sentences
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.silent_observer import SilentObserver
 from paretone.models.vocoders import load_vocoder
 from paretone.sampling.autoregressive import Cycle
 from paretone.setting.setting import Artefact, Setting
+from paretone.speaking import make_ready, scripted
 
 AGAIN = "autoregressive, again (A/A)"
 WORD_ERRORS = 0.02
@@ -118,14 +118,14 @@ def timed_decoding(
     first = next(iter(ways))
     every = {**ways, AGAIN: ways[first]}
     for setting in every.values():
-        model.make_ready(setting, SilentObserver(), voice)
+        make_ready(model, setting, voice)
     decoded = {name: Decoded(token_rate=model.token_rate) for name in every}
     sentences, device = harvard_sentences(), model.own.tokens.device.type
     for number in range(-1, rounds):  # The first is for warming up.
         text = sentences[number % len(sentences)]
         for name in running_order(tuple(every), number):
             setting = replace(every[name], seed=every[name].seed + number + 1)
-            decodings = list(model.decodings(text, voice, setting, artefacts=artefacts))
+            decodings = list(model.decodings(scripted(model, text, voice, setting, artefacts)))
             with stopwatch(device) as watch:
                 cycles = [cycle for _, decoding in decodings for cycle in decoding]
             if number >= 0:

@@ -37,16 +37,16 @@ from paretone.measure.memory import PeakMemory
 from paretone.measure.roofline.launches import launches
 from paretone.measure.timing import interval, paired_ratio, running_order
 from paretone.measure.verdicts import ORIGINAL
-from paretone.models.base import ModelInfo, Voice, run_to_completion
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_networks import offered
 from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.demasking import Guide, Predictor
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.setting import Setting
-from paretone.techniques import problem
+from paretone.speaking import make_ready, scripted, synthesise
+from paretone.techniques import problem, techniques
 
 NAME = "omnivoice"
 KNOWN = ("half", "precision", "way")
@@ -148,7 +148,8 @@ def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:
     file.require_known()
     known: dict[str, object] = {"half": max(int(plain.options["steps"]) // 2, 1)}
     narrow = [one for one in info.precisions if one != "float32"]
-    lacking, by_precision = dict(info.lacking), dict[str, str]()
+    lacking = {one.name for one in techniques() if one.not_offered(info)}
+    by_precision = dict[str, str]()
     found = {OFFICIAL: _Way(plain, judged=False), EXACT: _Way(plain, headline=True)}
     for addition in additions:
         if any(one in lacking for one in addition.needs):
@@ -183,13 +184,13 @@ def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
     sentences = harvard_sentences()
     for name, setting in ways.items():
         if name != OFFICIAL:
-            model.make_ready(setting, SilentObserver(), voice)
+            make_ready(model, setting, voice)
     for number in range(-1, rounds):  # The first is for warming up.
         text = f"{sentences[number % len(sentences)]} {sentences[(number + 1) % len(sentences)]}"
         for name in running_order(tuple(ways), number):
             setting = replace(ways[name], seed=ways[name].seed + number + 1)
             with _as(model, name):
-                measured = run_to_completion(model.synthesise(text, voice, setting, (), SilentObserver())).measurements
+                measured = synthesise(model, text, voice, setting).measurements
             if number >= 0:
                 found = taken[name]
                 found.last.append(measured.seconds)
@@ -207,7 +208,7 @@ def _launches(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice) ->
     counts = {}
     for name, setting in ways.items():
         with _as(model, name):
-            works = model.internals(harvard_sentences()[0], voice, setting)
+            works = model.internals(scripted(model, harvard_sentences()[0], voice, setting))
             begun = works.network.begin(works.request, works.rules.guidance)
         config, frames, device = works.network.config, works.request.frames, works.network.device
         codes = torch.full((config.codebooks, frames), config.mask, device=device)
@@ -231,7 +232,7 @@ def _memory(model: MaskedSpeech, setting: Setting, voice: Voice, generations: in
         text = longest if number in (0, generations - 1) else sentences[number % len(sentences)]
         words = text.split()
         text = " ".join(words[: 2 + number % max(len(words) - 1, 1)]) if number % 3 else text
-        run_to_completion(model.synthesise(text, voice, replace(setting, seed=number), (), SilentObserver()))
+        synthesise(model, text, voice, replace(setting, seed=number))
         if number + 1 == min(SETTLED, generations):
             settled = memory.peak_bytes
     return {

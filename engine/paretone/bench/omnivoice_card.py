@@ -36,7 +36,7 @@ from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.launches import launches
 from paretone.measure.roofline.masked_stages import masked_stages
 from paretone.measure.timing import paired_ratio
-from paretone.models.families.masked_internals import MaskedInternals
+from paretone.models.families.masked_script import MaskedInternals
 from paretone.models.kernels.fused_masked import FusedMasked
 from paretone.models.kernels.graphs import GraphCache, Record, record_cuda
 from paretone.models.kernels.masked_graphs import with_graphs

@@ -29,6 +29,7 @@ from paretone.measure.timing import Interval, interval, paired_ratio, running_or
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.kernels.fused_masked import FusedMasked
 from paretone.sampling.demasking import Guide
+from paretone.speaking import scripted
 
 NAME = "omnivoice-exact"
 FULL_TEXT, FULL_REFERENCE, FULL_FRAMES = 36, 75, 50
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace) -> Report:
     equal: dict[str, list[int]] = {name: [] for name in ways}
     cells = 0
     for number in range(-1, arguments.rounds):  # The first is for warming up.
-        works = model.internals(sentences[number % len(sentences)], voice, setting)
+        works = model.internals(scripted(model, sentences[number % len(sentences)], voice, setting))
         request, rules, seed = works.request, works.rules, arguments.seed + number + 1
         codes = {}
         for name in running_order(tuple(ways), number):

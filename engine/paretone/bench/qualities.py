@@ -24,7 +24,7 @@ from paretone.measure.melody import diversity
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import Way
 from paretone.models.base import SpeechModel, Voice, run_to_completion
-from paretone.models.silent_observer import SilentObserver
+from paretone.speaking import stream
 from paretone.wording import percent
 
 ERRORS, NATURALNESS, SPREAD, RANGE, LIKENESS = (
@@ -145,7 +145,7 @@ def _speak(
         one = found[way.title]
         for seed in seeds:
             chosen = replace(way.setting, seed=way.setting.seed + seed)
-            speech = model.synthesise(panel.texts[at], panel.voice(at), chosen, way.artefacts, SilentObserver())
+            speech = stream(model, panel.texts[at], panel.voice(at), chosen, way.artefacts)
             take = run_to_completion(speech)
             one.heard[at, seed] = panel.hear(at, way.title, take.samples, take.sample_rate, seed)
             one.mels[at, seed] = take.trace.drawn_mel

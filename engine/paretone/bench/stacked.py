@@ -28,10 +28,9 @@ from paretone.measure.limits import Judgement
 from paretone.measure.machine import describe
 from paretone.measure.timing import Interval, PairedTimes, interval
 from paretone.measure.verdicts import Way
-from paretone.models.base import run_to_completion
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.kernels.split_products import has_amx
-from paretone.models.silent_observer import SilentObserver
+from paretone.speaking import make_ready, scripted, synthesise
 
 BEST, EVERY = "best", "every"
 """Ladders by the model: the first that it has weights for, or all of these."""
@@ -117,7 +116,7 @@ def _climbed(
     """Rows of the rungs; speed-up and judgement of those that are faster than the one below (of the highest, if none
     is); how much was heard."""
     for rung in chosen.ways:
-        model.make_ready(rung.setting, SilentObserver(), bundled.speaker(arguments))
+        make_ready(model, rung.setting, bundled.speaker(arguments))
     sampled, whole = _timed(chosen, model, arguments, budget)
     takes = qualities.spoken(chosen.ways, model, panel, arguments.seeds, budget)
     rows = []
@@ -142,13 +141,14 @@ def _timed(
 ) -> tuple[PairedTimes, PairedTimes]:
     """Backbone and sampler of every rung, and its whole takes."""
     voice = bundled.speaker(arguments)
-    backbone = {one.title: model.sampling(arguments.text, voice, one.setting, one.artefacts) for one in chosen.ways}
+    backbone = {
+        one.title: model.sampling(scripted(model, arguments.text, voice, one.setting, one.artefacts))
+        for one in chosen.ways
+    }
     device = model.info.device_type or "cpu"
 
     def take(way: Way) -> Callable[[], object]:
-        return lambda: run_to_completion(
-            model.synthesise(arguments.text, voice, way.setting, way.artefacts, SilentObserver())
-        )
+        return lambda: synthesise(model, arguments.text, voice, way.setting, way.artefacts)
 
     def timed(variants: Mapping[str, Callable[[], object]], what: str) -> PairedTimes:
         return bundled.timed(variants, device, arguments, f"{chosen.ladder}, {what}", budget=budget, share=TIMED)

@@ -34,7 +34,7 @@ from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.catalogue import harvard_sentences, unseen_sentences, voice, voices
 from paretone.models.minis.natural.layout import SAMPLE_RATE
 from paretone.models.minis.natural.voice_reader import VoiceReader
-from paretone.models.silent_observer import SilentObserver
+from paretone.speaking import stream
 from paretone.training.natural_teacher import decoder_copy
 
 NAME = "voices"
@@ -183,7 +183,7 @@ def _spoken(side: Side, model: SpeechModel, panel: Panel, seeds: int) -> Iterato
     for at, text in enumerate(panel.texts):
         for seed in range(seeds):
             setting = replace(side.setting, seed=seed)
-            speech = model.synthesise(text, panel.voice(at), setting, side.artefacts, SilentObserver())
+            speech = stream(model, text, panel.voice(at), setting, side.artefacts)
             take = run_to_completion(speech)
             heard = panel.hear(at, side.title, take.samples, take.sample_rate, seed)
             yield (at, seed), replace(heard, real_time_factor=take.measurements.real_time_factor)

@@ -27,8 +27,10 @@ from paretone.measure.machine import describe
 from paretone.measure.metrics import metric
 from paretone.measure.processor_time import busy_line
 from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio
-from paretone.models.base import SpeechModel, Synthesis, Voice, run_to_completion
+from paretone.models.base import SpeechModel, Synthesis, Voice
+from paretone.observer import Observer
 from paretone.setting.take import Metrics
+from paretone.speaking import synthesise
 from paretone.wording import percent
 
 NAME = "compare"
@@ -195,7 +197,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 # --- Measuring --------------------------------------------------------------------------------------------------------
-class _Runs:
+class _Runs(Observer):
     """Passes the progress of all runs together on."""
 
     def __init__(self, terminal: Terminal, total: int) -> None:
@@ -283,7 +285,7 @@ def _measure(
             raise ValueError("The side was not prepared.")
 
         def once() -> None:
-            runs[name].append(run_to_completion(model.synthesise(text, voice, side.setting, side.artefacts, progress)))
+            runs[name].append(synthesise(model, text, voice, side.setting, side.artefacts, progress))
             progress.next()
 
         return once

@@ -14,7 +14,7 @@ from paretone.models.base import SpeechModel
 from paretone.setting.knobs import checked
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Artefact, Setting, checked_seed
-from paretone.techniques import foreseen, resolve
+from paretone.techniques import compatibility_of, foreseen
 
 
 @dataclass
@@ -133,7 +133,7 @@ def prepare(side: Side, model: SpeechModel) -> None:
     """Give a side its model and tables, checked against each other."""
     side.model = model
     if side.profile is not None:
-        fixed = resolve(model.info, side.setting, prepared=False).compatibility if side.profile.artefacts else None
+        fixed = compatibility_of(model.info, side.setting) if side.profile.artefacts else None
         side.profile.check(model.info, fixed)
         side.artefacts = side.profile.artefacts
         return

@@ -17,7 +17,7 @@ from paretone.models.catalogue import CatalogueEntry
 from paretone.models.files.releases import RELEASES
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.techniques import applying_to, problems, techniques
-from paretone.techniques.registry import lacking
+from paretone.techniques.resolving import known
 
 NAME = "models"
 SUMMARY = "List models, voices and techniques, with licences."
@@ -92,7 +92,7 @@ def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Resul
     """What one model has, with the ranges of its options and of its techniques' knobs."""
     usual = chosen.options_with()
     options = [_declared(knob, usual[knob.name]) for knob in chosen.options]
-    reasons = lacking(chosen.family)
+    info = known(chosen.id)
     offered = applying_to(chosen.family, chosen.options, chosen.mel_steps)
     found = [
         {
@@ -100,7 +100,7 @@ def _of_one(chosen: CatalogueEntry, folder: str, techniques_only: bool) -> Resul
             "title": one.title,
             "summary": one.summary,
             "prepared_by": one.prepared_by,
-            "not_offered": reasons.get(one.name, ""),
+            "not_offered": one.not_offered(info),
             "knobs": [_declared(knob, knob.default) for knob in one.knobs],
         }
         for one in offered

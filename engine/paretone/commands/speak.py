@@ -25,7 +25,7 @@ from paretone.session.events import Event, TakeReady, TimedAgain
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take, repeated
-from paretone.techniques import find, options_in_force, resolve
+from paretone.techniques import compatibility_of, find, options_in_force
 from paretone.techniques.base import to_type
 
 Outcome = TypeVar("Outcome", TakeReady, TimedAgain)
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model = arguments.load(options, session, model_id, variant)
     if profile is not None:
         artefacts = profile.artefacts
-        profile.check(model.info, resolve(model.info, setting, prepared=False).compatibility if artefacts else None)
+        profile.check(model.info, compatibility_of(model.info, setting) if artefacts else None)
     else:
         setting, artefacts = _with_techniques(with_weights(setting, model.info), model, options)
     spoken = Synthesise(JOB, text, voice, setting, artefacts)

@@ -13,9 +13,9 @@ from typing import TextIO
 
 from paretone.commands import streams
 from paretone.errors import Cancelled
+from paretone.observer import RemainingTime
 from paretone.reading import printable
 from paretone.session.events import Caution, EngineStatus, Event, Progress
-from paretone.session.progress import RemainingTime
 from paretone.wording import percent
 
 BAR_WIDTH = 24

@@ -10,6 +10,7 @@ from paretone.commands import arguments
 from paretone.commands.result import Result
 from paretone.commands.session import Session
 from paretone.commands.terminal import Terminal
+from paretone.training.requests import Follower
 
 if TYPE_CHECKING:
     from paretone.training.session import Milestone
@@ -82,13 +83,17 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     return Result(data, f"The model is in {made.folder}: {made.steps} steps, {made.seconds:.0f} s.")
 
 
-class TerminalFollower:
-    """Shows a training in the terminal; see :class:`paretone.training.runs.Follower`."""
+class TerminalFollower(Follower):
+    """Shows a training in the terminal."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
-        self.check = terminal.check
-        self.progress = terminal.progress
+
+    def check(self) -> None:
+        self._terminal.check()
+
+    def progress(self, done: int, total: int) -> None:
+        self._terminal.progress(done, total)
 
     def status(self, text: str) -> None:
         """Show a line; a separate bar begins with the training itself."""

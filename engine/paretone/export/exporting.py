@@ -8,16 +8,14 @@ from paretone.errors import CheckpointError, ProfileError
 from paretone.export.accounts import Account
 from paretone.export.delivery import deliver
 from paretone.export.targets import Order, Target, account, checkpoint_folder, target
-from paretone.models.base import WorkObserver
 from paretone.models.catalogue import F5, entry
 from paretone.models.f5.checkpoint import find_checkpoint
 from paretone.models.files.weight_sets import trained_guidance
+from paretone.observer import Observer
 from paretone.setting.profile import Profile
 
 
-def export(
-    profile: Profile, name: str, folder: Path, follower: WorkObserver, model_folder: str = ""
-) -> tuple[Path, ...]:
+def export(profile: Profile, name: str, folder: Path, follower: Observer, model_folder: str = "") -> tuple[Path, ...]:
     """Export ``profile`` to the target called ``name``, into ``folder``: all files or none; the files.
 
     ``model_folder`` holds the checkpoint if it is not where the catalogue has it. Raises :class:`PlainError` as

@@ -22,7 +22,7 @@ from paretone.errors import CheckpointError, SettingError
 from paretone.export.delivery import deliver
 from paretone.export.readme import json_file
 from paretone.export.targets import exporting
-from paretone.models.base import DraftWeights, StudentWeights, WorkObserver
+from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.catalogue import CatalogueEntry, entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
@@ -34,6 +34,7 @@ from paretone.models.files.pruning import pruned, require_layers
 from paretone.models.files.shards import Shards
 from paretone.models.minis.folder import LAYOUT_FILE
 from paretone.models.minis.lm_mini.checkpoint import TOKENIZER
+from paretone.observer import Observer
 from paretone.reading import parsed_json, read_bytes
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import UsedTechnique
@@ -158,7 +159,7 @@ _SOURCES: Mapping[str, Callable[[Path, Callable[[], None]], Source]] = {
 """The sources by what the catalogue calls ``loader``."""
 
 
-def export_language(job: LanguageExport, follower: WorkObserver) -> tuple[Path, ...]:
+def export_language(job: LanguageExport, follower: Observer) -> tuple[Path, ...]:
     """Write a student or a draft, all files or none; the files.
 
     Raises :class:`SettingError` if there is none, and :class:`paretone.errors.PlainError` if it cannot be read or

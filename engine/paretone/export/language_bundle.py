@@ -102,7 +102,7 @@ def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPr
     voice = _voice(profile, folder)
     text = profile.evidence.text or TEXT
     follower.status("Encoding the voice …")
-    prompts = speech.official_prompts(text, voice, plan.options, setting.seed, follower.check)
+    prompts = speech.official_prompts(text, voice, plan, follower.check)
     checkpoint = Path(speech.info.checkpoint)
     root = checkpoint if checkpoint.is_dir() else checkpoint.parent
     ids = speech.official_ids

@@ -33,7 +33,7 @@ from paretone.techniques.registry import plug_in, registry
 
 if TYPE_CHECKING:
     from paretone.export.delivery import Content
-    from paretone.models.base import WorkObserver
+    from paretone.observer import Observer
 
 PROGRAMS = (
     "f5_tts",
@@ -57,7 +57,7 @@ class Order:
     account: Account
     model_folder: str
     """Folder of the checkpoint, or ``""`` for where the catalogue has it."""
-    follower: WorkObserver
+    follower: Observer
 
     @property
     def checkpoint_folder(self) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paretone.measure.proportions import wilson_interval
-from paretone.sampling.draft_planning import predicted_speed_up
+from paretone.sampling.draft_length import predicted_speed_up
 from paretone.setting.take import DecodingTrace
 
 WINDOW = 12

@@ -44,6 +44,11 @@ class ProcessorTime:
             return own, None
         return own, max(0.0, self.all - before.all - own)
 
+    def earlier(self, own: float, others: float | None) -> ProcessorTime:
+        """The time before this process took ``own`` and the others ``others`` seconds."""
+        before = None if self.all is None or others is None else self.all - own - others
+        return ProcessorTime(self.own - own, before, self.cores)
+
 
 def processor_time() -> ProcessorTime:
     """The CPU time that was used up to now."""

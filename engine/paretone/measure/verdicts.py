@@ -18,12 +18,12 @@ from paretone.measure.evaluation.judged_takes import JUDGED_FIGURES, judged_figu
 from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.intelligibility import Judge, WordErrors
 from paretone.measure.metrics import estimate, metric
-from paretone.models.base import SpeechModel, Synthesis, Voice, run_to_completion
+from paretone.models.base import SpeechModel, Synthesis, Voice
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.own_voices import shown_name
-from paretone.models.silent_observer import SilentObserver
 from paretone.models.vocoders import Vocoder
 from paretone.setting.setting import Artefact, Setting
+from paretone.speaking import synthesise
 from paretone.training.natural_teacher import original_speech
 
 ORIGINAL = "original speech"
@@ -130,10 +130,7 @@ def verdicts(
             continue
         for way in ways:
             say(f"{shown_name(voice.id)}: {way.title}, {len(sentences)} sentences …")
-            spoken = tuple(
-                run_to_completion(model.synthesise(sentence, voice, way.setting, way.artefacts, SilentObserver()))
-                for sentence in sentences
-            )
+            spoken = tuple(synthesise(model, sentence, voice, way.setting, way.artefacts) for sentence in sentences)
             takes = [(one.samples, one.sample_rate) for one in spoken]
             yield heard(way.title, takes, syntheses=spoken)
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from paretone.errors import SettingError
+from paretone.observer import SILENT, Observer
 from paretone.sampling.guidance import STRENGTH, Guidance
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Knob, Values
-from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Trace
 
 if TYPE_CHECKING:
     from paretone.sampling.calibration_target import CalibrationTarget
-    from paretone.setting.compatibility import Compatibility
-    from paretone.setting.setting import Artefact
 
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled
@@ -155,7 +153,8 @@ class ModelInfo:
     token_rate: float | None = None
     """Speech tokens a second, of language models."""
     lacking: tuple[tuple[str, str], ...] = ()
-    """Techniques that it is not offered, or that its device cannot carry out, each with the reason as a sentence."""
+    """What its device cannot do, such as ``recording``, each with the reason as a sentence; see
+    :func:`paretone.device.lacking`."""
     guidance: Guidance = STRENGTH
     """Kind of its guidance."""
     mel_steps: int = 0
@@ -191,66 +190,6 @@ class Utterance:
 
     text: str
     voice: Voice
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """One finished step of a sampling loop. Language models take a token for a step, and as many steps as they are
-    expected to need."""
-
-    chunk: int
-    chunks: int
-    step: int
-    steps: int
-    seconds: float
-    """Wall seconds of this step's backbone evaluation."""
-    audio_seconds: float = 0.0
-    """Seconds of audio of the running chunk."""
-    before: int | None = None
-    """Steps of the chunks before this one, and of all chunks; ``None`` if every chunk has as many."""
-    total: int | None = None
-    tokens: int | None = None
-    """Tokens committed so far in all chunks; ``None`` for models without tokens."""
-
-    @property
-    def steps_done(self) -> int:
-        """Finished steps of all chunks."""
-        return (self.chunk * self.steps if self.before is None else self.before) + self.step + 1
-
-    @property
-    def steps_in_all(self) -> int:
-        """Steps of all chunks."""
-        return self.chunks * self.steps if self.total is None else self.total
-
-
-class StatusObserver(Protocol):
-    """Observer of a job. Every method may raise :class:`paretone.errors.Cancelled`."""
-
-    def check(self) -> None:
-        """Called at least once per step, layer trial or token; raises when the job was cancelled."""
-
-    def status(self, text: str) -> None:
-        """Called when the job enters a new part, with a line to show."""
-
-
-class WorkObserver(StatusObserver, Protocol):
-    """Observer of a job that knows its finished share."""
-
-    def progress(self, done: int, total: int) -> None:
-        """Called with the share of the work done, in units of the job's own."""
-
-
-class Observer(StatusObserver, Protocol):
-    """Observer of a sampling loop."""
-
-    def step(self, report: StepReport) -> None:
-        """Called after every step."""
-
-
-def caution(observer: Observer, sentence: str) -> None:
-    """Tell ``observer``, before anything is spoken, what the user should know of the voice: by its method ``caution``,
-    or by ``status`` if it has none."""
-    getattr(observer, "caution", observer.status)(sentence)
 
 
 @dataclass(frozen=True)
@@ -297,7 +236,7 @@ _FINISHED = "finished_part"
 def run_to_completion(
     speech: Generator[Piece, None, Synthesis], play: Callable[[Piece], None] = lambda piece: None
 ) -> Synthesis:
-    """Run a synthesis (:meth:`SpeechModel.synthesise`) to its end and return its result; ``play`` gets its pieces. What
+    """Run a synthesis (:meth:`SpeechModel.speak`) to its end and return its result; ``play`` gets its pieces. What
     ``play`` raises ends the synthesis."""
     while True:
         try:
@@ -328,31 +267,56 @@ class AttentionCapture:
     """Seconds per frame."""
 
 
-class ProgressObserver(Observer, WorkObserver, Protocol):
-    """Observer of a job that also speaks, and knows its finished share."""
+@dataclass(frozen=True)
+class Script:
+    """A text, read and made ready to be spoken in a voice under a plan. What is prepared is of the model's own kinds:
+    Any."""
+
+    voice: Voice
+    plan: Any
+    """What the setting means for the model; see :class:`paretone.setting.plan.Plan`."""
+    network: Any = field(repr=False)
+    """The network under the plan, ready and warm."""
+    prompt: Any = field(repr=False)
+    """The voice."""
+    passages: tuple[Any, ...] = field(repr=False)
+    """The text in pieces, each with its own ``text``."""
+    notes: tuple[str, ...]
+    """What the user should know."""
+    seconds: float
+    """Wall seconds that this took; :meth:`SpeechModel.speak` counts them as its own."""
+    cpu_seconds: tuple[float, float | None] = (0.0, None)
+    """CPU seconds of this process and of all others meanwhile."""
+
+    @property
+    def options(self) -> Values:
+        """The sampler options in force."""
+        return self.plan.options
+
+    @property
+    def seed(self) -> int:
+        return self.plan.seed
 
 
 class SpeechModel(Protocol):
-    """A loaded model, ready to speak. Used by one thread at a time."""
+    """A loaded model, ready to speak. Used by one thread at a time. It is given plans; :mod:`paretone.speaking` makes
+    them of settings."""
 
     info: ModelInfo
 
     def look_for_weights(self, check: Callable[[], None]) -> ModelInfo:
         """Find weights made since the model was loaded (fine-tuned ones, drafts, students); the new ``info``."""
 
-    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        """Read, warm up and measure what ``setting`` needs in addition to the model itself, such as other weights; some
-        of it depends on the ``voice`` that is to speak. :meth:`synthesise` does so too, but then the time counts as the
+    def make_ready(self, plan: Any, observer: Observer = SILENT, voice: Voice | None = None) -> None:
+        """Read, warm up and measure what ``plan`` needs in addition to the model itself, such as other weights; some
+        of it depends on the ``voice`` that is to speak. :meth:`script` does so too, but then the time counts as the
         synthesis's."""
 
-    def synthesise(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...],
-        observer: Observer,
-    ) -> Generator[Piece, None, Synthesis]:
+    def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> Any:
+        """The :class:`Script` of ``text``, of the family's own kind. Everything further is asked of it: speaking,
+        counting, looking inside. Raises :class:`PlainError`."""
+
+    def speak(self, script: Any, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
         """Speak: yields pieces as they can be played and returns the whole. Raises :class:`PlainError` and
         :class:`Cancelled`; what was finished until then goes with them, see :func:`finished_part`."""
 
@@ -360,37 +324,18 @@ class SpeechModel(Protocol):
 class FlowModel(SpeechModel, Protocol):
     """A loaded model of the flow family: what else can be asked of it. See :func:`flow_model`."""
 
-    def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
-        """Operations of one backbone evaluation of the first chunk, without running anything."""
+    def operations(self, script: Any) -> OperationCounts:
+        """Operations of one backbone evaluation of the first passage, without running anything."""
 
-    def compatibility(self, setting: Setting) -> Compatibility:
-        """Compatibility of a strategy table calibrated with ``setting``."""
-
-    def last_state(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...] = (),
-        check: Callable[[], None] = lambda: None,
-    ) -> np.ndarray:
+    def last_state(self, script: Any, check: Callable[[], None] = lambda: None) -> np.ndarray:
         """The new speech of the first passage where the sampler ends, (frames, bands) float32, before it is decoded.
         ``check`` is called after every step and may raise to cancel. Raises :class:`PlainError`."""
 
-    def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
-        """The backbone about to speak the first passage, to be calibrated, and the part of ``text`` that this is.
-        Raises :class:`SettingError` if the model cannot skip."""
+    def calibration_target(self, script: Any) -> CalibrationTarget:
+        """The backbone about to speak the first passage, to be calibrated. Raises :class:`SettingError` if the model
+        cannot skip."""
 
-    def capture_attention(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...],
-        layer: int,
-        step: int,
-        observer: Observer,
-    ) -> AttentionCapture:
+    def capture_attention(self, script: Any, layer: int, step: int, observer: Observer = SILENT) -> AttentionCapture:
         """Run up to ``step`` and look at ``layer``."""
 
 

@@ -21,7 +21,6 @@ from paretone.models.load_request import LoadRequest
 from paretone.paths import resource
 from paretone.reading import is_regular
 from paretone.setting.plan import imported
-from paretone.techniques.registry import lacking
 
 if TYPE_CHECKING:
     from paretone.models.families.flow import FlowSpeech
@@ -80,8 +79,7 @@ def load(
     speech = load_chosen(request)
     for path, digest in _hashed(speech.info):
         require_shipped(Path(path), digest)
-    reasons = lacking(chosen.family, dict(devices.lacking(on)))
-    speech.info = replace(speech.info, lacking=tuple(reasons.items()), device_type=on.type)
+    speech.info = replace(speech.info, lacking=devices.lacking(on), device_type=on.type)
     status("Warming up …")
     speech.warm_up()
     require_parts_shipped()

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from paretone.sampling.cache import KeyValueCache
-from paretone.sampling.token_scorer import TokenScorer
+from paretone.sampling.cache import KeyValueCache, TokenScorer
 from paretone.sampling.tokens import TokenSampler, draw
 
 Check = Callable[[], None]
@@ -37,7 +36,7 @@ class Request:
     masks one."""
     shared: int = 0
     """Number of the prompt's first elements shared by all requests of the same voice; see
-    :mod:`paretone.sampling.prefixes`."""
+    :mod:`paretone.sampling.cache`."""
     length: int | None = None
 
 

@@ -7,6 +7,8 @@ rejected tokens costs nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -95,3 +97,89 @@ class KeyValueCache:
         if not 0 <= length <= self.length:
             raise ValueError(f"A cache of {self.length} tokens cannot be cropped to {length}.")
         self.length = length
+
+
+MOST_KEPT = 4
+"""Beginnings that are remembered: of as many voices."""
+
+
+@dataclass(frozen=True)
+class _Beginning:
+    embedded: Tensor
+    positions: Tensor
+    kept: Tensor
+
+    def is_of(self, embedded: Tensor, positions: Tensor) -> bool:
+        same = self.embedded.shape == embedded.shape
+        return same and torch.equal(self.positions, positions) and torch.equal(self.embedded, embedded)
+
+
+class Prefixes:
+    """Remembers, for one model whose weights never change, the keys and values of the beginnings used last: those of a
+    voice do not depend on the text that follows.
+
+    A request says how much of its beginning others share (:attr:`paretone.sampling.autoregressive.Request.shared`).
+    That much is read in a separate pass, whether it is remembered or not, so that the same request gives the same bits
+    whatever was spoken before it.
+    """
+
+    def __init__(self) -> None:
+        self._beginnings: list[_Beginning] = []
+
+    def __len__(self) -> int:
+        """Number of cached prefixes."""
+        return len(self._beginnings)
+
+    def restore(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> bool:
+        """Let the empty ``cache`` hold ``embedded`` (1, tokens, hidden) at ``positions`` (tokens,) and return true, if
+        that was read before."""
+        for place, one in enumerate(self._beginnings):
+            if one.is_of(embedded, positions):
+                cache.restore(one.kept)
+                self._beginnings.append(self._beginnings.pop(place))
+                return True
+        return False
+
+    def remember(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> None:
+        """Cache this prefix."""
+        self._beginnings.append(_Beginning(embedded.clone(), positions.clone(), cache.kept()))
+        del self._beginnings[:-MOST_KEPT]
+
+
+class CausalReader(Protocol):
+    """A causal transformer with a cache."""
+
+    def __call__(self, embedded: Tensor, cache: KeyValueCache | None, positions: Tensor) -> Tensor:
+        """(batch, n, hidden) after what ``cache`` holds to hidden states after the final norm, of the same shape."""
+
+    def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
+        """Only store keys and values for later tokens."""
+
+
+class TokenScorer(Protocol):
+    """A language model for the decoding loops: it reads tokens, and scores the next. Ids are local: codes from 0 on,
+    then the ids that end speech. :class:`paretone.models.families.token_model.TokenModel` is one."""
+
+    @property
+    def transformer(self) -> CausalReader: ...
+
+    @property
+    def codes(self) -> int:
+        """Number of ids that can be spoken."""
+
+    @property
+    def prefixes(self) -> Prefixes | None:
+        """Cache of prefixes of requests."""
+
+    @property
+    def rows(self) -> int:
+        """Number of ids, including those that end speech."""
+
+    def embed(self, ids: Tensor | Sequence[int]) -> Tensor:
+        """Ids (…) to (…, hidden)."""
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(…, hidden) to (…, rows)."""
+
+    def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
+        """An empty one for its transformer."""

@@ -14,8 +14,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from paretone.sampling.actions import SkipAction
-from paretone.sampling.forecasting import extrapolation_factors
+from paretone.sampling.actions import SkipAction, extrapolation_factors
 from paretone.sampling.operations import OperationCounts
 
 

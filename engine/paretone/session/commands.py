@@ -50,7 +50,7 @@ class LoadModel(Command):
     of one, override the catalogue's; ``device`` is ``auto``, ``cpu``, ``cuda`` or ``mps``."""
 
     activity = "loading the model"
-    carried_out_by = "paretone.session.jobs.models:load_model"
+    carried_out_by = "paretone.session.jobs:load_model"
 
     model: str
     folder: str = ""
@@ -64,7 +64,7 @@ class DownloadModel(Command):
     """Download an official checkpoint into ``folder``. The user has seen and accepted ``licence``."""
 
     activity = "downloading the model"
-    carried_out_by = "paretone.session.jobs.models:download_model"
+    carried_out_by = "paretone.session.jobs:download_model"
 
     model: str
     folder: str
@@ -77,7 +77,7 @@ class InstallExtra(Command):
     :class:`~paretone.session.events.ExtraInstalled`."""
 
     activity = "installing packages"
-    carried_out_by = "paretone.session.jobs.installing:install_extra"
+    carried_out_by = "paretone.session.jobs:install_extra"
 
     extra: str
 
@@ -87,7 +87,7 @@ class Synthesise(Command):
     """Speak ``text`` in ``voice`` under ``setting``. ``artefacts`` are those that the setting names by fingerprint."""
 
     activity = "synthesising"
-    carried_out_by = "paretone.session.jobs.synthesis:synthesise"
+    carried_out_by = "paretone.session.synthesis:synthesise"
     timed = True
 
     text: str
@@ -103,7 +103,7 @@ class MakeTake(Synthesise):
     for it first, on the text itself, as in studies. Ends with :class:`~paretone.session.events.TakeMade`."""
 
     activity = "making a take"
-    carried_out_by = "paretone.session.jobs.synthesis:make_take_for_later"
+    carried_out_by = "paretone.session.synthesis:make_take_for_later"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class TimeAgain(Synthesise):
     :class:`~paretone.session.events.TimedAgain`."""
 
     activity = "timing again"
-    carried_out_by = "paretone.session.jobs.synthesis:time_again"
+    carried_out_by = "paretone.session.synthesis:time_again"
 
     take: str = ""
     times: int = REPEATS
@@ -123,7 +123,7 @@ class CaptureAttention(Command):
     """Run ``setting`` up to ``step`` and capture the attention of ``layer`` there, all branches."""
 
     activity = "capturing attention"
-    carried_out_by = "paretone.session.jobs.inspection:capture_attention"
+    carried_out_by = "paretone.session.synthesis:capture_attention"
 
     text: str
     voice: Voice
@@ -138,7 +138,7 @@ class DecodePartial(Command):
     """Decode a ``passage`` of a take that was made under ``setting`` as it was after ``step``, counted from 0."""
 
     activity = "decoding a part"
-    carried_out_by = "paretone.session.jobs.synthesis:decode_partial"
+    carried_out_by = "paretone.session.synthesis:decode_partial"
 
     passage: DemaskedPassage
     step: int
@@ -152,7 +152,7 @@ class JudgeTake(Command):
     ``prompt`` is the file of its voice's recording, or ``""``."""
 
     activity = "judging a take"
-    carried_out_by = "paretone.session.jobs.judging:judge_take"
+    carried_out_by = "paretone.session.jobs:judge_take"
 
     take: str
     samples: np.ndarray = field(repr=False, compare=False)
@@ -166,7 +166,7 @@ class Prepare(Command):
     (see :class:`paretone.techniques.base.Job`): frozen and picklable. Ends with
     :class:`~paretone.session.events.Prepared`."""
 
-    carried_out_by = "paretone.session.jobs.preparing:prepare"
+    carried_out_by = "paretone.session.jobs:prepare"
 
     technique: str
     request: Any
@@ -183,7 +183,7 @@ class ComputeView(Command):
     own ``knobs``. ``records`` are what preparations measured, so that the view need not measure it again."""
 
     activity = "computing the view"
-    carried_out_by = "paretone.session.jobs.inspection:compute_view"
+    carried_out_by = "paretone.session.synthesis:compute_view"
     timed = True
 
     view: str
@@ -199,7 +199,7 @@ class MeasureRoofline(Command):
     first if they are not known, or ``again``. Where ``trace`` names a file, a Chrome trace is written there."""
 
     activity = "measuring the roofline"
-    carried_out_by = "paretone.session.jobs.inspection:measure_roofline"
+    carried_out_by = "paretone.session.synthesis:measure_roofline"
     timed = True
 
     utterance: Utterance
@@ -220,7 +220,7 @@ class ExportProfile(Command):
     """
 
     activity = "exporting"
-    carried_out_by = "paretone.session.jobs.exports:export_profile"
+    carried_out_by = "paretone.session.jobs:export_profile"
 
     profile: Profile
     target: str
@@ -235,7 +235,7 @@ class ExportWeights(Command):
     there is replaced. ``settings`` go with a draft; ``model_folder`` as in :class:`ExportProfile`."""
 
     activity = "exporting"
-    carried_out_by = "paretone.session.jobs.exports:export_weights"
+    carried_out_by = "paretone.session.jobs:export_weights"
 
     model: str
     kind: str
@@ -251,7 +251,7 @@ class EncodePrompts(Command):
     see :class:`paretone.models.families.official_ids.OfficialPrompt`."""
 
     activity = "encoding"
-    carried_out_by = "paretone.session.jobs.tokens:encode"
+    carried_out_by = "paretone.session.synthesis:encode"
 
     text: str
     voice: Voice
@@ -263,7 +263,7 @@ class HearTokens(Command):
     """The sound of speech ``tokens`` of the loaded language model, counted from 0, that say ``text`` in ``voice``."""
 
     activity = "decoding"
-    carried_out_by = "paretone.session.jobs.tokens:hear"
+    carried_out_by = "paretone.session.synthesis:hear"
 
     tokens: tuple[int, ...]
     text: str
@@ -280,7 +280,7 @@ class RunStudy(Command):
     """
 
     activity = "running the study"
-    carried_out_by = "paretone.session.jobs.studies:run_study"
+    carried_out_by = "paretone.session.jobs:run_study"
     timed = True
 
     file: str

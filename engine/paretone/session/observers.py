@@ -1,7 +1,4 @@
-"""Observers of running jobs: each report becomes an event, and checks for cancelling.
-
-They implement :class:`paretone.models.base.Observer`.
-"""
+"""Observers of running jobs: each report becomes an event, and checks for cancelling."""
 
 from __future__ import annotations
 
@@ -9,26 +6,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from paretone.errors import Cancelled
 from paretone.measure.memory import PeakMemory
-from paretone.models.base import StepReport
 from paretone.models.families.pacing import Pace
-from paretone.session.events import (
-    Caution,
-    EngineStatus,
-    Event,
-    PreparationReport,
-    Progress,
-    StudyBegun,
-    StudyTakeDone,
-    Telemetry,
-)
-from paretone.session.progress import RemainingTime
-
-if TYPE_CHECKING:
-    from paretone.studies.stored import StoredTake
+from paretone.observer import Observer, RemainingTime, StepReport
+from paretone.session.events import Caution, EngineStatus, Event, PreparationReport, Progress, Telemetry
 
 Post = Callable[[Event], None]
 
@@ -44,7 +27,7 @@ class RunningJob:
     """Set when a study is to end after the takes under way."""
 
 
-class JobObserver:
+class JobObserver(Observer):
     """Common to all jobs. Every method raises :class:`Cancelled` once the job was cancelled."""
 
     def __init__(self, job: RunningJob) -> None:
@@ -155,8 +138,7 @@ class SynthesisObserver(JobObserver):
 
 
 class PreparationObserver(JobObserver):
-    """Follows a technique's own job: see :class:`paretone.techniques.base.ReportObserver`. Its progress has its own
-    units, not the steps of single sentences."""
+    """Follows a technique's own job. Its progress has its own units, not the steps of single sentences."""
 
     def __init__(self, job: RunningJob, technique: str, title: str) -> None:
         super().__init__(job)
@@ -171,10 +153,10 @@ class PreparationObserver(JobObserver):
         """Tell how much is done."""
         super().progress(done, total, text or self._title)
 
-    def report(self, report: object) -> None:
+    def report(self, name: str, value: object) -> None:
         """Pass on what was found."""
         self.check()
-        self.post(PreparationReport(self.job, self._technique, report))
+        self.post(PreparationReport(self.job, self._technique, value))
 
 
 class MeasuringObserver(JobObserver):
@@ -200,58 +182,6 @@ class RepeatingObserver(JobObserver):
         share = min(1.0, report.steps_done / report.steps_in_all)
         text = f"Repeat {self.done + 1} of {self._times}"
         self.advance(100 * self.done + int(100 * share), 100 * self._times, text)
-
-
-class StudyObserver(JobObserver):
-    """Follows a study: see :class:`paretone.studies.running.StudyFollower`. Its progress is counted in takes and
-    such."""
-
-    def __init__(self, job: RunningJob) -> None:
-        super().__init__(job)
-        self.made = 0
-        """Takes of this run."""
-        self.pausing = job.pausing.is_set
-        self._folder = ""
-        self._seconds_left: float | None = None
-        self._under_way = 0, 0, ""
-        self._percent = 0
-
-    def begin(self, folder: str, title: str) -> None:
-        """Say which study it is."""
-        self._folder = folder
-        self.post(StudyBegun(self.job, folder, title))
-
-    def step(self, report: StepReport) -> None:
-        """A chance to stop."""
-        self.check()
-
-    def begun(self, title: str, done: int, total: int) -> None:
-        """Tell what is being made."""
-        self._under_way, self._percent = (done, total, title), 0
-        self._tell(title)
-
-    def progress(self, done: int, total: int, text: str = "") -> None:
-        """Tell how far the calibration under way is, by the hundredth: its units are not the study's."""
-        self.check()
-        percent = 100 * done // max(1, total)
-        if percent > self._percent:
-            self._percent = percent
-            self._tell(f"{self._under_way[2]} ({percent} %)")
-
-    def _tell(self, title: str) -> None:
-        done, total, _ = self._under_way
-        self.post(Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
-
-    def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
-        """Tell how far it is, with the study's own estimate."""
-        self.check()
-        self._seconds_left = seconds_left
-        self.post(Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
-
-    def take(self, take: StoredTake) -> None:
-        """Tell of a finished take."""
-        self.made += 1
-        self.post(StudyTakeDone(self.job, self._folder, take))
 
 
 def _position(report: StepReport) -> str:

@@ -255,6 +255,8 @@ class Plan:
     compatibility: Compatibility
     """Compatibility required of artefacts. While techniques resolve: see :meth:`Context.compatibility`."""
     precision: str = "float32"
+    seed: int = field(default=0, compare=False)
+    """The setting's. Plans are compared without it: networks and measurements serve every seed."""
     guidance: GuidanceSchedule = GuidanceSchedule()
     launching: Launching = PLAIN
     notes: tuple[str, ...] = ()
@@ -400,7 +402,7 @@ class LanguagePlan(Plan):
     """Scale of the initial noise of the flow with these weights."""
     decoding: Part | None = None
     """Decodes otherwise than token by token: called for each passage as ``function(loop, **arguments)`` with a
-    :class:`paretone.models.families.decoding.DecodingLoop`; returns a
+    :class:`paretone.models.families.language_network.DecodingLoop`; returns a
     :data:`paretone.sampling.autoregressive.Decoding`."""
 
 

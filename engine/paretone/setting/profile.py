@@ -20,7 +20,7 @@ from paretone.fields import is_of, require_usual_numbers
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Synthesis, Voice, run_to_completion
 from paretone.models.own_voices import is_own, shown_name, without_folder
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.reading import first_line, parsed_json, require_regular, shortened, shown
 from paretone.setting.compatibility import Compatibility, checkpoint_text
 from paretone.setting.knobs import NO_VALUES, Knob, Values, checked
@@ -183,7 +183,7 @@ _KIND = "paretone profile"
 _LARGEST_BYTES = 16 * 2**20
 
 
-class _Warning(SilentObserver):
+class _Warning(Observer):
     """Cautions as Python's warnings."""
 
     def caution(self, sentence: str) -> None:
@@ -334,10 +334,11 @@ class Profile:
         model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
         self.check(model.info)
         observer = _Warning()
-        model.make_ready(self.setting, observer, voice)
+        plan = resolve(model.info, self.setting, self.artefacts)
+        model.make_ready(plan, observer, voice)
 
         def spoken() -> Synthesis:
-            return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, observer))
+            return run_to_completion(model.speak(model.script(text, voice, plan, observer), observer))
 
         first = spoken()
         return repeated(first, [spoken().measurements for _ in range(repeat)]) if repeat else first

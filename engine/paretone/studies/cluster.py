@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from paretone import failures
 from paretone.errors import StudyError
 from paretone.extras import NO_CLUSTER
-from paretone.models.base import SpeechModel, StatusObserver, WorkObserver
-from paretone.models.silent_observer import SilentObserver
+from paretone.models.base import SpeechModel
+from paretone.observer import Observer
 from paretone.studies.ray_address import require_cluster
 from paretone.studies.running import WorkerLost
 from paretone.studies.tasks import Equipment, Outcome, Task
@@ -68,7 +68,7 @@ class Worker:
 
         try:
             self._runner = TaskRunner(self._equipment, self._load or load_model)
-            info = self._runner.equip(SilentObserver()).info
+            info = self._runner.equip(Observer()).info
         except Exception as error:
             return failures.sentence(error, "loading the model for a study")
         return _Ready(info.all_weights, ray.get_runtime_context().get_node_id())
@@ -77,7 +77,7 @@ class Worker:
         """Do a task, once :meth:`ready`."""
         if self._runner is None:
             raise StudyError("The worker has loaded nothing yet.")
-        return self._runner.carry_out(task, SilentObserver())
+        return self._runner.carry_out(task, Observer())
 
 
 class Cluster:
@@ -108,7 +108,7 @@ class Cluster:
         """Tasks done by node."""
 
     # --- Beginning and ending -----------------------------------------------------------------------------------------
-    def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
+    def begin(self, equipment: Equipment, observer: Observer) -> str:
         """Connect, and wait for the first worker."""
         ray = self._connect(observer)
         self._equipment = equipment
@@ -129,7 +129,7 @@ class Cluster:
             raise StudyError("The cluster was not begun.")
         return self._module
 
-    def _connect(self, observer: StatusObserver) -> ModuleType:
+    def _connect(self, observer: Observer) -> ModuleType:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         if find_spec("ray") is None:
             raise StudyError(NO_CLUSTER)
@@ -197,7 +197,7 @@ class Cluster:
         """Send ``worker`` its task."""
         self._tasks[worker.carry_out.remote(task)] = worker
 
-    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+    def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
         """Finished tasks. Empty if a further worker became ready."""
         lonely_since = time.monotonic()
         while True:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from statistics import median
 
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements
-from paretone.studies.store import Store
 from paretone.studies.study import Study
 
 
@@ -21,13 +19,6 @@ def pace(model: str, takes: Iterable[tuple[Setting, str, Measurements]]) -> floa
         if setting.model == model and not setting.techniques and text and measured.seconds > 0
     ]
     return median(found) if found else None
-
-
-def studied(folder: Path) -> tuple[tuple[Setting, str, Measurements], ...]:
-    """The takes of the study in ``folder``, as :func:`pace` has them. Raises :class:`StudyError`."""
-    with Store(folder, read_only=True) as store:
-        settings = {one.key: one.setting for one in store.settings()}
-        return tuple((settings[one.cell.setting], one.text, one.measurements) for one in store.takes())
 
 
 def seconds(study: Study, pace: float | None) -> float | None:

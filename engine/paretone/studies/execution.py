@@ -20,8 +20,8 @@ from paretone.measure.machine import describe
 from paretone.measure.memory import PeakMemory
 from paretone.measure.takes import make_take
 from paretone.measure.timing import stopwatch
-from paretone.models.base import SpeechModel, StatusObserver, WorkObserver, run_to_completion
-from paretone.models.silent_observer import ProgressingObserver, QuietObserver
+from paretone.models.base import SpeechModel, Synthesis, run_to_completion
+from paretone.observer import Observer, Passing
 from paretone.setting.setting import Artefact
 from paretone.setting.take import Take, Trace
 from paretone.studies.hooks import preparer
@@ -39,7 +39,7 @@ from paretone.studies.tasks import (
     Task,
     take_id,
 )
-from paretone.techniques import problem
+from paretone.techniques import resolve
 
 
 class TaskRunner:
@@ -61,7 +61,7 @@ class TaskRunner:
         self._device = str(device.choose(equipment.device))
         self._machine = describe().line
 
-    def equip(self, observer: StatusObserver) -> SpeechModel:
+    def equip(self, observer: Observer) -> SpeechModel:
         """Load the model and the judges, if that has not been done. Raises :class:`PlainError`."""
         wanted = self._equipment
         if self._model is None:
@@ -82,7 +82,7 @@ class TaskRunner:
             }
         return self._model
 
-    def carry_out(self, task: Task, observer: WorkObserver) -> Outcome:
+    def carry_out(self, task: Task, observer: Observer) -> Outcome:
         """Do ``task``, telling ``observer`` how far a calibration is; what goes wrong with it comes back as
         :class:`Failed`. Raises :class:`Cancelled`, and :class:`PlainError` where nothing can be done at all because
         model or judges cannot be loaded."""
@@ -104,11 +104,11 @@ class TaskRunner:
             return Failed(task, text, time.perf_counter() - started, whole_setting)
 
     # --- Tasks --------------------------------------------------------------------------------------------------------
-    def _prepare(self, model: SpeechModel, task: Prepare, observer: WorkObserver, started: float) -> Prepared:
+    def _prepare(self, model: SpeechModel, task: Prepare, observer: Observer, started: float) -> Prepared:
         prepare = self._preparers.get(task.technique)
         if prepare is None:
             prepare = self._preparers[task.technique] = preparer(task.technique)
-        artefact = prepare(model, task.utterances, task.setting, ProgressingObserver(observer))
+        artefact = prepare(model, task.utterances, task.setting, Passing(observer, "caution", "progress"))
         return Prepared(task, artefact, time.perf_counter() - started)
 
     def _refer(self, task: MeasureReference, started: float) -> ReferenceMeasured:
@@ -120,23 +120,26 @@ class TaskRunner:
         verdicts = self._verdicts(task.spoken, samples, rate)
         return ReferenceMeasured(task, verdicts, time.perf_counter() - started)
 
-    def _speak(self, model: SpeechModel, task: Speak, observer: WorkObserver, started: float) -> Made | Failed:
+    def _speak(self, model: SpeechModel, task: Speak, observer: Observer, started: float) -> Made | Failed:
         spoken = task.spoken
-        reason = problem(model.info, task.setting, task.artefacts)
-        if reason:
-            return Failed(task, reason, 0.0, whole_setting=True)
-        quiet = QuietObserver(observer)
+        try:
+            plan = resolve(model.info, task.setting, task.artefacts)
+        except PlainError as error:
+            return Failed(task, str(error), 0.0, whole_setting=True)
+        quiet = Passing(observer, "caution")
+
+        def said() -> Synthesis:
+            return run_to_completion(model.speak(model.script(spoken.text, spoken.voice, plan, quiet), quiet))
+
         # Some of what is prepared depends on the voice.
         warmed = task.cell.setting, spoken.voice.id
         if warmed not in self._warm:
-            model.make_ready(task.setting, quiet, spoken.voice)
-            run_to_completion(model.synthesise(spoken.text, spoken.voice, task.setting, task.artefacts, quiet))
+            model.make_ready(plan, quiet, spoken.voice)
+            said()
             self._warm.add(warmed)
         memory = PeakMemory(self._device)
         with stopwatch(self._device) as watch:
-            synthesis = run_to_completion(
-                model.synthesise(spoken.text, spoken.voice, task.setting, task.artefacts, quiet)
-            )
+            synthesis = said()
         if not np.isfinite(synthesis.samples).all():
             return Failed(task, "The model produced invalid numbers (NaN).", time.perf_counter() - started)
         first = task.cell.round == 0

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from paretone import locks
 from paretone.errors import StudyError
-from paretone.models.base import SpeechModel, StatusObserver, WorkObserver
+from paretone.models.base import SpeechModel
+from paretone.observer import Observer
 from paretone.studies.queueing import Queue
 from paretone.studies.search import Searcher
 from paretone.studies.store import Store
@@ -43,8 +44,8 @@ LOCK = "running.sqlite"
 FINISHED, PAUSED = "finished", "paused"
 
 
-class StudyFollower(WorkObserver, Protocol):
-    """Follower of a study. Every method may raise :class:`paretone.errors.Cancelled`."""
+class StudyFollower(Observer):
+    """Follower of a study. This one lets it run to its end."""
 
     def begun(self, title: str, done: int, total: int) -> None:
         """Called when a task begins: what it is, and how many are done."""
@@ -57,6 +58,7 @@ class StudyFollower(WorkObserver, Protocol):
 
     def pausing(self) -> bool:
         """Whether no further tasks are to begin."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class WorkerLost:
 class TaskExecutor(Protocol):
     """Workers, and their tasks."""
 
-    def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
+    def begin(self, equipment: Equipment, observer: Observer) -> str:
         """Make workers ready; the fingerprint of the weights that they have."""
 
     def idle(self) -> list[object]:
@@ -78,7 +80,7 @@ class TaskExecutor(Protocol):
     def start(self, worker: object, task: Task) -> None:
         """Give a worker its task."""
 
-    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+    def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
         """Wait for finished tasks. Raises :class:`StudyError` if no worker is left."""
 
     @property
@@ -101,7 +103,7 @@ class LocalExecutor:
         self._task: Task | None = None
         self.size = 1
 
-    def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
+    def begin(self, equipment: Equipment, observer: Observer) -> str:
         # Imported here: only running a study needs torch.
         from paretone.studies.execution import TaskRunner
 
@@ -114,7 +116,7 @@ class LocalExecutor:
     def start(self, worker: object, task: Task) -> None:
         self._task = task
 
-    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+    def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
         if self._runner is None or self._task is None:
             raise StudyError("There is no task to wait for.")
         try:

@@ -10,6 +10,7 @@ from paretone.setting.setting import Difference
 from paretone.techniques.base import Technique
 from paretone.techniques.registry import applying_to, find, problems, technique, techniques
 from paretone.techniques.resolving import (
+    compatibility_of,
     conflict,
     foreseen,
     knobs_of,
@@ -23,6 +24,7 @@ from paretone.techniques.resolving import (
 __all__ = [
     "Technique",
     "applying_to",
+    "compatibility_of",
     "conflict",
     "find",
     "foreseen",

@@ -14,13 +14,14 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from paretone.by_name import nearest
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
-from paretone.models.base import ModelInfo, ProgressObserver, SpeechModel, TrainedWeights
+from paretone.models.base import ModelInfo, SpeechModel, TrainedWeights
 from paretone.models.catalogue import MODELS
+from paretone.observer import Observer
 from paretone.reading import shown
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Knob, Values
@@ -171,21 +172,13 @@ class Weights:
     """Whether a profile must name them: without them the technique does nothing."""
 
 
-class ReportObserver(ProgressObserver, Protocol):
-    """Observer of a preparation that also passes reports on."""
-
-    def report(self, report: object) -> None:
-        """Something found on the way, frozen and picklable: a trial, a loss. Reaches front ends as
-        ``PreparationReport``."""
-
-
 @dataclass(frozen=True)
 class JobTask:
     """Arguments of the function that carries out a preparation."""
 
     request: Any
     """The technique's own, frozen and picklable."""
-    observer: ReportObserver
+    observer: Observer
     model: SpeechModel | None
     """The loaded model, where the job runs on it."""
     machine: str = ""
@@ -298,6 +291,11 @@ class Technique:
     exports: str = ""
     """Module of what exports ask of it: see :mod:`paretone.export.targets`."""
 
+    def not_offered(self, info: ModelInfo) -> str:
+        """Why the model that ``info`` describes is not offered it, or its device cannot carry it out, as a sentence, or
+        ``""``."""
+        return self.lacking(info.family) or dict(info.lacking).get(self.needs, "")
+
     @property
     def prepared_by(self) -> str:
         """``"calibration"`` (an artefact), ``"training"`` (weights) or ``""`` (nothing to prepare)."""
@@ -322,13 +320,6 @@ def no_fewer(plan: Plan) -> tuple[str, ...]:
     """Remark on a plan that takes no fewer steps than without techniques."""
     steps, own = plan.options["steps"], plan.reference["steps"]
     return () if steps < own else (f"{NOTHING_TO_SKIP}: {steps} steps are no fewer than the setting's own {own}.",)
-
-
-def require_offered(context: Context) -> None:
-    """Raise :class:`SettingError` if the model's device cannot carry the technique out."""
-    reason = dict(context.info.lacking).get(context.entry.technique)
-    if reason:
-        raise SettingError(reason)
 
 
 def require_whole(context: Context, plan: Plan, why: str) -> None:

@@ -21,7 +21,7 @@ from dataclasses import replace
 from paretone.figures.glyphs import Mark
 from paretone.models.base import LANGUAGE, ModelInfo
 from paretone.setting.knobs import Choice, Values
-from paretone.techniques.base import AnyPlan, Conflict, Context, Paper, Technique, require_offered, require_whole
+from paretone.techniques.base import AnyPlan, Conflict, Context, Paper, Technique, require_whole
 
 NAME = "compilation"
 MODES = ("default", "reduce-overhead", "max-autotune")
@@ -46,7 +46,6 @@ def little(info: ModelInfo) -> str:
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
     """Forwards are compiled."""
-    require_offered(context)
     require_whole(context, plan, "only whole ones are compiled")
     if plan.precision == "int8":
         raise Conflict("Integer products cannot be compiled; choose another precision, or do without.", "precision")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paretone.figures.glyphs import Mark
-from paretone.sampling.masked_options import MASKED_STEPS, SHIFT
+from paretone.sampling.options import MASKED_STEPS, SHIFT
 from paretone.setting.knobs import Values
 from paretone.setting.plan import MaskedPlan
 from paretone.techniques.base import Context, Paper, Technique, no_fewer

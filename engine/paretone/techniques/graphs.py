@@ -11,7 +11,7 @@ from dataclasses import replace
 from paretone.figures.glyphs import Mark
 from paretone.setting.knobs import Number, Values
 from paretone.setting.plan import Graphing
-from paretone.techniques.base import AnyPlan, Context, Paper, Technique, require_offered, require_whole
+from paretone.techniques.base import AnyPlan, Context, Paper, Technique, require_whole
 from paretone.wording import percent
 
 NAME = "graphs"
@@ -19,7 +19,6 @@ NAME = "graphs"
 
 def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
     """Forwards are recorded."""
-    require_offered(context)
     require_whole(context, plan, "graphs record whole ones")
     return replace(plan, launching=replace(plan.launching, graphs=graphing(knobs)))
 

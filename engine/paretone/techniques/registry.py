@@ -13,12 +13,11 @@ import io
 import logging
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
-from types import MappingProxyType
 from typing import IO, Any, TextIO, cast
 
 from paretone.by_name import nearest
@@ -186,13 +185,6 @@ def applying_to(family: str, options: Iterable[Knob], mel_steps: int = 0) -> tup
         for one in techniques()
         if family in one.families and names.issuperset(one.options) and not (missing and one.needs_mel_flow)
     )
-
-
-def lacking(family: str, device: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """By name, why techniques are not offered for models of ``family``: on any device, or on a ``device`` that cannot
-    do what they need (see :func:`paretone.device.lacking`)."""
-    reasons = {one.name: one.lacking(family) or device.get(one.needs) for one in techniques()}
-    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def _claims(one: Technique) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from paretone.setting.knobs import Values, checked
 from paretone.setting.plan import FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan, described, kind_of
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.techniques.base import SLOTS, Conflict, Context, Technique, idle
-from paretone.techniques.registry import lacking, plug_in, technique
+from paretone.techniques.registry import plug_in, technique
 
 PLANS: dict[str, type[Plan]] = {FLOW: FlowPlan, LANGUAGE: LanguagePlan, MASKED: MaskedPlan}
 NO_GUIDANCE = {
@@ -51,6 +51,11 @@ def resolve(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (
     for _, found in _steps(info, setting, artefacts, plan, loaded=True, prepared=prepared):
         plan = found
     return _finish(info, plan)
+
+
+def compatibility_of(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = ()) -> Compatibility:
+    """Compatibility of what is prepared under ``setting`` on the loaded model that ``info`` describes."""
+    return resolve(info, setting, artefacts, prepared=False).compatibility
 
 
 def problem(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = ()) -> str | None:
@@ -145,7 +150,6 @@ def known(model: str) -> ModelInfo:
         knobs=entry.options,
         guidance=entry.guidance,
         mel_steps=entry.mel_steps,
-        lacking=tuple(lacking(entry.family).items()),
     )
 
 
@@ -154,7 +158,12 @@ def _begin(info: ModelInfo, setting: Setting) -> Any:
     require_family(info, setting)
     options = checked(info.knobs, setting.options, info.title)
     plan = PLANS[info.family](
-        options, options, info.fingerprint, _compatibility(info, info.fingerprint, options), info.precision
+        options,
+        options,
+        info.fingerprint,
+        _compatibility(info, info.fingerprint, options),
+        info.precision,
+        seed=setting.seed,
     )
     if info.trained_guidance is None:
         return plan
@@ -209,6 +218,8 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
     """``plan`` with a technique. Any error of the technique becomes a :class:`SettingError`."""
     try:
         knobs = checked(one.knobs, context.entry.knobs, one.title)
+        if reason := one.not_offered(context.info):
+            raise SettingError(reason)
         runs = True
         try:
             found = one.resolve(context, knobs, plan)

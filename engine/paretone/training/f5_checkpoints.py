@@ -24,8 +24,7 @@ from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, Natu
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.own_speech import Arrays, Reading, after_prompt, flow_speaker, own_readings
 from paretone.training.processes import Processes
-from paretone.training.requests import FineTuningRequest
-from paretone.training.runs import Follower
+from paretone.training.requests import FineTuningRequest, Follower
 
 
 def natural_examples(

@@ -26,10 +26,10 @@ from paretone.models.catalogue import CatalogueEntry, judged_sentences, voices
 from paretone.models.families.flow import FlowSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted
 from paretone.training.everyday import corpus_sentences
 from paretone.training.processes import Processes
-from paretone.training.requests import FineTuningRequest
-from paretone.training.runs import Follower
+from paretone.training.requests import FineTuningRequest, Follower
 from paretone.training.sentences import PROMPT
 
 PORTION = 8
@@ -198,7 +198,7 @@ def flow_speaker(
 
         def say(text: str, voice: Voice, seed: int) -> Iterable[Arrays]:
             setting = Setting(request.model, options, seed=seed)
-            for prompt, passage, state in model.readings(text, voice, setting, check=check):
+            for prompt, passage, state in model.readings(scripted(model, text, voice, setting), check):
                 yield keep(prompt, passage, state[0].float().cpu().numpy())
 
         return say

@@ -16,34 +16,12 @@ import torch
 
 from paretone import device, files
 from paretone.errors import TrainingError
-from paretone.models.base import WorkObserver
 from paretone.models.catalogue import CatalogueEntry
+from paretone.observer import Observer, Passing
 from paretone.reading import parsed_json
-from paretone.techniques.base import ReportObserver
 from paretone.training.processes import Processes, join_processes
-from paretone.training.requests import FineTuningRequest, TrainingProgress, TrainingRequest
+from paretone.training.requests import FineTuningRequest, Follower, TrainingProgress, TrainingRequest
 from paretone.training.session import LOG, Budget, Intervals, Milestone, Recipe, TrainingSession, check_place, read_log
-
-
-class Follower(WorkObserver, Protocol):
-    """Follower of a training; its progress is that of preparing speech. Every method may raise
-    :class:`paretone.errors.Cancelled`."""
-
-    def milestone(self, milestone: Milestone) -> None:
-        """Called after every step and validation."""
-
-
-class SilentFollower:
-    """Shows nothing: what all processes but the first are followed by."""
-
-    def check(self) -> None: ...
-
-    def status(self, text: str) -> None: ...
-
-    def progress(self, done: int, total: int) -> None: ...
-
-    def milestone(self, milestone: Milestone) -> None: ...
-
 
 _PIECE_BYTES = 2**24
 _LONGEST_HEADER = 100_000_000
@@ -126,21 +104,16 @@ def use_threads(request: TrainingRequest) -> None:
     torch.set_num_threads(request.threads or device.thread_count())
 
 
-class Reporting:
-    """Reports a training's milestones; see :class:`paretone.training.runs.Follower`."""
+class Reporting(Passing, Follower):
+    """Reports a training's milestones."""
 
-    def __init__(self, observer: ReportObserver) -> None:
-        self.check = observer.check
-        self.status = observer.status
+    def __init__(self, observer: Observer) -> None:
+        super().__init__(observer, "status", "progress")
         self._observer = observer
 
-    def progress(self, done: int, total: int) -> None:
-        """Tell how much speech is prepared."""
-        self._observer.progress(done, total)
-
     def milestone(self, milestone: Milestone) -> None:
-        """Report a step or a validation."""
         self._observer.report(
+            "training",
             TrainingProgress(
                 milestone.step,
                 milestone.share,
@@ -148,7 +121,7 @@ class Reporting:
                 milestone.seconds_left,
                 dict(milestone.losses),
                 dict(milestone.validation),
-            )
+            ),
         )
 
 
@@ -168,7 +141,7 @@ def begin(request: FineTuningRequest, chosen: CatalogueEntry, follower: Follower
     Budget(request.minutes, request.steps)  # Raises before anything is read.
     processes = join_processes(request.device, request.half_precision)
     if not processes.is_first:
-        follower = SilentFollower()
+        follower = Follower()
     if not (request.names_speech or chosen.bundled):
         raise TrainingError(
             f"{chosen.title} needs speech to learn from: give a manifest of recordings, or a number of sentences that "

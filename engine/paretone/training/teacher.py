@@ -21,8 +21,9 @@ from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.training_layout import TrainingRow
 from paretone.sampling.tokens import TokenSampler
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted
 from paretone.training.manifest import ManifestRow, read_manifest, refuse
-from paretone.training.runs import Follower
+from paretone.training.requests import Follower
 from paretone.training.sentences import PROMPT, training_sentences
 from paretone.training.spoken_tokens import SpokenTokens, TokenBatch, collate_rows, kept_tokens
 from paretone.training.token_recipe import TokenNetwork
@@ -128,7 +129,9 @@ class OfficialTeacher(Teacher):
             follower.progress(number, len(sentences))
             voice = voices[number % len(voices)]
             setting = Setting(self.entry.id, self.entry.options_with(), seed=seed + number)
-            decodings = [decoding for _, decoding in model.decodings(sentence, voice, setting, follower.check)]
+            decodings = [
+                decoding for _, decoding in model.decodings(scripted(model, sentence, voice, setting), follower.check)
+            ]
             if len(decodings) != 1:  # The tokens of each passage cannot be separated any more.
                 continue
             cycles = list(decodings[0])

@@ -32,7 +32,7 @@ from paretone.paths import data_folder
 from paretone.sampling.tokens import Nucleus, RepetitionAware
 from paretone.training.everyday import corpus_sentences
 from paretone.training.natural_corpus import open_corpus
-from paretone.training.runs import Follower
+from paretone.training.requests import Follower
 from paretone.training.self_generated import TOGETHER, speak_tokens
 from paretone.training.spoken_tokens import SpokenTokens, TokenBatch, collate, record_tokens, said_tokens
 from paretone.training.teacher import OfficialTeacher, Teacher, Utterances

@@ -12,9 +12,10 @@ from paretone.audio.mel import MelFrontEnd
 from paretone.errors import PlainError
 from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.intelligibility import Judge, WordErrors
-from paretone.models.base import SpeechModel, Synthesis, Utterance, run_to_completion
+from paretone.models.base import SpeechModel, Synthesis, Utterance
 from paretone.models.catalogue import judged_sentences
 from paretone.setting.setting import Artefact, Setting
+from paretone.speaking import synthesise
 from paretone.views.stages import Stages
 
 
@@ -36,14 +37,13 @@ def speak_all(
 ) -> list[Synthesis]:
     """All of ``utterances`` under ``setting``; each is as many ``units`` of the work."""
     return [
-        run_to_completion(
-            model.synthesise(
-                one.text,
-                one.voice,
-                setting,
-                artefacts,
-                work.part(units, f"{title}: sentence {number} of {len(utterances)}"),
-            )
+        synthesise(
+            model,
+            one.text,
+            one.voice,
+            setting,
+            artefacts,
+            work.part(units, f"{title}: sentence {number} of {len(utterances)}"),
         )
         for number, one in enumerate(utterances, start=1)
     ]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
-from paretone.models.base import ProgressObserver, StepReport, caution
+from paretone.observer import Observer, Passing, StepReport
 
 
 class Stages:
     """Counts ``total`` units of work, by parts; a unit is best a layer evaluation, or as long as one."""
 
-    def __init__(self, observer: ProgressObserver, total: float) -> None:
+    def __init__(self, observer: Observer, total: float) -> None:
         self._observer = observer
         self._total = max(1, round(total))
         self._begun = 0.0
@@ -37,37 +35,15 @@ class Stages:
         self._observer.progress(min(round(units), self._total), self._total)
 
 
-class ProgressStage:
-    """A part of the work; see :class:`paretone.models.base.ProgressObserver`. Its own lines are passed over."""
+class ProgressStage(Passing):
+    """A part of the work. Its own lines are passed over."""
 
-    def __init__(self, observer: ProgressObserver, tell: Callable[[float], None]) -> None:
-        self._observer = observer
+    def __init__(self, observer: Observer, tell: Callable[[float], None]) -> None:
+        super().__init__(observer, "caution")
         self._tell = tell
 
-    def check(self) -> None:
-        """A chance to stop."""
-        self._observer.check()
-
-    def status(self, text: str) -> None:
-        """A chance to stop."""
-        self._observer.check()
-
-    def caution(self, sentence: str) -> None:
-        """Pass it on."""
-        caution(self._observer, sentence)
-
     def step(self, report: StepReport) -> None:
-        """Tell how far a sampling loop is."""
         self.progress(report.chunk * report.steps + report.step + 1, report.chunks * report.steps)
 
     def progress(self, done: int, total: int) -> None:
-        """Report how far the part is, in its own units."""
         self._tell(done / total)
-
-    def trial(self, trial: object) -> None:
-        """A chance to stop."""
-        self._observer.check()
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        """A chance to stop."""
-        self._observer.check()

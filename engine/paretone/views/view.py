@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from paretone.models.base import FlowModel, ProgressObserver, SpeechModel, Utterance, flow_model
+from paretone.models.base import FlowModel, SpeechModel, Utterance, flow_model
+from paretone.observer import Observer
 from paretone.setting.knobs import Effect, Knob, Number, Values
 from paretone.setting.setting import Setting
 from paretone.views.figure import Panel
@@ -23,7 +24,7 @@ class Task:
     calibrates say how."""
     knobs: Values
     """The view's own, all of them."""
-    observer: ProgressObserver
+    observer: Observer
     records: tuple[object, ...] = ()
     """What preparations measured and is at hand: a calibration's record, say, which may spare one."""
 

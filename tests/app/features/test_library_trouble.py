@@ -53,7 +53,7 @@ def test_a_library_that_another_program_locks(
     other.execute("ROLLBACK")
     other.close()
     window.state.synthesis.take_added.emit(take(3))
-    assert [one.id for one in window.features["takes"].library.summaries()] == [take(3).id, take(1).id]
+    assert [one.id for one in window.results.library.summaries()] == [take(3).id, take(1).id]
 
 
 def test_a_library_of_a_newer_version_is_left_alone(
@@ -70,8 +70,8 @@ def test_a_library_of_a_newer_version_is_left_alone(
     assert "written by a newer Paretone" in window.notices.banner.text
     assert "Meanwhile, takes are kept in" in window.notices.banner.text
     window.state.synthesis.take_added.emit(take(2))
-    assert window.features["takes"].library.folder != folder
-    assert len(window.features["takes"].library) == window.panels["takes"].table.model().rowCount() == 1
+    assert window.results.library.folder != folder
+    assert len(window.results.library) == window.panels["takes"].table.model().rowCount() == 1
     assert (folder / DATABASE).read_bytes() == before
     assert not list(folder.glob("damaged-*"))
 
@@ -87,12 +87,12 @@ def test_another_folder_can_be_chosen_where_the_usual_one_cannot_be_written(
     banner = window.notices.banner
     assert [one.text() for one in banner.answers] == ["Choose another folder…"]
     window.state.synthesis.take_added.emit(take(1))
-    meanwhile = window.features["takes"].library.folder
+    meanwhile = window.results.library.folder
     assert banner.text, "the notice stays"
     assert window.action["choose_data_folder"].isEnabled()
     (tmp_path / "mine").mkdir()
     window.features["takes"].move_data(tmp_path / "mine")
-    library = window.features["takes"].library
+    library = window.results.library
     assert library.folder == tmp_path / "mine" / "takes"
     assert [one.id for one in library.summaries()] == [take(1).id], "what was kept meanwhile is there"
     assert not meanwhile.exists()
@@ -102,4 +102,4 @@ def test_another_folder_can_be_chosen_where_the_usual_one_cannot_be_written(
     assert chosen_folder() == tmp_path / "mine"
     with pytest.raises(PlainError, match="choose another"):
         window.features["takes"].move_data(blocked)
-    assert window.features["takes"].library.folder == library.folder
+    assert window.results.library.folder == library.folder

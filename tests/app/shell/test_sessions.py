@@ -122,7 +122,7 @@ def test_takes_that_were_deleted_meanwhile_are_not_compared(
 ) -> None:
     window = opened(make_window(), qtbot)
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
-    window.features["takes"].library.delete(window.state.comparison.take_a.id)
+    window.results.library.delete(window.state.comparison.take_a.id)
     close(window, qtbot)
     again = opened(make_window(), qtbot)
     assert again.state.comparison.take_a is None

@@ -91,7 +91,7 @@ def test_a_panel_is_entered_where_its_work_is_done(borrowed_window: MainWindow, 
 
 def test_takes_are_kept_and_shown(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     run(borrowed_window, borrowed_window.action.baseline, qtbot)
-    assert len(borrowed_window.features["takes"].library) == 1
+    assert len(borrowed_window.results.library) == 1
     assert borrowed_window.panels["takes"].table.model().rowCount() == 1
     assert borrowed_window.panels["takes"].table.model().index(0, 1).data() == "A"
 
@@ -314,19 +314,19 @@ def test_a_damaged_library_is_replaced_when_the_user_says_so(
     assert "is damaged" in window.notices.banner.text
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     if not readable:
-        assert window.features["takes"].library.folder != folder
-        assert len(window.features["takes"].library) == 1
+        assert window.results.library.folder != folder
+        assert len(window.results.library) == 1
         window.features["takes"].engine_starts()
     (answer,) = window.notices.banner.answers
     qtbot.mouseClick(answer, Qt.MouseButton.LeftButton)
     assert "New takes are kept again" in window.notices.banner.text
     (backup,) = folder.glob("damaged-*")
     assert (backup / DATABASE).exists()
-    assert (window.features["takes"].library.folder, window.features["takes"].library.damage) == (folder, "")
+    assert (window.results.library.folder, window.results.library.damage) == (folder, "")
     expected = 0 if readable else 1
-    assert len(window.features["takes"].library) == window.panels["takes"].table.model().rowCount() == expected
+    assert len(window.results.library) == window.panels["takes"].table.model().rowCount() == expected
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
-    assert len(window.features["takes"].library) == expected + 1
+    assert len(window.results.library) == expected + 1
     close(window, qtbot)
 
 
@@ -343,14 +343,14 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert "the disk is full" in window.notices.banner.text
     assert window.notices.banner.level == "error"
-    assert len(window.features["takes"].library) == 0
+    assert len(window.results.library) == 0
     kept = window.state.comparison.take_a
     assert kept is not None
     assert len(kept.samples) > 0
     qtbot.waitUntil(lambda: len(window.features["player"].deck._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
     (tiny_disk / "ballast").unlink()
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
-    assert len(window.features["takes"].library) == 1
+    assert len(window.results.library) == 1
     close(window, qtbot)
 
 

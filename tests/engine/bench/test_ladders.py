@@ -14,7 +14,8 @@ from paretone.bench.ladders import Climb, climb, ladders
 from paretone.errors import PlainError
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.files.interval_weights import find_interval_weights
-from paretone.models.silent_observer import SilentObserver
+from paretone.speaking import make_ready, scripted
+from paretone.techniques import compatibility_of
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_cfg_free, save_intervals
 
@@ -75,8 +76,8 @@ def test_average_velocity_takes_the_place_of_steps_and_guidance(model: F5Speech,
     assert [len(one.setting.techniques) for one in found.ways] == [0, 1, 2, 3]
     assert model.info.interval_weights[0].fingerprint in {one.artefact for one in found.ways[1].setting.techniques}
     for rung in found.ways:
-        model.make_ready(rung.setting, SilentObserver(), VOICE)
-        sample = model.sampling("One.", VOICE, rung.setting, rung.artefacts)
+        make_ready(model, rung.setting, VOICE)
+        sample = model.sampling(scripted(model, "One.", VOICE, rung.setting, rung.artefacts))
         assert sample().equal(sample())
 
 
@@ -108,9 +109,9 @@ def test_the_error_curve_cache_can_be_on_top_instead(model: F5Speech, given: tup
 def test_the_table_on_top_is_of_what_runs(model: F5Speech) -> None:
     *_, below, top = climbed(model, PRUNED, "--threshold", "0.5", "--pruned", "5").ways
     (table,) = top.artefacts
-    assert table.compatibility == model.compatibility(below.setting)
+    assert table.compatibility == compatibility_of(model.info, below.setting)
     assert table.steps == 5
-    assert model.sampling("One.", VOICE, top.setting, top.artefacts)().shape[0] == 1
+    assert model.sampling(scripted(model, "One.", VOICE, top.setting, top.artefacts))().shape[0] == 1
 
 
 def test_without_a_cache_or_fewer_bits_the_ladder_is_shorter(model: F5Speech) -> None:
@@ -140,6 +141,6 @@ def test_without_weights_it_says_what_to_do() -> None:
 @pytest.mark.parametrize("cache", ["ditreducio", "error_curve", "none"])
 def test_all_rungs_can_be_sampled(model: F5Speech, cache: str) -> None:
     for rung in climbed(model, PRUNED, "--steps", "4", "--pruned", "3", "--cache", cache).ways:
-        model.make_ready(rung.setting, SilentObserver(), VOICE)
-        sample = model.sampling("One.", VOICE, rung.setting, rung.artefacts)
+        make_ready(model, rung.setting, VOICE)
+        sample = model.sampling(scripted(model, "One.", VOICE, rung.setting, rung.artefacts))
         assert sample().equal(sample()), "as often as wished"

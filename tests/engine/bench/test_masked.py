@@ -43,13 +43,13 @@ omnivoice.SETTLED = 3
 found = omnivoice._Taken([1.0], [1.0], [0.0], 1, 1.0)
 omnivoice._taken = lambda model, ways, *given: dict.fromkeys(ways, found)
 omnivoice._launches = lambda model, ways, *given: dict.fromkeys(ways, 1)
-kept, synthesise = [], MaskedSpeech.synthesise
+kept, speak = [], MaskedSpeech.speak
 
 def keeping(self, *given):
     kept.append(np.ones(int(amount), np.uint8))
-    return synthesise(self, *given)
+    return speak(self, *given)
 
-MaskedSpeech.synthesise = keeping
+MaskedSpeech.speak = keeping
 command = ["bench", "omnivoice", "--folder", root, "--device", "cpu", "--rounds", "2", "--steps", "4", "--json"]
 for amount in amounts:
     if cli.main([*command, "--full-rounds", "0", "--generations", "8", "--sentences", "0"]):
@@ -163,7 +163,9 @@ def test_memory_that_grows_is_seen(root: Path) -> None:
 def test_a_graphics_card_has_ways_of_its_own(root: Path) -> None:
     model = load_model("omni-mini", folder=str(root), device="cpu")
     plain = Setting("omni-mini", entry("omni-mini").options_with(steps=8))
-    ways = omnivoice._ways(plain, replace(model.info, precisions=("float32", "bfloat16"), lacking=(("graphs", "No."),)))
+    ways = omnivoice._ways(
+        plain, replace(model.info, precisions=("float32", "bfloat16"), lacking=(("recording", "No."),))
+    )
     assert not any("CUDA graphs" in name or "compile" in name for name in ways)
     on_card = replace(model.info, precisions=("float32", "bfloat16", "bfloat16_all"), lacking=())
     card = omnivoice._ways(plain, on_card)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from paretone import cli
-from paretone.models.base import run_to_completion
 from paretone.models.catalogue import voice
-from paretone.models.silent_observer import SilentObserver
+from paretone.speaking import synthesise
+from paretone.techniques import resolve
 from tests.engine.small_language import CODES, write_model
 from tests.engine.speaking import TEXT, load, setting
 
@@ -33,7 +33,7 @@ def test_a_text_as_ids(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     said = json.loads(capsys.readouterr().out)
     content = json.loads(out.read_text())
     model = load(root)
-    expected = model.official_prompts(TEXT, voice("", "lm-mini"), setting().options, 0)
+    expected = model.official_prompts(TEXT, voice("", "lm-mini"), resolve(model.info, setting()))
     assert [prompt["ids"] for prompt in content["prompts"]] == [list(one.ids) for one in expected]
     assert content["prompts"][0]["text"] == expected[0].text and said["prompts"] == [len(expected[0].ids)]
     assert content["sampling"]["temperature"] == 0.7 and content["vocabulary"]["codes"] == CODES
@@ -41,7 +41,7 @@ def test_a_text_as_ids(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_tokens_are_heard_as_in_synthesis(root: Path, tmp_path: Path) -> None:
     model = load(root)
-    spoken = run_to_completion(model.synthesise(TEXT, voice("", "lm-mini"), setting(), (), SilentObserver()))
+    spoken = synthesise(model, TEXT, voice("", "lm-mini"), setting())
     assert spoken.trace.decoding is not None
     tokens = list(spoken.trace.decoding.tokens)
     given = {"text": TEXT, "voice": voice("", "lm-mini").id, "tokens": tokens}

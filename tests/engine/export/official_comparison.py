@@ -36,7 +36,7 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import ditreducio
+from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.peers.official import import_models
@@ -216,7 +216,7 @@ def bundled(place: Path, results: dict) -> None:
     options = model.options_with(steps=7, guidance=2.0)
     setting = Setting(model.id, options, seed=SEED)
     row = tuple(SkipAction[name] for name in ROWS[0].split())
-    table = StrategyTable(speech.compatibility(setting), (row,) * speech.info.layers)
+    table = StrategyTable(compatibility_of(speech.info, setting), (row,) * speech.info.layers)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
     used = setting.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name, knobs, table.fingerprint))
     prompt, prepared = speech._prepare(workload("The juice of lemons makes fine punch.", "Rice."), voice(), options)

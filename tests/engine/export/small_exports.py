@@ -14,17 +14,17 @@ from torch import Tensor
 
 from paretone.export.exporting import export
 from paretone.models import catalogue, load_model
-from paretone.models.base import run_to_completion
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.token_model import TokenModel
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.llasa import adapter as llasa_adapter
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.autoregressive import Request, after_prompt, decode
 from paretone.sampling.tokens import Greedy
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from paretone.techniques import resolve, spade, speculative
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
@@ -37,7 +37,7 @@ OPTIONS: dict[str, dict[str, object]] = {LM_MINI: {"speed": 2.0}, LLASA: {"clone
 """Options under which they speak quickly, and of nobody's recording where that can be."""
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     def progress(self, done: int, total: int) -> None:
         """Nobody looks."""
 
@@ -128,7 +128,7 @@ class Exported:
     def spoken(self) -> list[int]:
         """The tokens that Paretone speaks :data:`TEXT` with under the profile."""
         voice = catalogue.voice("", self.profile.setting.model, str(self.root))
-        said = run_to_completion(self.speech.synthesise(TEXT, voice, self.profile.setting, (), SilentObserver()))
+        said = synthesise(self.speech, TEXT, voice, self.profile.setting)
         assert said.trace.decoding is not None
         return list(said.trace.decoding.tokens)
 

@@ -15,7 +15,7 @@ from paretone.export.programs import f5_tts
 from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values, defaults
@@ -113,7 +113,7 @@ def test_techniques_are_carried_over_as_what_they_come_to(tmp_path: Path) -> Non
     pruned = UsedTechnique(steps.TECHNIQUE.name, knobs[steps.TECHNIQUE.name].replace(steps=7, spacing="epss"))
     free = UsedTechnique(CFG_FREE.name, knobs[CFG_FREE.name], fingerprint(weights))
     both = plain.setting.with_technique(pruned).with_technique(free)
-    written = export(Profile(both, plain.checkpoint, plain.variant), "f5-tts", tmp_path, SilentObserver())
+    written = export(Profile(both, plain.checkpoint, plain.variant), "f5-tts", tmp_path, Observer())
     read = paretone_profile.read(tmp_path)
     assert read["sampling"]["steps"] == 7
     assert read["sampling"]["guidance"] == 0
@@ -136,7 +136,7 @@ def test_what_cannot_be_carried_over_is_dropped_and_said(tmp_path: Path) -> None
     ]
     assert said.drops[-1].how == "the official package has nothing like it"
     assert said.techniques == ()
-    export(given, "f5-tts", tmp_path / "out", SilentObserver())
+    export(given, "f5-tts", tmp_path / "out", Observer())
     assert paretone_profile.read(tmp_path / "out")["sampling"]["steps"] == 8
     readme = (tmp_path / "out" / "README.md").read_text()
     assert f"* {precision.TECHNIQUE.title} " in readme.partition("## Dropped")[2]
@@ -147,7 +147,7 @@ def test_weights_that_the_package_cannot_run_are_refused_before_anything_is_read
     used = UsedTechnique(AVERAGE_VELOCITY.name, defaults(AVERAGE_VELOCITY.knobs), "c" * 64)
     given = Profile(plain.setting.with_technique(used), plain.checkpoint, plain.variant)
     with pytest.raises(ProfileError, match="needs an embedding of the interval's length"):
-        export(given, "f5-tts", tmp_path / "out", SilentObserver(), str(tmp_path / "nowhere"))
+        export(given, "f5-tts", tmp_path / "out", Observer(), str(tmp_path / "nowhere"))
     assert list(tmp_path.iterdir()) == []
 
 

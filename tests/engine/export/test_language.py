@@ -31,7 +31,7 @@ from paretone.models.files.language_weights import find_language_weights
 from paretone.models.files.pruning import pruned
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.models.networks.causal import CausalConfig
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.techniques.speculative.exports import SETTINGS_FILE as SETTINGS
 from tests.engine.export.small_exports import Follower, with_companions
@@ -176,7 +176,7 @@ def test_a_student_of_lm_mini_speaks_from_where_it_was_written(folder: LmMiniFol
 
 
 def test_nothing_is_left_where_writing_fails(folder: LmMiniFolder, tmp_path: Path) -> None:
-    class Stopped(SilentObserver):
+    class Stopped(Observer):
         def progress(self, done: int, total: int) -> None:
             raise Cancelled
 

@@ -17,7 +17,7 @@ from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, read_weights
 from paretone.models.files.language_weights import find_language_weights
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import defaults
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
@@ -41,7 +41,7 @@ def exported(installed: Path, out: Path, target: str, *used: UsedTechnique) -> t
     for one in used:
         setting = setting.with_technique(one)
     profile = Profile(setting, fingerprint(MODEL.folder / "model.safetensors"), MODEL.id)
-    written = export(profile, target, out, SilentObserver(), str(installed))
+    written = export(profile, target, out, Observer(), str(installed))
     (weights,) = (path for path in written if path.suffix == ".safetensors")
     assert {"model.yaml", "vocab.txt"} <= {path.name for path in written}
     return weights, out

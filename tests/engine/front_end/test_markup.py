@@ -4,10 +4,9 @@ import pytest
 
 from paretone.front_end.markup import markup_notes
 from paretone.models import load_model
-from paretone.models.base import run_to_completion
 from paretone.models.catalogue import entry, voice
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting
+from paretone.speaking import synthesise
 
 
 @pytest.mark.parametrize(
@@ -57,5 +56,5 @@ def test_a_take_carries_the_note(model: str) -> None:
     speech = load_model(model, device="cpu")
     few = {"steps": 2} if model == "f5-mini" else {}
     setting = Setting(model, entry(model).options_with(**few), seed=1)
-    made = run_to_completion(speech.synthesise("Hello <b>there</b>.", voice("", model), setting, (), SilentObserver()))
+    made = synthesise(speech, "Hello <b>there</b>.", voice("", model), setting)
     assert any("The text has markup (<b>, </b>)" in note for note in made.notes)

@@ -14,13 +14,12 @@ from paretone.errors import SettingError
 from paretone.measure.baseline_metrics import with_baseline_metrics
 from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.metrics import METRICS
-from paretone.models.base import run_to_completion
-from paretone.models.silent_observer import SilentObserver
 from paretone.session.commands import LoadModel, ShutDown, Synthesise
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import JobFinished, TakeReady
 from paretone.setting.setting import UsedTechnique
 from paretone.setting.take import Metrics, Take, Trace
+from paretone.speaking import synthesise
 from tests.engine import small_speech
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_speech import VOICE, setting
@@ -68,7 +67,7 @@ def test_the_application_and_paretone_compare_say_the_same() -> None:
     engine.submit(ShutDown(0))
     assert engine.join(PATIENCE_SECONDS)
     model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
-    spoken = [run_to_completion(model.synthesise(TEXT, VOICE, one, (), SilentObserver())) for one in (PLAIN, FAST)]
+    spoken = [synthesise(model, TEXT, VOICE, one) for one in (PLAIN, FAST)]
     for take, synthesis in zip(takes, spoken, strict=True):
         row = figures(synthesis)
         assert {name: row[name] for name in OF_ITS_OWN} == {name: asdict(take.metrics)[name] for name in OF_ITS_OWN}

@@ -24,6 +24,7 @@ from paretone.models.base import Piece, Synthesis, Voice
 from paretone.models.catalogue import entry, harvard_sentences, voice
 from paretone.models.vocoders import load_vocoder
 from paretone.setting.setting import Setting
+from paretone.techniques.resolving import known
 from paretone.training.natural_teacher import original_speech
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
@@ -105,16 +106,20 @@ class Original:
     """The voice's own speaker, at the rate that LLaSA speaks at."""
 
     rate = 16_000
+    info = known("f5-mini")
 
-    def synthesise(self, text: str, voice: Voice, *_: object) -> Generator[Piece, None, Synthesis]:
+    def script(self, text: str, voice: Voice, *_: object) -> tuple[str, Voice]:
+        return text, voice
+
+    def speak(self, script: tuple[str, Voice], *_: object) -> Generator[Piece, None, Synthesis]:
         yield from ()
-        return Synthesis(resample(original_speech(text, voice), 24_000, self.rate), self.rate)
+        return Synthesis(resample(original_speech(*script), 24_000, self.rate), self.rate)
 
 
 @pytest.mark.usefixtures("only_words")
 def test_a_take_is_judged_at_its_own_rate() -> None:
     pytest.importorskip("pocketsphinx")
-    ways = [Way("original", Setting("original"))]
+    ways = [Way("original", Setting("f5-mini"))]
     *_, spoken = verdicts(SENTENCES, [voice()], load_vocoder(entry("f5-mini").vocoder_folder), Original(), ways)
     assert spoken.errors.rate < 0.2
     wrong = [(one.samples, 24_000) for one in spoken.syntheses]

@@ -17,7 +17,7 @@ from paretone import cli
 from paretone.errors import Cancelled, CheckpointError
 from paretone.models import load_model
 from paretone.models.catalogue import entry
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.knobs import Values
 from paretone.studies.definition import parse
@@ -185,7 +185,7 @@ def test_a_vocoder_may_lie_elsewhere(folder: Path, tmp_path: Path) -> None:
         {**place, "vocoder": str(tmp_path / "elsewhere"), "sentences": ["Rice."], "grid": {"steps.steps": [2]}}
     )
     runner = TaskRunner(Equipment(study.model, study.folder, "", "cpu", vocoder=study.vocoder), load_model)
-    assert runner.equip(SilentObserver()).info.checkpoint == model.info.checkpoint
+    assert runner.equip(Observer()).info.checkpoint == model.info.checkpoint
     for vocoder in ("elsewhere", "nowhere"):
         request = FineTuningRequest(**place, work=str(tmp_path), vocoder=str(tmp_path / vocoder))
         ready = flow_speaker(request, entry("F5TTS_v1_Base"), Values(), lambda *_: {}, lambda: None).ready

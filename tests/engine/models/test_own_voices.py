@@ -18,14 +18,13 @@ import pytest
 from paretone import cli
 from paretone.errors import PlainError
 from paretone.models import load_model
-from paretone.models.base import run_to_completion
 from paretone.models.catalogue import MODELS, entry, voice
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.own_voices import is_own, own_voice, shown_name, with_folder, without_folder
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.library import Library
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting
+from paretone.speaking import synthesise
 from paretone.studies.store import DATABASE
 from tests.engine.setting.test_library import take
 from tests.engine.studies import small
@@ -110,14 +109,14 @@ def test_a_studys_report_names_files_without_their_folders(
         "[options]\nsteps = 4\ncross_fade = 0.0\n[grid]\nsteps.steps = [2, 3]\n",
         encoding="utf-8",
     )
-    speak = F5Speech.synthesise
+    read = F5Speech.script
 
     def hoarse(self: object, text: str, *rest: object) -> object:
         if text == "Another one.":
             raise OSError(f"{recording} could not be read")
-        return speak(self, text, *rest)
+        return read(self, text, *rest)
 
-    monkeypatch.setattr(F5Speech, "synthesise", hoarse)
+    monkeypatch.setattr(F5Speech, "script", hoarse)
     assert cli.main(["study", "run", str(study), "--quiet"]) == 0
     with closing(sqlite3.connect(study.with_suffix(".study") / DATABASE)) as earlier, earlier:
         # As earlier versions have it; what identifies a take did not change.
@@ -134,7 +133,7 @@ def test_a_studys_report_names_files_without_their_folders(
     assert "(me: first.wav, seed" in page and "own:" not in re.sub(r"data:[^\"]*", "", page)
     assert "audio = &quot;me: first.wav&quot;" in page and "sentences = &quot;words.txt&quot;" in page
     capsys.readouterr()
-    monkeypatch.setattr(F5Speech, "synthesise", speak)
+    monkeypatch.setattr(F5Speech, "script", read)
     assert cli.main(["study", "run", str(study), "--json", "--quiet"]) == 0
     assert json.loads(capsys.readouterr().out)["made"] == 3
 
@@ -192,7 +191,7 @@ def test_a_transcript_that_a_bundled_model_cannot_read_is_refused_as_such(
     assert said_there.startswith(f"The transcript of the recording {said}") and "; " in said_there
     loaded, setting = load_model(model, device="cpu"), Setting(model, entry(model).options_with())
     with pytest.raises(PlainError) as raised:  # As from Python, where nobody asks before.
-        run_to_completion(loaded.synthesise("One.", own_voice(recording, transcript), setting, (), SilentObserver()))
+        synthesise(loaded, "One.", own_voice(recording, transcript), setting)
     assert str(raised.value) == said_there
 
 

@@ -12,14 +12,13 @@ from safetensors.torch import save_file
 
 from paretone.errors import CheckpointError
 from paretone.models import load_model
-from paretone.models.base import run_to_completion
 from paretone.models.catalogue import entry, voices
 from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
 from paretone.models.minis.natural.vocoder import LatentVocoder
 from paretone.models.networks.vocos import Vocos
-from paretone.models.silent_observer import SilentObserver
 from paretone.models.vocoders import load_vocoder
 from paretone.setting.setting import Setting
+from paretone.speaking import synthesise
 from tests.engine.small_vocos import write_vocos
 
 SMALL = MelReaderConfig(width=16, inner_width=24, layers=1)
@@ -51,7 +50,7 @@ def test_an_f5_speaks_through_the_vocoder_next_to_it(tmp_path: Path):
     write_reader(tmp_path / chosen.vocoder)
     model = load_model("f5-mini", folder=str(tmp_path / "f5-mini"), device="cpu")
     setting = Setting("f5-mini", chosen.options_with(steps=1))
-    take = run_to_completion(model.synthesise("Hello.", voices()[0], setting, (), SilentObserver()))
+    take = synthesise(model, "Hello.", voices()[0], setting)
     assert take.sample_rate == 24_000
     assert len(take.samples) > 5_000
     assert np.isfinite(take.samples).all()

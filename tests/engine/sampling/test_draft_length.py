@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paretone.sampling.draft_length import LONGEST, AdaptiveLength
-from paretone.sampling.draft_planning import expected_tokens, predicted_speed_up
+from paretone.sampling.draft_length import LONGEST, AdaptiveLength, expected_tokens, predicted_speed_up
 
 
 def best_length(acceptance: float, cost: float, growth: float) -> int:

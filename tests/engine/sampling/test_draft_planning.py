@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from paretone.sampling.draft_planning import expected_tokens, predicted_speed_up
+from paretone.sampling.draft_length import expected_tokens, predicted_speed_up
 
 
 @pytest.mark.parametrize(

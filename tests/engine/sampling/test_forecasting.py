@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretone.sampling.actions import SkipAction
-from paretone.sampling.forecasting import extrapolation_factors
+from paretone.sampling.actions import SkipAction, extrapolation_factors
 from paretone.sampling.skipping import LayerMemory, apply_module
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values

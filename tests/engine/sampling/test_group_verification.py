@@ -18,7 +18,7 @@ from torch import Tensor
 from paretone.models.families.token_model import TokenModel
 from paretone.sampling.autoregressive import Cycle, Request, within_length
 from paretone.sampling.group_verification import TokenGroups, by_group
-from paretone.sampling.speculation import speculation
+from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Nucleus, TokenSampler, Uniforms
 from paretone.sampling.verification import Rule, by_token
 from tests.engine.sampling.test_autoregressive import request_of, tokens_of

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.sampling.flow import Follow, euler_steps, sampling_grid
+from paretone.sampling.flow import Follow, OvershootNoise, euler_steps, overshoot_steps, sampling_grid
 from paretone.sampling.multistep import (
     EULER,
     HEUN,
@@ -26,7 +26,6 @@ from paretone.sampling.multistep import (
     multistep_steps,
     stork,
 )
-from paretone.sampling.overshoot import OvershootNoise, overshoot_steps
 from paretone.sampling.schedules import first_halved
 
 Field = Callable[[Tensor, float], Tensor]

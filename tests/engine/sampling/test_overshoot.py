@@ -8,8 +8,7 @@ import math
 import pytest
 import torch
 
-from paretone.sampling.flow import integrate, sampling_grid
-from paretone.sampling.overshoot import OvershootNoise, overshoot_coefficients, overshoot_steps
+from paretone.sampling.flow import OvershootNoise, integrate, overshoot_coefficients, overshoot_steps, sampling_grid
 
 SHAPE = 1, 5, 3
 

@@ -9,7 +9,7 @@ import torch
 
 from paretone.models.families.token_model import TokenModel
 from paretone.sampling.autoregressive import Reader, Request, decode, places
-from paretone.sampling.prefixes import MOST_KEPT, Prefixes
+from paretone.sampling.cache import MOST_KEPT, Prefixes
 from paretone.sampling.tokens import Nucleus, Uniforms
 from tests.engine.models.small_causal import small_model
 

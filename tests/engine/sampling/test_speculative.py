@@ -21,7 +21,7 @@ from paretone.errors import Cancelled
 from paretone.models.families.token_model import TokenModel
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode, within_length
 from paretone.sampling.draft_length import AdaptiveLength
-from paretone.sampling.speculation import speculation
+from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
 from paretone.sampling.verification import Rule, by_block, by_token
 from tests.engine.models.small_causal import small_model

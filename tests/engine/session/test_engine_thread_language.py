@@ -57,7 +57,7 @@ def test_audio_comes_in_pieces_and_the_take_tells_its_tokens(
     engine: EngineThread, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A fast machine is done before progress is told a second time.
-    monkeypatch.setattr("paretone.models.families.token_progress.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("paretone.models.families.language.REPORT_SECONDS", 0.0)
     engine.submit(Synthesise(2, LONG, voice("", "lm-mini"), setting(drafted())))
     assert isinstance(recorder.end_of(2), JobFinished)
     pieces, ready = recorder.of(2, AudioReady), recorder.of(2, TakeReady)[0]

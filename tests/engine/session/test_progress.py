@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paretone.session.progress import RemainingTime
+from paretone.observer import RemainingTime
 
 
 class Clock:

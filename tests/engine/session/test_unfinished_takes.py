@@ -17,13 +17,14 @@ from paretone.measure.baseline_metrics import with_baseline_metrics
 from paretone.models.base import Synthesis, Voice, finished_part, run_to_completion
 from paretone.models.catalogue import voice
 from paretone.models.families.speech import Speech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.session.commands import TimeAgain
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import AudioReady, JobCancelled, JobFailed, JobFinished, Progress, TakeReady, TimedAgain
 from paretone.setting.library import DATABASE, Library
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
+from paretone.speaking import stream, synthesise
 from tests.engine import small_speech, speaking
 from tests.engine.recorder import Gate, Recorder
 from tests.engine.session.small_jobs import loaded, synthesis
@@ -32,7 +33,7 @@ from tests.engine.small_omni_mini import write_model as write_omni_mini
 TEXT = "One. Two. Three. Four. Five."
 
 
-class _Until(SilentObserver):
+class _Until(Observer):
     """Cancels, or fails with ``error``, at the first step of a passage."""
 
     def __init__(self, passage: int, error: BaseException | None = None, step: int = 0) -> None:
@@ -71,10 +72,10 @@ def test_finished_passages_go_with_what_ended_the_rest(
     model, speaker, chosen = made(tmp_path / "model")
     text = " ".join([speaking.LONG] * length)
 
-    def spoken(observer: SilentObserver) -> Synthesis:
-        return run_to_completion(model.synthesise(text, speaker, chosen, (), observer))
+    def spoken(observer: Observer) -> Synthesis:
+        return synthesise(model, text, speaker, chosen, (), observer)
 
-    whole = spoken(SilentObserver())
+    whole = spoken(Observer())
     passages = len(whole.trace.chunk_texts)
     assert passages >= 3
     # Late in a passage some of its audio may have been delivered, which is not part of what is finished.
@@ -100,7 +101,7 @@ def test_finished_passages_go_with_what_ended_the_rest(
 def test_an_error_keeps_what_was_finished_before(tmp_path: Path) -> None:
     model, speaker, chosen = _f5(tmp_path)
     with pytest.raises(PlainError) as stopped:
-        run_to_completion(model.synthesise(TEXT, speaker, chosen, (), _Until(3, PlainError("The disk melted."))))
+        synthesise(model, TEXT, speaker, chosen, (), _Until(3, PlainError("The disk melted.")))
     part = finished_part(stopped.value)
     assert part.unfinished == "failed after 3 of 5 passages"
     assert part.notes[-1] == "Failed after 3 of 5 passages: The disk melted."
@@ -109,7 +110,7 @@ def test_an_error_keeps_what_was_finished_before(tmp_path: Path) -> None:
 def test_an_interrupt_in_python_keeps_what_was_finished(tmp_path: Path) -> None:
     model, speaker, chosen = _f5(tmp_path)
     with pytest.raises(KeyboardInterrupt) as stopped:
-        run_to_completion(model.synthesise(TEXT, speaker, chosen, (), _Until(2, KeyboardInterrupt())))
+        synthesise(model, TEXT, speaker, chosen, (), _Until(2, KeyboardInterrupt()))
     assert finished_part(stopped.value).unfinished == "cancelled after 2 of 5 passages"
 
 
@@ -123,7 +124,7 @@ def test_what_cannot_be_played_ends_a_synthesis_with_what_was_finished(tmp_path:
             raise PlainError("No more.")
 
     with pytest.raises(PlainError) as stopped:
-        run_to_completion(model.synthesise(TEXT, speaker, chosen, (), SilentObserver()), play)
+        run_to_completion(stream(model, TEXT, speaker, chosen), play)
     assert finished_part(stopped.value).unfinished == "failed after 2 of 5 passages"
 
 

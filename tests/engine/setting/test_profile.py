@@ -22,7 +22,7 @@ from paretone.setting.knobs import NO_VALUES, Values, defaults
 from paretone.setting.profile import SCHEMA, Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements, Take
-from paretone.techniques import ditreducio, precision, resolve
+from paretone.techniques import compatibility_of, ditreducio, precision, resolve
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.voices import FIRST, SECOND
 
@@ -381,9 +381,7 @@ def composed() -> tuple[Setting, StrategyTable]:
     narrow = UsedTechnique("precision", Values(precision="bfloat16"))
     of = replace(setting().baseline, options=entry("f5-mini").options_with(steps=32, guidance=1.0))
     of = of.with_technique(free).with_technique(narrow).with_technique(UsedTechnique("steps", Values(steps=7)))
-    made = StrategyTable.computing(resolve(capable(), of, prepared=False).compatibility, LAYERS).changed(
-        1, 3, SkipAction.TS
-    )
+    made = StrategyTable.computing(compatibility_of(capable(), of), LAYERS).changed(1, 3, SkipAction.TS)
     return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, made.fingerprint)), made
 
 
@@ -400,7 +398,7 @@ def test_techniques_together_survive_the_round_trip(tmp_path: Path) -> None:
     profile.save(tmp_path / "profile.json")
     again = Profile.load(tmp_path / "profile.json")
     assert again == profile
-    again.check(capable(), resolve(capable(), again.setting, prepared=False).compatibility)
+    again.check(capable(), compatibility_of(capable(), again.setting))
 
 
 def test_a_profile_serves_a_device_that_lacks_its_precision(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from paretone.errors import Cancelled
 from paretone.models.f5.adapter import F5Speech
 from paretone.studies.definition import parse
-from paretone.studies.running import LocalExecutor, run
+from paretone.studies.running import LocalExecutor, StudyFollower, run
 from paretone.studies.store import Store
 from paretone.studies.stored import StoredTake
 from paretone.studies.study import Study
@@ -37,7 +37,7 @@ def load(
     return small_speech.load(model, folder, variant, device, observer["status"], observer["check"])
 
 
-class Follower:
+class Follower(StudyFollower):
     """Takes note of what a study says; cancels or pauses after so many takes."""
 
     def __init__(self, cancel_after: int | None = None, pause_after: int | None = None) -> None:

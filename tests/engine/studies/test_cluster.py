@@ -16,8 +16,6 @@ import pytest
 from paretone.errors import StudyError
 from paretone.measure.metrics import JUDGED
 from paretone.models import load_model
-from paretone.models.base import Observer, WorkObserver
-from paretone.models.silent_observer import SilentObserver
 from paretone.studies import definition
 from paretone.studies.example import FILE
 from paretone.studies.results import read
@@ -35,6 +33,7 @@ psutil = pytest.importorskip("psutil", reason="it comes with the extra [train]")
 from ray._private.node import Node  # noqa: E402
 from ray.cluster_utils import Cluster as Nodes  # noqa: E402
 
+from paretone.observer import Observer  # noqa: E402
 from paretone.studies.cluster import LOCAL, Cluster  # noqa: E402
 
 # Five minutes, the limit of other tests, are short for several nodes that begin on a machine that does much else.
@@ -107,7 +106,7 @@ class Growing(Cluster):
             return waiting
         return [worker for worker in waiting if self._alive[worker].node not in self._made]
 
-    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+    def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:
         while not self._tasks and not self._pending:
             time.sleep(0.2)
             self._fill()
@@ -176,10 +175,10 @@ def test_a_cluster_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) ->
         "services.find_gcs_addresses, services.find_bootstrap_address = functools.cache(set), lambda folder: None\n"
         "from paretone.studies.cluster import Cluster\n"
         "from paretone.studies.tasks import Equipment\n"
-        "from paretone.models.silent_observer import SilentObserver\n"
+        "from paretone.observer import Observer\n"
         "from paretone.errors import StudyError\n"
         "try:\n"
-        "    Cluster('auto').begin(Equipment('f5-mini'), SilentObserver())\n"
+        "    Cluster('auto').begin(Equipment('f5-mini'), Observer())\n"
         "except StudyError as error:\n"
         "    print(error)\n"
     )
@@ -199,7 +198,7 @@ def test_a_cluster_of_this_machine_that_cannot_begin_is_tried_again_and_says_so(
 
     monkeypatch.setattr(ray, "init", slow)
     with pytest.raises(StudyError, match=r"Ray could not start on this machine \(The current node timed out .*Ray\."):
-        Cluster(LOCAL).begin(Equipment("f5-mini"), SilentObserver())
+        Cluster(LOCAL).begin(Equipment("f5-mini"), Observer())
     assert len(began) == 2
     assert {one["address"] for one in began} == {LOCAL}, "without an address Ray joins any cluster of the machine"
     assert not ray.is_initialized()

@@ -20,8 +20,8 @@ from paretone.errors import Cancelled, PlainError, StudyError
 from paretone.measure.evaluation import judges
 from paretone.measure.evaluation.judges import JudgeKind, Verdict
 from paretone.measure.fidelity import log_mel_distance
-from paretone.models.base import SpeechModel, Voice, run_to_completion
-from paretone.models.silent_observer import SilentObserver
+from paretone.models.base import SpeechModel, Voice
+from paretone.speaking import synthesise
 from paretone.studies.execution import TaskRunner
 from paretone.studies.results import read
 from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, alone_with, run
@@ -55,7 +55,7 @@ def test_every_cell_is_made_and_measured_against_its_baseline(tmp_path: Path) ->
     model = load("f5-mini", status=lambda text: None, check=lambda: None)
     candidate, spoken = chosen.candidates[1], chosen.utterances[2]
     alone = [
-        run_to_completion(model.synthesise(spoken.text, spoken.voice, setting, (), SilentObserver()))
+        synthesise(model, spoken.text, spoken.voice, setting)
         for setting in (seeded(candidate, 2), seeded(candidate, 2).baseline)
     ]
     (cell,) = [one for one in chosen.cells(candidate) if (one.utterance, one.seed, one.round) == (spoken.key, 2, 0)]

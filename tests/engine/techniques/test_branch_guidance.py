@@ -9,13 +9,13 @@ import torch
 
 from paretone.errors import SettingError
 from paretone.measure.roofline.flow_stages import flow_stages
-from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.base import Synthesis
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.flow import euler_steps, sampling_grid
 from paretone.sampling.guidance import ALL, NOTHING, TEXT_ALONE, three_branch_velocity
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques import problem, resolve
 from paretone.techniques.resolving import foreseen
 from tests.engine import small_speech
@@ -34,12 +34,12 @@ def using(name: str, **knobs: object) -> Setting:
 
 
 def state(model: F5Speech, of: Setting) -> torch.Tensor:
-    return model.sampling(TEXT, VOICE, of)()
+    return model.sampling(scripted(model, TEXT, VOICE, of))()
 
 
 def speak(model: F5Speech, of: Setting) -> Synthesis:
-    model.make_ready(of, SilentObserver(), VOICE)
-    return run_to_completion(model.synthesise(TEXT, VOICE, of, (), SilentObserver()))
+    make_ready(model, of, VOICE)
+    return synthesise(model, TEXT, VOICE, of)
 
 
 def test_equal_strengths_are_the_existing_result_bit_for_bit(model: F5Speech) -> None:
@@ -57,7 +57,7 @@ def test_equal_strengths_are_the_existing_result_bit_for_bit(model: F5Speech) ->
 
 def test_separate_strengths_against_a_loop_by_hand(model: F5Speech) -> None:
     of = using("separate_guidance", text=1.0, voice=3.0)
-    script = model._script(TEXT, VOICE, of, resolve(model.info, of))
+    script = scripted(model, TEXT, VOICE, of)
     times = sampling_grid(STEPS, "uniform")
     follow = euler_steps(times)
     run: Any = model._begin(
@@ -143,7 +143,7 @@ def test_models_with_two_weights_set_them_as_options() -> None:
 @torch.inference_mode()
 def test_the_roofline_times_all_evaluations_where_branches_come_and_go(model: F5Speech) -> None:
     for of, forwards in ((setting(STEPS), 1), (using("saturating_guidance", threshold=2.0, again=0), STEPS)):
-        _, evaluations, _ = flow_stages(model.internals(TEXT, VOICE, of, (), lambda: None), "the small one")
+        _, evaluations, _ = flow_stages(model.internals(scripted(model, TEXT, VOICE, of)), "the small one")
         assert evaluations.whole_forwards == forwards
     projections = next(one for one in evaluations.parts if one.share < 1)
     assert projections.note.endswith("of the layers' operations are computed")

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from paretone.models import load_model
-from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.base import Synthesis
 from paretone.models.catalogue import entry, voice
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.plan import NOTHING_SKIPPED
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import technique, techniques
+from paretone.speaking import make_ready, synthesise
+from paretone.techniques import compatibility_of, technique, techniques
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_draft, write_model
@@ -34,8 +34,8 @@ def model() -> F5Speech:
 
 
 def spoken(model: F5Speech, of: Setting, *tables: StrategyTable) -> Synthesis:
-    model.make_ready(of, SilentObserver(), VOICE)
-    return run_to_completion(model.synthesise("One. Two.", VOICE, of, tables, SilentObserver()))
+    make_ready(model, of, VOICE)
+    return synthesise(model, "One. Two.", VOICE, of, tables)
 
 
 def using(name: str, steps: int = 8, **knobs: object) -> Setting:
@@ -106,7 +106,7 @@ def test_it_is_said_of_the_one_technique_that_saved_nothing(model: F5Speech) -> 
 def test_a_table_that_computes_everything(model: F5Speech) -> None:
     for actions, notes in (((SkipAction.NONE,) * 4, 1), ((SkipAction.NONE, *(SkipAction.TS,) * 3), 0)):
         of = setting(4, guidance=2.0)
-        compatibility = model.compatibility(of)
+        compatibility = compatibility_of(model.info, of)
         table = StrategyTable(compatibility, (actions,) * LAYERS)
         used = of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint))
         assert len(said(spoken(model, used, table))) == notes
@@ -133,7 +133,7 @@ def test_masked_models(tmp_path: Path, name: str) -> None:
         own = {"fewer_steps": Values(steps=8 if steps == 1 else 2), "layer_reuse": Values(ends=1)}
         options = entry("omni-mini").options_with(steps=8 if name == "fewer_steps" else steps)
         of = Setting("omni-mini", options).with_technique(UsedTechnique(name, own.get(name, NO_VALUES)))
-        made = run_to_completion(small.synthesise("Rice.", voice("", "omni-mini"), of, (), SilentObserver()))
+        made = synthesise(small, "Rice.", voice("", "omni-mini"), of)
         return [note for note in made.notes if note.startswith("Nothing ")]
 
     assert len(notes(1)) == 1

@@ -12,7 +12,7 @@ from paretone.models.f5.config import OPTIONS
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import problem, resolve
+from paretone.techniques import compatibility_of, problem, resolve
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.resolving import NO_GUIDANCE
 
@@ -58,7 +58,7 @@ def pruned(steps: int = 7, **knobs: object) -> UsedTechnique:
 
 def with_table(of: Setting, *actions: SkipAction, model: ModelInfo | None = None) -> tuple[Setting, StrategyTable]:
     """``of`` with a table whose layers all take ``actions`` after the first step, and then compute."""
-    compatibility = resolve(model or info(), of, prepared=False).compatibility
+    compatibility = compatibility_of(model or info(), of)
     row = (SkipAction.NONE, *actions, *[SkipAction.NONE] * (compatibility.steps - 1 - len(actions)))
     table = StrategyTable(compatibility, (row,) * LAYERS)
     return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)), table

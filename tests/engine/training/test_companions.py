@@ -16,7 +16,8 @@ from paretone.models.catalogue import voice, voices
 from paretone.models.files.checkpoints import fingerprint, read_weights
 from paretone.models.files.language_weights import DRAFTS, STUDENTS
 from paretone.models.files.pruning import layer_of
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
+from paretone.speaking import scripted
 from paretone.techniques import resolve
 from paretone.techniques.spade import StudentRequest
 from paretone.techniques.spade.training import Student, StudentOptions, StudentRecipe
@@ -38,7 +39,7 @@ SENTENCES = 5
 CPU = torch.device("cpu")
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     """Remembers milestones; stops at step ``last``."""
 
     def __init__(self, last: int | None = None) -> None:
@@ -132,7 +133,7 @@ def test_a_drafts_file_holds_what_was_trained_under_the_targets_numbers(
     model = load(root)
     (draft,) = model.info.drafts
     assert (draft.retained, draft.trained, draft.head) == ((0, 2), (0,), True)
-    speech = list(model.decodings(TEXT, voice("", "lm-mini"), setting(drafted())))
+    speech = list(model.decodings(scripted(model, TEXT, voice("", "lm-mini"), setting(drafted()))))
     assert sum(len(cycle.tokens) for _, decoding in speech for cycle in decoding) > 10
     # What drafts is what was trained, to half precision.
     batch = teacher.collate([[data.held_out[0]]])
@@ -245,7 +246,7 @@ def test_a_student_is_trained_at_the_measured_layers_and_speaks(root: Path, tmp_
     (student,) = model.info.students
     assert student.recovered and student.depth == 2
     assert student.retained == tuple(sorted(model.info.layer_order[:2]))
-    spoken = model.decodings(TEXT, voice("", "lm-mini"), setting(shallow(depth=2)))
+    spoken = model.decodings(scripted(model, TEXT, voice("", "lm-mini"), setting(shallow(depth=2))))
     assert sum(len(cycle.tokens) for _, decoding in spoken for cycle in decoding) > 10
 
 

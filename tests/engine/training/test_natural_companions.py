@@ -21,9 +21,10 @@ from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE
 from paretone.models.minis.lm_mini.checkpoint import TOKENIZER, LmMiniFolder
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 from paretone.techniques import spade, speculative
 from paretone.techniques.spade.measuring import measure_layers
 from paretone.techniques.spade.training import Student, StudentOptions
@@ -52,7 +53,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def teacher(root: Path) -> LmMiniTeacher:
-    found = read_teacher("lm-mini", str(root), SilentObserver())
+    found = read_teacher("lm-mini", str(root), Observer())
     assert isinstance(found, LmMiniTeacher)
     return found
 
@@ -67,7 +68,7 @@ def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None) ->
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     """Takes note of nothing."""
 
     def milestone(self, milestone: Milestone) -> None:
@@ -121,7 +122,7 @@ def manifest_of(folder: Path, rows: int = 10) -> Path:
 
 
 def test_recordings_become_tokens_of_what_is_said(teacher: LmMiniTeacher, tmp_path: Path) -> None:
-    training, held_out = teacher.record(manifest_of(tmp_path / "speech"), tmp_path / "prepared", SilentObserver())
+    training, held_out = teacher.record(manifest_of(tmp_path / "speech"), tmp_path / "prepared", Observer())
     assert (len(training), len(held_out)) == (8, 2)
     for one in (*training, *held_out):
         assert 38 <= len(one.phones) == len(one.codes) <= 46
@@ -175,7 +176,10 @@ def test_a_companion_is_trained_from_recordings_speaks_and_is_exported(
         UsedTechnique(technique, knobs)
     )
     tokens = [
-        token for _, decoding in model.decodings(TEXT, anna, chosen) for cycle in decoding for token in cycle.tokens
+        token
+        for _, decoding in model.decodings(scripted(model, TEXT, anna, chosen))
+        for cycle in decoding
+        for token in cycle.tokens
     ]
     assert len(tokens) > 5
     out = tmp_path / "out" / "lm-mini"
@@ -208,5 +212,5 @@ def test_a_companion_learns_from_the_corpus_that_the_model_learnt_from(
 def test_its_layers_are_measured(root: Path, anna: Voice) -> None:
     model = load_model("lm-mini", folder=str(root), device="cpu")
     setting = Setting("lm-mini", entry("lm-mini").options_with(speed=2.0))
-    record = measure_layers(model, [Utterance(TEXT, anna)], setting, (DIVERGENCE, COSINE), SilentObserver())
+    record = measure_layers(model, [Utterance(TEXT, anna)], setting, (DIVERGENCE, COSINE), Observer())
     assert [len(one.values) for one in record.measures] == [LAYERS, LAYERS]

@@ -16,15 +16,16 @@ from torch.nn import functional
 from paretone.errors import TrainingError
 from paretone.files import wav
 from paretone.models import catalogue, load_model
-from paretone.models.base import Voice, run_to_completion
+from paretone.models.base import Voice
 from paretone.models.families.training_layout import IGNORED
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.language_weights import DRAFTS, STUDENTS
 from paretone.models.files.pruning import layer_of
 from paretone.models.llasa import adapter
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from paretone.techniques.spade.training import Student, StudentOptions
 from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training import teachers
@@ -52,7 +53,7 @@ QUICK = Intervals(validation_steps=2, validates_first=True)
 both = pytest.mark.parametrize("model", [COSY, LLASA])
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     """Remembers validations and what it was told."""
 
     def __init__(self) -> None:
@@ -195,7 +196,7 @@ def test_a_draft_is_trained_from_recordings_and_drafts(
     more = {"mode": "cross_lingual"} if model == COSY else {"clone": False}
     setting = Setting(model, catalogue.entry(model).options_with(**more), seed=2)
     speculative = setting.with_technique(UsedTechnique("speculative", Values(tolerance=0.0)))
-    said = run_to_completion(speech.synthesise("Go on.", release.voice, speculative, (), SilentObserver()))
+    said = synthesise(speech, "Go on.", release.voice, speculative)
     assert any(cycle.drafted for cycle in said.trace.decoding.cycles) and said.measurements.tokens > 0
 
 
@@ -220,7 +221,7 @@ def test_a_student_is_trained_from_recordings_and_speaks(
     more = {"mode": "cross_lingual"} if model == COSY else {"clone": False}
     setting = Setting(model, catalogue.entry(model).options_with(**more), seed=2)
     shallow = setting.with_technique(UsedTechnique("spade", Values(depth=2)))
-    said = run_to_completion(speech.synthesise("Go on.", release.voice, shallow, (), SilentObserver()))
+    said = synthesise(speech, "Go on.", release.voice, shallow)
     assert said.measurements.tokens > 0 and said.measurements.ops_ratio < 1
 
 

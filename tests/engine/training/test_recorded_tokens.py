@@ -13,7 +13,7 @@ from paretone.models.minis.frames import token_phones
 from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
 from paretone.models.minis.lm_mini.parts import LmMiniParts, read_parts
 from paretone.models.minis.natural.said import NaturalVoice
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.training.spoken_tokens import record_tokens
 from tests.engine.small_language import CODES, write_model
 from tests.engine.training.toy_corpus import toy_corpus
@@ -21,7 +21,7 @@ from tests.engine.training.toy_model import toy_manifest
 
 
 def parts_of(folder: LmMiniFolder) -> LmMiniParts:
-    nothing = SilentObserver()
+    nothing = Observer()
     request = LoadRequest(entry("lm-mini"), folder.root, "", torch.device("cpu"), nothing.status, nothing.check)
     return read_parts(request, folder)
 

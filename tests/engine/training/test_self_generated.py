@@ -16,9 +16,10 @@ from paretone.models import load_model
 from paretone.models.catalogue import entry, voice, voices
 from paretone.models.families.training_layout import IGNORED
 from paretone.models.minis.lm_mini import adapter
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted
 from paretone.training import self_generated
 from paretone.training.self_generated import speak_tokens
 from paretone.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
@@ -42,7 +43,7 @@ def test_it_speaks_together_as_it_does_alone(monkeypatch: pytest.MonkeyPatch) ->
     torch.set_num_threads(1)
     for module in (adapter, self_generated):
         monkeypatch.setattr(module, "SHORTEST", 1.0)
-    teacher = read_teacher("lm-mini", str(resource("models", "lm-mini")), SilentObserver())
+    teacher = read_teacher("lm-mini", str(resource("models", "lm-mini")), Observer())
     speaker = voice("", "lm-mini")
     with torch.inference_mode():
         together = speak_tokens(
@@ -54,13 +55,13 @@ def test_it_speaks_together_as_it_does_alone(monkeypatch: pytest.MonkeyPatch) ->
     number = max(range(len(together)), key=lambda place: together[place].frames)
     model = load_model("lm-mini", device="cpu")
     setting = Setting("lm-mini", entry("lm-mini").options_with(temperature=0.0), seed=number)
-    ((_, decoding),) = model.decodings(SENTENCES[number], speaker, setting)
+    ((_, decoding),) = model.decodings(scripted(model, SENTENCES[number], speaker, setting))
     alone = [token for cycle in decoding for token in cycle.tokens]
     assert alone[: together[number].frames] == together[number].codes.tolist()
 
 
 def test_what_does_not_end_is_left_out(tmp_path: Path) -> None:
-    teacher = read_teacher("lm-mini", str(write_model(tmp_path / "model")), SilentObserver())
+    teacher = read_teacher("lm-mini", str(write_model(tmp_path / "model")), Observer())
     told: list[tuple[int, int]] = []
     spoken = speak_tokens(
         teacher.network,
@@ -77,7 +78,7 @@ def test_what_does_not_end_is_left_out(tmp_path: Path) -> None:
 
 def test_it_can_be_cancelled_before_every_token(tmp_path: Path) -> None:
     """Many sentences are spoken at a time, which takes long on a busy machine."""
-    teacher = read_teacher("lm-mini", str(write_model(tmp_path / "model")), SilentObserver())
+    teacher = read_teacher("lm-mini", str(write_model(tmp_path / "model")), Observer())
     told: list[tuple[int, int]] = []
 
     def progress(done: int, total: int) -> None:
@@ -116,7 +117,7 @@ def test_tokens_are_read_back_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_sequences_are_laid_out_as_the_model_reads_them(tmp_path: Path) -> None:
-    layout = read_teacher("lm-mini", str(write_model(tmp_path / "model")), SilentObserver()).folder.layout()
+    layout = read_teacher("lm-mini", str(write_model(tmp_path / "model")), Observer()).folder.layout()
     batch = collate([[utterance(3), utterance(2)], [utterance(4)]], layout)
     assert batch.positions.tolist() == [0, 1, 2, 3, 4, 5] * 2
     text, speech = batch.ids[:, :6], batch.ids[:, 6:]

@@ -9,7 +9,7 @@ import pytest
 
 from paretone.errors import Cancelled, SettingError
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values, checked, defaults
 from paretone.views import views
 from paretone.views.computing import compute_view
@@ -28,7 +28,7 @@ def model(tmp_path: Path) -> F5Speech:
     return load(write_weights(tmp_path))
 
 
-class Interrupted(SilentObserver):
+class Interrupted(Observer):
     """Cancelled after so many reports of progress; counts the layers that are computed afterwards."""
 
     def __init__(self, model: F5Speech, after: int) -> None:

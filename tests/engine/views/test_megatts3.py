@@ -10,7 +10,7 @@ from paretone.errors import SettingError
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Utterance
 from paretone.models.catalogue import entry, voices
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.views.computing import compute_view
@@ -45,7 +45,7 @@ def model() -> SpeechModel:
 
 def task(model: SpeechModel, **knobs: object) -> Task:
     setting = Setting(MODEL, entry(MODEL).options_with(steps=STEPS))
-    return Task(model, Utterance("Rice.", voices(MODEL)[0]), setting, Values(knobs), SilentObserver())
+    return Task(model, Utterance("Rice.", voices(MODEL)[0]), setting, Values(knobs), Observer())
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from paretone.models.base import Utterance
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.views.computing import compute_view
 from paretone.views.figure import Figure
@@ -38,7 +38,7 @@ def load(folder: Path | str = "") -> F5Speech:
 
 
 def task(model: F5Speech, observer: object = None, **changes: object) -> Task:
-    return Task(model, SAID, setting(STEPS), Values(), observer or SilentObserver(), **changes)
+    return Task(model, SAID, setting(STEPS), Values(), observer or Observer(), **changes)
 
 
 def computed(model: F5Speech, name: str, **knobs: object) -> Figure:

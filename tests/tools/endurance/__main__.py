@@ -103,7 +103,6 @@ async def _rounds(
     window: MainWindow, doing: Doing, lines: list[RoundLine], folder: Path, options: argparse.Namespace
 ) -> None:
     """Round after round, each read and written down."""
-    from paretone_app.features.takes.presenter import TakesPresenter
     from tests.tools.endurance import verdict
 
     began = time.monotonic()
@@ -117,7 +116,7 @@ async def _rounds(
                 round(time.monotonic() - began, 1),
                 verdict.read(types),
                 doing.takes,
-                len(window.features.find(TakesPresenter).library),
+                len(window.results.library),
                 doing.done,
                 tuple(doing.failures),
                 tuple(doing.refused),

@@ -467,7 +467,7 @@ class Doing:
         for words in (window.state.selection.model_id[:3], "nothing of the kind", ""):
             panel.search.setText(words)
             await asyncio.sleep(0)
-        newest = [one.id for one in panel.all_takes]
+        newest = [one.id for one in window.results.takes.all]
         panel.select(newest[:1])
         panel.star()
         panel.star()

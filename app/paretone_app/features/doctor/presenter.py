@@ -12,7 +12,6 @@ from paretone.session.events import EngineReady, Event
 from paretone_app.features.doctor.computing_button import ComputingButton
 from paretone_app.features.doctor.dialog import DoctorDialog
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.shell.background import Background
 
 
@@ -21,7 +20,6 @@ class DoctorPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._features = services.features
         self.dialog: DoctorDialog | None = None
         """The page, while it is open."""
         self._background: Background | None = None
@@ -50,7 +48,7 @@ class DoctorPresenter(Presenter):
 
     def look(self) -> None:
         """Look at everything, and show it."""
-        folder = self._features.find(TakesPresenter).library.folder.parent
+        folder = self._results.library.folder.parent
         dialog = DoctorDialog(self._theme.colours, folder, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.destroyed.connect(self._dialog_gone)

@@ -74,7 +74,7 @@ class EditPresenter(Presenter):
         load = self._actions.model_wanted.emit
         for model in catalogue.MODELS:
             yield Entry(model.title, "Model", model.family, model.summary, partial(load, model.id))
-        for take in self._features.find(TakesPresenter).takes.all_takes:
+        for take in self._results.takes.all:
             said = f"“{take.text}”, {setting_text(take.setting)}"
             go = partial(self._go_to_take, take.id)
             yield Entry(label_of(take) or take.text, "Take", made_at(take), said, go, more=take.voice)
@@ -126,7 +126,7 @@ class EditPresenter(Presenter):
             self._state.machine.devices,
             selection.device_wanted,
             f"{running[0].kind.value} is running; wait for its end or cancel it." if running else "",
-            str(self._features.find(TakesPresenter).library.folder.parent),
+            str(self._results.library.folder.parent),
         )
 
     @Slot()

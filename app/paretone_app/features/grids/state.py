@@ -13,7 +13,7 @@ from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import UsedTechnique
-from paretone.techniques import conflict, resolve
+from paretone.techniques import compatibility_of, conflict
 from paretone.techniques.searched_grid import TECHNIQUE, solver_of
 from paretone.techniques.searched_grid.command import read
 from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, SearchRequest, placed_for
@@ -59,7 +59,7 @@ class GridState(ArtefactStore):
             return None
         try:
             others = self._selection.setting.without(NAME)
-            return resolve(self._selection.loaded, others, prepared=False).compatibility
+            return compatibility_of(self._selection.loaded, others)
         except SettingError:
             return None
 

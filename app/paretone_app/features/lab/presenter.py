@@ -19,7 +19,6 @@ from paretone.session.commands import RunStudy
 from paretone.setting.library import TakeSummary
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
-from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.features.tour.model import Part
 from paretone_app.listening import webmushra
 from paretone_app.listening.planning import ListeningPlan, planned
@@ -53,18 +52,12 @@ class LabPresenter(Presenter):
 
     carried_through = Signal()
     """A test has ended: there are new results."""
-    shown = Signal()
-    """The lab came into view."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._player = services.features.find(PlayerPresenter)
-        self._kept = services.features.find(TakesPresenter)
-        self._folder = services.folder / trials.FOLDER
         self._stale = True
         self._takes: tuple[TakeSummary, ...] = ()
-        self._offered_takes: tuple[TakeSummary, ...] = ()
-        self._load_offered: Callable[[str], tuple[np.ndarray, int]] | None = None
         self._conditions: tuple[Condition, ...] = ()
         self._preparing = False
         self._coming: Callable[[], None] | None = None
@@ -73,6 +66,7 @@ class LabPresenter(Presenter):
         self.lab: LabPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
         self._actions.bind(self._actions["listening_test"], self._open)
+        self.carried_through.connect(self._results.read_listened)
         self._state.jobs.began.connect(self._job_began)
         self._state.jobs.paused.connect(self._engine_held)
 
@@ -131,8 +125,9 @@ class LabPresenter(Presenter):
         self.lab.waited_enough.connect(self._do_not_wait)
         self.lab.reconnect_wanted.connect(self._player.playback.connect_device)
         self.lab.shown.connect(self._look_again)
-        self.lab.shown.connect(self.shown)
-        self._kept.takes_changed.connect(self._forget_takes)
+        self._results.watch(self.lab, self.lab.shown)
+        self._results.takes.changed.connect(self._forget_takes)
+        self._results.points_changed.connect(self._forget_takes)
         self._player.problem_changed.connect(lambda _: self.refresh())
         self._show_listeners()
         self.refresh()
@@ -143,12 +138,6 @@ class LabPresenter(Presenter):
             self._workspaces.go_to("lab")
 
     # --- What can be compared ----------------------------------------------------------------------------------------
-    def offer(self, takes: Sequence[TakeSummary], load: Callable[[str], tuple[np.ndarray, int]]) -> None:
-        """Let takes from elsewhere, a study for instance, be compared with the library's, instead of those offered
-        before. ``load`` gives their samples and rate by their ids, in any thread."""
-        self._offered_takes, self._load_offered = tuple(takes), load
-        self._forget_takes()
-
     def propose(self, method: str, takes: Collection[str]) -> None:
         """Bring the lab forward with a test of the settings of these takes, by their ids, set up."""
         self._workspaces.go_to("lab")
@@ -170,11 +159,10 @@ class LabPresenter(Presenter):
         if not self._stale:
             return
         self._stale = False
-        try:
-            self._takes = (*self._offered_takes, *self._kept.library.summaries(unfinished=False))
-        except PlainError as error:
-            self._takes = self._offered_takes
-            self._notices.warn(str(error))
+        takes = self._results.all_takes
+        if [one.id for one in takes] == [one.id for one in self._takes]:
+            return
+        self._takes = takes
         found = conditions(one.setting for one in self._takes)
         self._conditions = tuple(sorted(found, key=lambda one: (one.accelerated, one.title)))
         built(self.lab).setup.show_conditions(self._conditions)
@@ -243,15 +231,12 @@ class LabPresenter(Presenter):
         known = {
             one.id: one for one in (self._state.comparison.take_a, self._state.comparison.take_b) if one is not None
         }
-        load_guest, library = self._load_offered, self._kept.library
-        guests = {one.id for one in self._offered_takes} if load_guest is not None else set()
+        load_kept = self._results.load_audio()
 
         def load(take: str) -> tuple[np.ndarray, int]:
             if take in known:
                 return known[take].samples, known[take].sample_rate
-            if load_guest is not None and take in guests:
-                return load_guest(take)
-            return library.load_audio(take), library.summary(take).sample_rate
+            return load_kept(take)
 
         return load
 
@@ -304,7 +289,7 @@ class LabPresenter(Presenter):
     @Slot(object)
     def _keep(self, trial: TrialRecord) -> None:
         try:
-            trials.append(trial, self._folder)
+            self._results.keep_trial(trial)
         except PlainError as error:
             # What is not written down does not count, so there is no sense in going on.
             self._end()
@@ -339,12 +324,12 @@ class LabPresenter(Presenter):
     # --- Results -----------------------------------------------------------------------------------------------------
     def _show_listeners(self) -> None:
         with suppress(PlainError):
-            built(self.lab).setup.show_listeners(trials.read(self._folder).listeners)
+            built(self.lab).setup.show_listeners(self._results.trials.listeners)
 
     def _show_results(self, last: TrialRecord | None = None) -> None:
         """Show all results, the comparison that ``last`` belongs to first."""
         try:
-            records = trials.read(self._folder)
+            records = self._results.trials
         except PlainError as error:
             self._notices.say(str(error), "error")
             return
@@ -367,7 +352,7 @@ class LabPresenter(Presenter):
 
     def write_results(self, folder: Path) -> tuple[Path, ...]:
         """Write all results in webMUSHRA's form into ``folder``. Raises :class:`PlainError` when it cannot be done."""
-        written = webmushra.write_tables(trials.read(self._folder).trials, folder)
+        written = webmushra.write_tables(self._results.trials.trials, folder)
         self._notices.say(f"Wrote {', '.join(map(str, written))}", "info")
         return written
 

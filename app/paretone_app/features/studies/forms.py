@@ -1,8 +1,4 @@
-"""Fields that make a study, and the resulting definition. No widgets.
-
-Values are typed: ``4, 8, 12``; ``4..12`` is every whole number, ``0.1..0.5 by 0.1`` every tenth; a search draws from
-``0.1..0.5``, with ``log`` after it evenly over orders of magnitude.
-"""
+"""The form of a new study, without widgets: its knobs, goals and ranges, and the file's fields."""
 
 from __future__ import annotations
 
@@ -341,3 +337,33 @@ def _whole_numbers(part: str) -> list[int]:
 def _further(knob: Number) -> float:
     """A value beyond the default, for an example."""
     return min(knob.maximum, knob.default + 4 * knob.step)
+
+
+@dataclass(frozen=True)
+class Span:
+    """How far a knob varies."""
+
+    technique: str
+    """Its name, or ``""`` for an option of the model."""
+    knob: str
+    values: tuple[float, ...]
+    """Those that there are, ascending."""
+    without: bool = False
+    """Whether the technique is left out as well."""
+
+    def varied(self, searching: bool) -> Varied:
+        """The line of the form: from end to end in a search, else value by value."""
+        low, high = self.values[0], self.values[-1]
+        if searching and low < high:
+            return Varied(self.technique, self.knob, f"{low:.6g}..{high:.6g}", self.without)
+        return Varied(self.technique, self.knob, ", ".join(f"{one:.6g}" for one in self.values), self.without)
+
+
+@dataclass(frozen=True)
+class Within:
+    """What a study is to stay within."""
+
+    model: str
+    """Its id."""
+    spans: tuple[Span, ...]
+    bounds: tuple[Bound, ...]

@@ -29,10 +29,8 @@ from paretone.measure.evaluation.judges import JUDGES
 from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.techniques import applying_to
-from paretone_app.features.studies.axes import AxesEditor
-from paretone_app.features.studies.forms import StudyForm, Varied, definition, file_name
-from paretone_app.features.studies.goals import GoalsEditor
-from paretone_app.features.studies.judge_boxes import USUAL_JUDGES, JudgeBoxes
+from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes
+from paretone_app.features.studies.forms import StudyForm, Varied, Within, definition, file_name
 from paretone_app.features.studies.kinds import OfferedKind
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.metrics import BROAD, NEAR
@@ -269,6 +267,18 @@ class StudyMaker(QDialog):
         self._show_kind()
 
     # --- Methods in --------------------------------------------------------------------------------------------------
+    def ask_within(self, within: Within) -> None:
+        """Ask about a study within ranges: as a search, for only searches have bounds; without what searches need, as
+        all values."""
+        searching = not why_no_search()
+        self.title.setText("Within ranges")
+        self.title.selectAll()
+        self.model.setCurrentIndex(self.model.findData(within.model))
+        if searching:
+            self.kind.setCurrentIndex(self.kind.findData(SEARCH))
+        self.axes.replace([one.varied(searching) for one in within.spans])
+        self.goals.replace(within.bounds)
+
     def choose_kind(self, name: str, sentences: int) -> None:
         """Fill in a study of one of the further kinds, on a number of sentences, with no more judges than it needs."""
         kind = self._kinds[name].kind

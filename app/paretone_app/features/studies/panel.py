@@ -22,10 +22,11 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.studies.study import duration
-from paretone_app.features.studies.failures import FailuresTable
-from paretone_app.features.studies.study_summary import StudySummary, lost_words, progress_words
-from paretone_app.features.studies.table import StudyTable
+from paretone_app.features.studies.opened import MOST_RECENT
+from paretone_app.features.studies.table import FailuresTable, StudyTable
+from paretone_app.features.studies.wording import lost_words, progress_words
 from paretone_app.numbers import grouped
+from paretone_app.results.study import OpenStudy
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.metrics import GAP, NEAR
 from paretone_app.shell.theme import set_look
@@ -38,8 +39,6 @@ from paretone_app.widgets.job_progress import JobProgress
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
 HERE, CLUSTER = "here", "cluster"
-MOST_RECENT = 12
-"""Studies that were open before, of which the panel knows."""
 _SKETCHED = (0.34, 0.16, 0.18, 0.16, 0.16)
 """Widths of the columns of the sketch."""
 _INVITATION = (
@@ -77,7 +76,7 @@ class StudiesPanel(QWidget):
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._summary: StudySummary | None = None
+        self._summary: OpenStudy | None = None
         self._running: Path | None = None
         self._pausing = False
         self._said, self._tone = "", "muted"
@@ -205,7 +204,7 @@ class StudiesPanel(QWidget):
         self.recent_button.setEnabled(bool(places))
         self.recent_button.setToolTip("Recent studies" if places else "No recent studies.")
 
-    def show_summary(self, summary: StudySummary | None) -> None:
+    def show_summary(self, summary: OpenStudy | None) -> None:
         """Show the summary of the chosen study."""
         other = summary is None or self._summary is None or summary.folder != self._summary.folder
         self._summary = summary
@@ -282,7 +281,7 @@ class StudiesPanel(QWidget):
         self.table.set_colours(colours)
 
     @property
-    def summary(self) -> StudySummary | None:
+    def summary(self) -> OpenStudy | None:
         """The content."""
         return self._summary
 

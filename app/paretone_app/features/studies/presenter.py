@@ -9,35 +9,32 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer, QUrl, Slot
+from PySide6.QtCore import Qt, QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from paretone import files
 from paretone.errors import PlainError, StudyError
 from paretone.extras import why_no_cluster, why_no_search
-from paretone.listening import trials
 from paretone.reading import read_text
 from paretone.session.commands import RunStudy
 from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.setup.model_choice import CHECKPOINT_FOLDER
 from paretone_app.features.setup.presenter import CHOOSE_FOLDER
-from paretone_app.features.studies.making import StudyMaking
 from paretone_app.features.studies.opened import OpenedStudies
-from paretone_app.features.studies.reporting import StudyReporting
-from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.numbers import counted
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.background import Background
 from paretone_app.state.differences import other_weights
 from paretone_app.state.jobs import Job, Kind, Outcome
 
 if TYPE_CHECKING:
+    from paretone.studies.study import Study
+    from paretone_app.features.studies.forms import Within
     from paretone_app.features.studies.maker import StudyMaker
     from paretone_app.features.studies.panel import StudiesPanel
-    from paretone_app.features.studies.study_summary import StudySummary
-    from paretone_app.features.studies.within import Within
+    from paretone_app.results.study import OpenStudy
+
 
 _KINDS = "Study (*.toml *.json)"
 _LOOK_MILLISECONDS = 1000
@@ -50,11 +47,7 @@ class StudiesPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._studies = services.folder / "studies"
-        self._background = Background("studies", self)
-        takes = services.features.find(TakesPresenter)
-        self.opened = OpenedStudies(
-            services.state.open_studies, services.settings, lambda: takes.library, self._notices, self._background, self
-        )
+        self.opened = OpenedStudies(self._results, services.settings, self)
         """The studies that the panel lists."""
         self.opened.changed.connect(self._show)
         self.opened.brought_forward.connect(self._go_to)
@@ -62,23 +55,13 @@ class StudiesPresenter(Presenter):
         self._ended: StudyEnded | None = None
         self._soon = QTimer(self, singleShot=True, interval=_LOOK_MILLISECONDS)
         self._soon.timeout.connect(self._touch_running)
-        self._making = StudyMaking(
-            self._window,
-            self._state,
-            self._notices,
-            self._background,
-            self.opened.pace,
-            self._studies,
-            self,
-        )
-        self._making.made.connect(self._made)
-        self._reporting = StudyReporting(services.folder / trials.FOLDER, self._notices, self._background, self)
-        self._reporting.ended.connect(lambda: built(self.studies).say(""))
+        self.maker: StudyMaker | None = None
+        """The dialog for a new study, while it is open."""
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
         actions = self._actions
         for action, do in (
-            (actions["new_study"], self._making.begin),
+            (actions["new_study"], self.begin_new),
             (actions["open_study"], self._ask_for_file),
             (actions["open_study_folder"], self._ask_for_folder),
             (actions["open_example"], self.open_example),
@@ -118,12 +101,11 @@ class StudiesPresenter(Presenter):
             built(self.studies).set_reasons(run, use, why_no_cluster())
 
     def shut_down(self) -> None:
-        """End the thread."""
+        """Look no more at the study that runs."""
         self._soon.stop()
-        self._background.shut_down()
 
     @property
-    def summary(self) -> StudySummary | None:
+    def summary(self) -> OpenStudy | None:
         """Summary of the shown study."""
         return self.opened.summary
 
@@ -169,7 +151,7 @@ class StudiesPresenter(Presenter):
         self.open(copy_for_user(self._studies))
 
     @Slot(object)
-    def _go_to(self, found: StudySummary) -> None:
+    def _go_to(self, found: OpenStudy) -> None:
         self._workspaces.go_to("studies")
         if found.folder_problem:
             self._tell_damage(found)
@@ -189,7 +171,7 @@ class StudiesPresenter(Presenter):
             raise StudyError(reason)
         # It may be there again, on a disk for example. On a cluster, it is the workers' that counts.
         if seen.lost_folder and not Path(seen.lost_folder).exists() and not ray:
-            from paretone_app.features.studies.study_summary import lost_words
+            from paretone_app.features.studies.wording import lost_words
 
             self._notices.ask(lost_words(seen), (CHOOSE_FOLDER,), lambda _: self.ask_for_model_folder())
             return
@@ -204,7 +186,7 @@ class StudiesPresenter(Presenter):
         built(self.studies).begin(folder)
         self.refresh()
 
-    def _write_again(self, seen: StudySummary) -> None:
+    def _write_again(self, seen: OpenStudy) -> None:
         """The study's file is gone: write it as the folder remembers it."""
         try:
             files.write_through(seen.file, seen.definition.encode())
@@ -241,7 +223,7 @@ class StudiesPresenter(Presenter):
             reason = files.reason(error) if isinstance(error, OSError) else str(error)
             raise StudyError(f"The folder could not be written into {seen.file}: {reason}.") from error
         self._notices.note(f"{seen.file}: the model is in {folder}, no longer in {seen.lost_folder or 'its folder'}")
-        self.opened.look_again(seen.folder)
+        self._results.read_study(seen.folder)
 
     def pause(self) -> None:
         """End the running study once the takes under way are finished."""
@@ -254,7 +236,7 @@ class StudiesPresenter(Presenter):
         if self._running is None or event.job != self._running[0].number:
             return
         if isinstance(event, StudyBegun):
-            self.opened.touch(self._running[1])
+            self._results.read_study(self._running[1])
         elif isinstance(event, StudyTakeDone) and not self._soon.isActive():
             self._soon.start()
         elif isinstance(event, StudyEnded):
@@ -269,7 +251,7 @@ class StudiesPresenter(Presenter):
     @Slot()
     def _touch_running(self) -> None:
         if self._running is not None:
-            self.opened.touch(self._running[1])
+            self._results.read_study(self._running[1])
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
@@ -286,41 +268,89 @@ class StudiesPresenter(Presenter):
             how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
             said = " ".join([how, *self._ended.log, *self._ended.found])
         built(self.studies).end(said, failed=outcome is Outcome.FAILED)
-        self.opened.touch(folder)
+        self._results.read_study(folder)
 
-    # --- Making ------------------------------------------------------------------------------------------------------
-    @property
-    def maker(self) -> StudyMaker | None:
-        """The dialog that makes a study, while it is open."""
-        return self._making.maker
+    # --- A new study -------------------------------------------------------------------------------------------------
+    def begin_new(self) -> None:
+        """Ask what a new study is of."""
+        from paretone_app.features.studies.kinds import offered_kinds
+        from paretone_app.features.studies.maker import StudyMaker
+
+        selection = self._state.selection
+        kinds = offered_kinds(selection.info if selection.ready else None)
+        self.maker = maker = StudyMaker(selection, self._studies, kinds, self._window)
+        maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        maker.follow(self._state.installing)
+        maker.check_wanted.connect(self._check)
+        maker.save_wanted.connect(self._write_new)
+        maker.destroyed.connect(self._maker_gone)
+        maker.open()
+        maker.check()
 
     def new_of_kind(self, kind: str, sentences: int) -> None:
         """Ask about a study of the loaded model, of a kind that a feature declares, on a number of sentences."""
-        self._making.begin_with_kind(kind, sentences)
+        self.begin_new()
+        built(self.maker).choose_kind(kind, sentences)
+        built(self.maker).check()
 
     def begin_within(self, within: Within) -> None:
         """Ask about a new study that stays within ranges."""
-        self._making.begin_within(within)
+        self.begin_new()
+        built(self.maker).ask_within(within)
+        built(self.maker).check()
 
-    @Slot(object, bool)
-    def _made(self, path: Path, start: bool) -> None:
-        """Show a study whose file was just written, and run it if wanted."""
-        self.open(path)
-        if start:
-            # Opening is done in the thread; what is asked for after it comes after it.
-            self._background.run(lambda: None, lambda _: self._start(path))
+    @Slot()
+    def _maker_gone(self) -> None:
+        self.maker = None
 
-    def _start(self, path: Path) -> None:
-        from paretone.studies.study import results_folder
+    @Slot(object)
+    def _check(self, given: dict) -> None:
+        """Say the size of a study, or why it cannot be."""
+        from paretone.studies import definition, estimating
+        from paretone_app.features.studies.wording import plan_words
 
-        if self.opened.chosen == results_folder(path.expanduser().resolve()):
-            self._actions.attempt(lambda: self.run(*built(self.studies).cluster))
+        maker = built(self.maker)
+        pace, root = self._results.pace(), Path(maker.path.text()).parent
+
+        def checked() -> tuple[Study, float | None]:
+            planned = definition.parse(given, "This study", root)
+            return planned, estimating.seconds(planned, pace(planned.model))
+
+        def shown(found: tuple[Study, float | None] | BaseException) -> None:
+            if self.maker is not maker or maker.definition != given:
+                return
+            if isinstance(found, PlainError):
+                maker.show_verdict(str(found), ok=False)
+            elif isinstance(found, BaseException):
+                raise found
+            else:
+                maker.show_verdict(plan_words(*found), ok=True)
+
+        self._results.run(checked, shown)
+
+    @Slot(object, object, bool)
+    def _write_new(self, given: dict, path: Path, start: bool) -> None:
+        """Write a new study's file."""
+        from paretone.studies.writing import to_toml
+
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write_through(path, to_toml(given).encode())
+        except OSError as error:
+            built(self.maker).show_verdict(f"{path} could not be written: {files.reason(error)}.", ok=False)
+            return
+        built(self.maker).accept()
+        self._notices.note(f"Wrote {path}")
+
+        def begin(_study: OpenStudy) -> None:
+            if start:
+                self._actions.attempt(lambda: self.run(*built(self.studies).cluster))
+
+        self.opened.open(path, then=begin)
 
     # --- What was found ----------------------------------------------------------------------------------------------
     def use(self, key: str) -> None:
         """Put a setting of the study that is shown into Setup, with its strategy table. Raises :class:`PlainError`."""
-        from paretone.studies.store import Store
-
         seen, state = self.summary, self._state
         row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
         if seen is None or row is None or row.setting is None:
@@ -329,8 +359,7 @@ class StudiesPresenter(Presenter):
         entry = state.artefacts.entry(row.setting)
         source = state.artefacts.source(entry.technique) if entry is not None else None
         if row.finished and source is not None:
-            with Store(seen.folder, read_only=True) as store:
-                table = store.artefacts().get(key)
+            table = seen.load_table(key)
             if table is not None and source.fits(table):
                 source.adopt(table, "use a study's strategy table")
         said = f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile."
@@ -355,10 +384,21 @@ class StudiesPresenter(Presenter):
         if self.summary is None:
             raise StudyError("Open or create a study first.")
         built(self.studies).say("Writing the report…")
-        self._reporting.write(self.summary.folder)
+        self._results.write_report(self.summary.folder, self._report_written)
+
+    def _report_written(self, page: Path | BaseException) -> None:
+        built(self.studies).say("")
+        if isinstance(page, PlainError):
+            self._notices.warn(str(page))
+        elif isinstance(page, BaseException):
+            raise page
+        else:
+            self._notices.note(f"Wrote {page}")
+            self._notices.say(f"Wrote {page}; the CSV and LaTeX tables are in the same folder.", "info")
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
 
     # --- Damage ------------------------------------------------------------------------------------------------------
-    def _tell_damage(self, seen: StudySummary) -> None:
+    def _tell_damage(self, seen: OpenStudy) -> None:
         if seen.damaged:
             self._notices.ask(seen.folder_problem, ("Set it aside",), lambda _: self.set_aside())
         else:
@@ -366,19 +406,16 @@ class StudiesPresenter(Presenter):
 
     def set_aside(self) -> None:
         """Move damaged results away, so that the study can be run again."""
-        from paretone.studies.running import set_aside
-
         seen = self.summary
         if seen is None or not seen.damaged:
             return
         try:
-            backup = set_aside(seen.folder)
+            backup = self._results.set_aside(seen.folder)
         except PlainError as error:
             self._notices.warn(str(error))
             return
         self._notices.note(f"Set the damaged study aside: {backup}")
         self._notices.say(f"Moved the damaged results, with audio, to {backup}. Run starts the study over.", "info")
-        self.opened.touch(seen.folder)
 
     # --- The panel ---------------------------------------------------------------------------------------------------
     def _build_studies(self) -> QWidget:
@@ -411,10 +448,11 @@ class StudiesPresenter(Presenter):
 
     @Slot()
     def _show(self) -> None:
-        self._state.gains.set_studies(self.opened.results)
+        self._state.gains.set_studies(self._results.measured)
         if self.studies is None:
             return
-        self.studies.show_studies(self.opened.listed, self.opened.chosen)
+        titles = [(folder, one.title) for folder, one in self._results.studies.items()]
+        self.studies.show_studies(titles, self.opened.chosen)
         self.studies.show_recent(self.opened.recent)
         self.studies.show_summary(self.summary)
         self.refresh()

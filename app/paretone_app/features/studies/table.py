@@ -1,17 +1,18 @@
-"""The table of a study: a row for each setting, a column for each figure with its interval, filled in while it runs."""
+"""A study's settings with their figures, and its failures, as tables."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFont
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QTableWidget, QTableWidgetItem, QWidget
 
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import LOWER, Metric
 from paretone.measure.processor_time import BUSY, busy_line
+from paretone.models.own_voices import shown_name
 from paretone.studies.wording import figure_text, shown
-from paretone_app.features.studies.study_summary import Row, StudySummary
 from paretone_app.numbers import counted, general, grouped, localised
+from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.icons import icon
 from paretone_app.shell.metrics import text_font
@@ -39,7 +40,7 @@ class StudyModel(QAbstractTableModel):
         self._over = ("", "")
         """Unit of the intervals, in the singular."""
 
-    def show_summary(self, summary: StudySummary | None) -> None:
+    def show_summary(self, summary: OpenStudy | None) -> None:
         """Show the settings of a study, with what was measured of them; what only changed stays where it is."""
         rows = summary.rows if summary is not None else ()
         metrics = ()
@@ -217,7 +218,7 @@ class StudyTable(QTableView):
         index = self.currentIndex()
         return index.data(KEY_ROLE) if index.isValid() else ""
 
-    def show_summary(self, summary: StudySummary | None) -> None:
+    def show_summary(self, summary: OpenStudy | None) -> None:
         """Show a study, or nothing."""
         kept, columns = self.current, self.study.columnCount()
         self.study.show_summary(summary)
@@ -264,3 +265,51 @@ def _with_minus(text: str) -> str:
 def _alignment(column: int) -> Qt.AlignmentFlag:
     left = column in (_MARK, _SETTING)
     return (Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter
+
+
+_COLUMNS = "Setting", "Sentence", "Reason"
+
+
+class FailuresTable(QTableWidget):
+    """What failed, and why."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(0, len(_COLUMNS), parent)
+        self._shown: list[tuple[str, str, str]] = []
+        self.setAccessibleName("Failed takes")
+        self.setHorizontalHeaderLabels(_COLUMNS)
+        self.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.setTabKeyNavigation(False)
+        self.setShowGrid(False)
+        self.verticalHeader().hide()
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(True)
+        for column in range(2):
+            self.setColumnWidth(column, 18 * self.fontMetrics().height())
+
+    def show_summary(self, summary: OpenStudy | None) -> None:
+        """Show the failures of a study; nothing is touched where they are the same."""
+        rows = _rows(summary) if summary is not None else []
+        if rows == self._shown:
+            return
+        self._shown = rows
+        self.setRowCount(len(rows))
+        for line, texts in enumerate(rows):
+            for column, text in enumerate(texts):
+                item = QTableWidgetItem(text)
+                item.setToolTip(text)
+                self.setItem(line, column, item)
+
+
+def _rows(summary: OpenStudy) -> list[tuple[str, str, str]]:
+    """Setting, sentence and reason of every failure."""
+    return [
+        (
+            one.setting,
+            one.text if one.seed is None else f"“{one.text}” ({shown_name(one.voice)}, seed {one.seed})",
+            one.why,
+        )
+        for one in summary.failures
+    ]

@@ -15,8 +15,8 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QEnterEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from paretone_app.features.take_grid.model.grid import TakeGrid
-from paretone_app.features.tradeoff.model.axes import said
+from paretone_app.features.take_grid.grid import TakeGrid
+from paretone_app.features.tradeoff.axes import said
 from paretone_app.numbers import localised
 from paretone_app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from paretone_app.plotting.frame import pen

@@ -14,8 +14,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QScrollArea, QSizePo
 
 from paretone.measure.metrics import HIGHER, LOWER, Metric
 from paretone_app.features.take_grid.cells import Cell, TakeCells
-from paretone_app.features.take_grid.model.dimensions import Dimension
-from paretone_app.features.take_grid.model.grid import TakeGrid
+from paretone_app.features.take_grid.grid import Dimension, TakeGrid
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.boxes import ComboBox

@@ -4,35 +4,125 @@ cells heard, compared and made."""
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer, Slot
+import numpy as np
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError, SettingError
 from paretone.measure.metrics import METRICS, Metric
 from paretone.models import catalogue
 from paretone.setting.library import TakeSummary
+from paretone_app.audio.sound import Sound, is_silent
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
-from paretone_app.features.take_grid.hearing import CellHearing
-from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.features.tradeoff.presenter import TradeoffPresenter
 from paretone_app.numbers import counted, rough_duration
 from paretone_app.state.cost import LONG_SECONDS
+from paretone_app.state.differences import keeps_timing
 from paretone_app.state.making import Wanted, wanted_take
+from paretone_app.state.playing import setting_title
 from paretone_app.state.undo import Edit
 
 if TYPE_CHECKING:
     from paretone.setting.setting import Setting
     from paretone_app.features.take_grid.cells import Cell
-    from paretone_app.features.take_grid.model.dimensions import Asked, Dimension, Value
-    from paretone_app.features.take_grid.model.grid import TakeGrid
+    from paretone_app.features.take_grid.grid import Asked, Dimension, TakeGrid, Value
     from paretone_app.features.take_grid.panel import Chosen, TakeGridPanel
+
+
+_KEPT = 48
+"""Sounds."""
+_ROW = 12
+"""Sounds in the player."""
+
+
+class CellHearing(QObject):
+    """Plays takes through the one player."""
+
+    failed = Signal(str)
+    """A sentence on a take that could not be read, or is silent."""
+
+    def __init__(
+        self,
+        player: PlayerPresenter,
+        load_audio: Callable[[], Callable[[str], tuple[np.ndarray, int]]],
+        parent: QObject,
+    ) -> None:
+        """``load_audio`` gives what reads takes by their ids."""
+        super().__init__(parent)
+        self._player, self._load_audio = player, load_audio
+        self._sounds: OrderedDict[str, Sound] = OrderedDict()
+        self._row: tuple[Sound, ...] = ()
+        self._wanted = ""
+
+    @property
+    def heard(self) -> str:
+        """The id of the take that is heard; ``""`` for none of these."""
+        deck = self._player.deck
+        ours = bool(self._row) and deck.row is self._row and self._player.player.busy
+        return deck.sound.key if ours and deck.sound is not None else ""
+
+    def hear(self, take: TakeSummary) -> None:
+        """Hear ``take``: where the one before it is if that says the same, else from its beginning."""
+        if self._player.why_not_hear() or (self.heard and take.id == self._wanted):
+            return
+        self._wanted = take.id
+        if take.id == self.heard:
+            return
+        if take.id in self._sounds:
+            self._play(take, self._sounds[take.id])
+            return
+        load, player = self._load_audio(), self._player.player
+
+        def read() -> Sound:
+            samples, rate = load(take.id)
+            player.prepare(samples, rate)
+            return Sound(samples, rate, setting_title(take.setting, "Grid"), take.text, take.id).worked_out()
+
+        self._player.deck.analyser.run(read, lambda made: self._take_over(take, made))
+
+    def stop(self) -> None:
+        """Fall silent, if one of these is heard."""
+        self._wanted = ""
+        if self.heard:
+            self._player.player.pause()
+
+    def _take_over(self, take: TakeSummary, made: Sound | BaseException) -> None:
+        if isinstance(made, PlainError):
+            self.failed.emit(str(made))
+            return
+        if isinstance(made, BaseException):
+            raise made
+        if is_silent(made.samples):
+            self.failed.emit(f"{made.title} is silent: there is nothing to hear in this take.")
+        self._sounds[take.id] = made
+        while len(self._sounds) > _KEPT:
+            self._sounds.popitem(last=False)
+        if self._wanted == take.id:
+            self._play(take, made)
+
+    def _play(self, take: TakeSummary, sound: Sound) -> None:
+        deck = self._player.deck
+        if deck.lent:
+            return  # A listening test has begun meanwhile.
+        if self.heard and deck.sound is not None and deck.sound.detail == take.text:
+            if all(one is not sound for one in self._row):
+                others = [one for one in self._row if one is not deck.sound][-_ROW:]
+                self._row = (*others, deck.sound, sound)
+                deck.exchange_row(self._row, len(self._row) - 2)
+            deck.go_in_row(next(place for place, one in enumerate(self._row) if one is sound))
+        else:
+            self._row = (sound,)
+            self._player.hear_row(self._row, 0, keeps_timing(take.setting))
+            deck.set_loop((0.0, sound.seconds))
+
 
 _SHOWN = "take grid/shown"
 """Settings key of what is chosen."""
@@ -47,11 +137,10 @@ class TakeGridPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._takes = services.features.find(TakesPresenter)
         self._player = services.features.find(PlayerPresenter)
         self._tradeoff = services.features.find(TradeoffPresenter)
         self._settings = services.settings
-        self._sources, self._making = self._tradeoff.sources, services.state.making
+        self._making = services.state.making
         self._reference = ""
         """Id of the take."""
         self._chosen: Chosen | None = None
@@ -59,12 +148,12 @@ class TakeGridPresenter(Presenter):
         """What is shown of it."""
         self._known: tuple[Dimension, ...] = ()
         self.take_grid: TakeGridPanel | None = None
-        self.hearing = CellHearing(self._player, self._sources.known.load_audio, self)
+        self.hearing = CellHearing(self._player, self._results.load_audio, self)
         self.hearing.failed.connect(services.notices.warn)
         self.later: dict[str, Callable[[], QWidget]] = {"take_grid": self._build}
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._show)
-        for signal in (self._sources.changed, self._takes.takes_changed, self._making.changed):
+        for signal in (self._results.points_changed, self._results.takes.changed, self._making.changed):
             signal.connect(self._show_soon)
         services.state.playing.changed.connect(self._show_playing)
         actions = services.actions
@@ -74,11 +163,9 @@ class TakeGridPresenter(Presenter):
     def _build(self) -> QWidget:
         from paretone_app.features.take_grid.panel import TakeGridPanel
 
-        self._sources.begin()
         self.take_grid = panel = TakeGridPanel(self._theme.colours)
-        self._sources.watch(panel)
+        self._results.watch(panel, panel.shown)
         cells, attempt = panel.cells, self._actions.attempt
-        panel.shown.connect(self._sources.read)
         panel.shown.connect(self._show_soon)
         panel.chosen.connect(lambda chosen: attempt(lambda: self.choose(chosen)))
         panel.sentence_wanted.connect(self._go_to_sentence)
@@ -120,8 +207,7 @@ class TakeGridPresenter(Presenter):
     @property
     def takes(self) -> tuple[TakeSummary, ...]:
         """All takes at hand, the library's first, the newest first."""
-        studies = (one for read in self._sources.known.studies.values() for one in read.summaries.values())
-        return (*(one for one in self._takes.takes.all_takes if one.frames and not one.unfinished), *studies)
+        return self._results.all_takes
 
     @Slot()
     def _show_soon(self) -> None:
@@ -129,8 +215,7 @@ class TakeGridPresenter(Presenter):
 
     @Slot()
     def _show(self) -> None:
-        from paretone_app.features.take_grid.model.dimensions import Asked, by_name, dimensions
-        from paretone_app.features.take_grid.model.grid import over_sentences, take_grid
+        from paretone_app.features.take_grid.grid import Asked, by_name, dimensions, over_sentences, take_grid
 
         panel = self.take_grid
         if panel is None or not panel.isVisible():
@@ -163,7 +248,7 @@ class TakeGridPresenter(Presenter):
 
     def _in_force(self) -> Chosen:
         """What the user chose, as far as it goes with the reference; else the first knobs in which takes differ."""
-        from paretone_app.features.take_grid.model.dimensions import TEXT, VOICE, by_name
+        from paretone_app.features.take_grid.grid import TEXT, VOICE, by_name
         from paretone_app.features.take_grid.panel import Chosen
 
         chosen = self._chosen or self._recalled() or Chosen("", "", "real_time_factor")
@@ -225,7 +310,7 @@ class TakeGridPresenter(Presenter):
     # --- What the user chooses ---------------------------------------------------------------------------------------
     def choose(self, chosen: Chosen) -> None:
         """Show other dimensions, values or figures. Raises :class:`SettingError` for values that cannot be read."""
-        from paretone_app.features.take_grid.model.dimensions import by_name
+        from paretone_app.features.take_grid.grid import by_name
 
         before = self._shown or chosen
         if chosen.rows == chosen.columns:
@@ -249,7 +334,7 @@ class TakeGridPresenter(Presenter):
 
     def _named(self, dimension: Dimension) -> dict[str, str]:
         """The voices or models that there are, by what they may be called, in lower case."""
-        from paretone_app.features.take_grid.model.dimensions import MODEL, VOICE
+        from paretone_app.features.take_grid.grid import MODEL, VOICE
 
         found: dict[str, str] = {}
         if dimension.name == VOICE:
@@ -356,7 +441,7 @@ class TakeGridPresenter(Presenter):
 
     def set_side(self, side: str, cell: Cell) -> None:
         """Compare a cell's take as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
-        take = self._sources.known.take_reader(self._take_at(cell).id)()
+        take = self._results.take_reader(self._take_at(cell).id)()
         (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
 
     # --- Making ------------------------------------------------------------------------------------------------------
@@ -402,9 +487,9 @@ class TakeGridPresenter(Presenter):
 
     def _wanted(self, asked: Asked, grid: TakeGrid) -> Wanted:
         """What makes the take."""
-        from paretone_app.features.take_grid.model.dimensions import MODEL
+        from paretone_app.features.take_grid.grid import MODEL
 
-        setting, artefacts = self._sources.known.prepared(asked.setting)
+        setting, artefacts = self._results.prepared(asked.setting)
         reference = next((one for one in self.takes if one.id == self._reference), None)
         # A take of other weights has no place in the grid, unless that is of several models.
         alike = reference is not None and MODEL not in (grid.rows.name, grid.columns.name)

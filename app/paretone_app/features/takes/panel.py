@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import itertools
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import (
@@ -32,16 +32,17 @@ from PySide6.QtWidgets import (
 
 from paretone.audio.recording import write_sound
 from paretone.errors import PlainError
-from paretone.setting.library import Library, TakeSummary
+from paretone.setting.library import TakeSummary
 from paretone.setting.take import Take
-from paretone_app.features.takes.edits import TakeEdits
 from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from paretone_app.numbers import counted
+from paretone_app.results.takes import KeptTakes
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.metrics import GAP, NEAR
 from paretone_app.state.differences import difference_words, differences
+from paretone_app.state.undo import Edit
 from paretone_app.widgets import build, sketching
 from paretone_app.widgets.flow_layout import Flow
 from paretone_app.widgets.invitation import Invited
@@ -67,25 +68,19 @@ class TakesPanel(QWidget):
     """Play a :class:`Take` alone, or stop it."""
     rerun_wanted = Signal(object)
     """Load the setting of a take, a :class:`TakeSummary`, into Setup."""
-    changed = Signal()
-    """Takes have come or gone, or the library is another one."""
     problem = Signal(str)
     """A sentence about what could not be done."""
 
     def __init__(
-        self, library: Library, colours: Colours, undo_stack: QUndoStack | None = None, parent: QWidget | None = None
+        self, kept: KeptTakes, colours: Colours, undo_stack: QUndoStack | None = None, parent: QWidget | None = None
     ) -> None:
         """``undo_stack``: where stars and deletions go instead of a stack of the panel's own."""
         super().__init__(parent)
-        self._library = library
+        self.kept = kept
         self._colours = colours
         self._a: Take | None = None
         self._model = TakesModel(self)
-        self._model.changed.connect(self.changed)
         self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
-        self._edits = TakeEdits(library, self._model, self.undo_stack, self)
-        self._edits.edited.connect(self.reload)
-        self._edits.problem.connect(self.problem)
         self._remembered: frozenset[str] = frozenset()
 
         self.search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
@@ -171,7 +166,8 @@ class TakesPanel(QWidget):
         layout.addWidget(buttons)
         self._model.modelAboutToBeReset.connect(self._remember_selection)
         self._model.modelReset.connect(self._restore_selection)
-        self.reload()
+        kept.changed.connect(self._show_takes)
+        self._show_takes()
 
     @Slot()
     def _fit(self) -> None:
@@ -205,29 +201,15 @@ class TakesPanel(QWidget):
         self._colours = colours
         self._show_difference()
 
-    def set_library(self, library: Library) -> None:
-        """Show the takes of another library."""
-        self._library = library
-        self._edits.set_library(library)
-        self.reload()
-
     @Slot()
-    def reload(self) -> None:
-        """Read the history again."""
-        try:
-            self._model.set_takes(list(self._library.summaries()))
-        except PlainError as error:
-            self.problem.emit(str(error))
+    def _show_takes(self) -> None:
+        self._model.set_takes(self.kept.all)
         self._enable()
 
-    def add(self, take: TakeSummary) -> None:
-        """Show a take that was just kept."""
-        self._model.add(take)
-        self.pages.show_content(True)
-
-    def replace(self, take: TakeSummary) -> None:
-        """Show what is known of a take now."""
-        self._model.replace(take)
+    def add_failed(self, take: FailedTake) -> None:
+        """Show a take that could not be made."""
+        self._model.add_failed(take)
+        self._enable()
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
         """Mark which takes are A and B."""
@@ -238,11 +220,6 @@ class TakesPanel(QWidget):
                 sides[take.id] = f"{sides[take.id]}/{side}" if take.id in sides else side
         self._model.set_sides(sides)
         self._show_difference()
-
-    @property
-    def all_takes(self) -> tuple[TakeSummary, ...]:
-        """All takes of the library, newest first, shown or not."""
-        return self._model.takes
 
     def show_playing(self, take: str) -> None:
         """Mark the take that plays, by its id; ``""``: none does."""
@@ -298,7 +275,7 @@ class TakesPanel(QWidget):
 
     @Slot()
     def _enable(self) -> None:
-        self.pages.show_content(bool(self._model.takes))
+        self.pages.show_content(not self._model.is_empty)
         count = len(self._selected_rows())
         failed = bool(self._model.failed) and any(isinstance(one, FailedTake) for one in self.selected())
         for action, single, sounding in self._actions:
@@ -337,7 +314,7 @@ class TakesPanel(QWidget):
             self.problem.emit(f"This take failed and has no audio. {selected[0].reason}")
             return None
         try:
-            return self._library.load(selected[0].id)
+            return self.kept.library.load(selected[0].id)
         except PlainError as error:
             self.problem.emit(str(error))
             return None
@@ -373,7 +350,19 @@ class TakesPanel(QWidget):
     @Slot()
     def star(self) -> None:
         """Star the selected takes; when all of them are starred, take the stars away."""
-        self._edits.star(self.selected())
+        takes = [take for take in self.selected() if not isinstance(take, FailedTake)]
+        on = not all(take.starred for take in takes)
+        changed = [take.id for take in takes if take.starred != on]
+
+        def put(starred: bool) -> None:
+            try:
+                self.kept.star(changed, starred)
+            except PlainError as error:
+                self.problem.emit(str(error))
+
+        if changed:
+            name = f"{'star' if on else 'unstar'} {counted(len(changed), 'take', 'takes')}"
+            self.undo_stack.push(Edit(name, not on, on, put))
 
     @Slot()
     def delete(self) -> None:
@@ -387,8 +376,26 @@ class TakesPanel(QWidget):
         box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.Cancel)
         box.button(QMessageBox.StandardButton.Yes).setText("Delete")
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        box.accepted.connect(lambda: self._edits.delete(selected))
+        box.accepted.connect(lambda: self._delete(selected))
         box.open()
+
+    def _delete(self, takes: Sequence[TakeSummary]) -> None:
+        """Deleted takes can come back as long as their entry of the undo stack is there."""
+        failed = [one for one in takes if isinstance(one, FailedTake)]
+        deleted = self.kept.delete([one.id for one in takes if not isinstance(one, FailedTake)])
+        if not deleted and not failed:
+            return
+
+        def put(there: bool) -> None:
+            for one in failed:
+                (self._model.add_failed if there else self._model.forget)(one)
+            try:
+                (self.kept.restore if there else self.kept.delete_again)(deleted)
+            except PlainError as error:
+                self.problem.emit(str(error))
+
+        name = f"delete {counted(len(deleted) + len(failed), 'take', 'takes')}"
+        self.undo_stack.push(Edit(name, True, False, put))
 
     @Slot()
     def _ask_where_to_save(self) -> None:
@@ -412,5 +419,5 @@ class TakesPanel(QWidget):
     def _reveal(self) -> None:
         selected = self.selected()
         if selected:
-            folder = self._library.audio_path(selected[0].id).parent
+            folder = self.kept.library.audio_path(selected[0].id).parent
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))

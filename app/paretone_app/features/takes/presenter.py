@@ -3,32 +3,91 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtCore import QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
 from paretone.errors import PlainError
 from paretone.files import write_wav
-from paretone.session.commands import Synthesise
-from paretone.session.events import Event
-from paretone.setting.library import Library, TakeSummary
+from paretone.models import catalogue
+from paretone.models.base import Voice
+from paretone.models.own_voices import is_own
+from paretone.session.commands import JudgeTake, Synthesise
+from paretone.session.events import Event, JobFailed, TakeJudged
+from paretone.setting.library import TakeSummary
 from paretone.setting.take import Measurements, Take
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.takes.judging import TakeJudging
 from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.table import FailedTake, made_at
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.notices import Level
 from paretone_app.state.data_place import choose_folder
 from paretone_app.state.differences import measured_against
-from paretone_app.state.jobs import Job, Kind, Outcome
+from paretone_app.state.idle_work import IdleWork, Piece
+from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 from paretone_app.state.playing import take_title
-from paretone_app.state.take_library import moved, open_library, replace_damaged
+
+
+class TakeJudging(QObject):
+    """Has takes judged. A job that begins cancels the judging, which is done again later: it takes a third of a second
+    at most until the job runs."""
+
+    judged = Signal(str, object)
+    """A take's id, and what the judges say: figures by name."""
+
+    def __init__(
+        self, jobs: Jobs, voices: Callable[[], Iterable[Voice]] = tuple, parent: QObject | None = None
+    ) -> None:
+        """``voices`` are those that can be spoken in, the user's own included."""
+        super().__init__(parent)
+        self._voices = voices
+        self._work = IdleWork(jobs, self)
+        self._work.happened.connect(self._note)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a take is being judged or waits for it."""
+        return self._work.busy
+
+    def add(self, take: Take) -> None:
+        """Judge ``take`` once there is time."""
+        prompt = prompt_of(take, self._voices())
+        self._work.add(
+            Piece(take.id, lambda number: JudgeTake(number, take.id, take.samples, take.sample_rate, prompt))
+        )
+
+    def follow(self, event: Event) -> None:
+        """Take in what the engine says of the take that it judges."""
+        self._work.follow(event)
+
+    def shut_down(self) -> None:
+        """Begin nothing more."""
+        self._work.clear()
+
+    @Slot(object, object)
+    def _note(self, _take: str, event: Event) -> None:
+        if isinstance(event, TakeJudged):
+            self.judged.emit(event.take, event.figures)
+        elif isinstance(event, JobFailed):
+            # It would fail with every other take, too.
+            self._work.clear()
+
+
+def prompt_of(take: Take, voices: Iterable[Voice] = ()) -> str:
+    """File of the recording of a take's voice, or ``""`` for one that is neither the model's own any more nor among the
+    user's ``voices``."""
+    if is_own(take.voice):
+        return next((one.audio for one in voices if one.id == take.voice), "")
+    try:
+        return catalogue.voice(take.voice, take.setting.model).audio
+    except PlainError:
+        return ""
+
 
 _COMPARED = "compared"
 """Settings key of the ids of A and B."""
@@ -36,9 +95,6 @@ _COMPARED = "compared"
 
 class TakesPresenter(Presenter):
     """Owns Takes and the library."""
-
-    takes_changed = Signal()
-    """The library has takes more or fewer."""
 
     moved = Signal(object)
     """Takes are kept in this folder from now on, a :class:`Path`: that of the data."""
@@ -48,17 +104,17 @@ class TakesPresenter(Presenter):
         state = services.state
         actions = services.actions
         self._settings = services.settings
-        self._opened = open_library(services.folder / "takes")
-        self.takes = TakesPanel(self._opened.library, services.theme.colours, state.undo_stack)
+        self._kept = self._results.takes
+        self.takes = TakesPanel(self._kept, services.theme.colours, state.undo_stack)
         self.takes.pages.offer(services.actions.baseline, "Make take A")
         self.takes.a_chosen.connect(state.comparison.set_a)
         self.takes.b_chosen.connect(state.comparison.set_b)
         self.takes.play_wanted.connect(self._play)
         self.takes.rerun_wanted.connect(self._rerun)
         self._player = services.features.find(PlayerPresenter)
-        self.takes.problem.connect(services.notices.warn)
-        self.takes.changed.connect(self.takes_changed)
-        self.takes_changed.connect(self._count_gains)
+        for one in (self.takes, self._kept):
+            one.problem.connect(services.notices.warn)
+        self._kept.changed.connect(self._count_gains)
         self._count_gains()
         self.judging = TakeJudging(state.jobs, lambda: state.selection.voices, self)
         self.judging.judged.connect(self._keep_figures)
@@ -76,17 +132,13 @@ class TakesPresenter(Presenter):
         state.making.take_made.connect(self._keep_made)
         state.jobs.ended.connect(self._job_ended)
 
-    @property
-    def library(self) -> Library:
-        """Folder of the takes."""
-        return self._opened.library
-
     def engine_starts(self) -> None:
         """Say what is wrong with the library, if anything, and offer what would mend it; compare what was compared in
         the last session."""
-        if self._opened.problem:
-            self._notices.note(self._opened.problem, Level.WARNING)
-            self._offer_replacement(self._opened.problem, "warning")
+        problem = self._kept.opened.problem
+        if problem:
+            self._notices.note(problem, Level.WARNING)
+            self._offer_replacement(problem, "warning")
         self._compare_again()
 
     def refresh(self) -> None:
@@ -95,15 +147,14 @@ class TakesPresenter(Presenter):
         self._actions["save_wav"].setEnabled(any(take is not None for take in sides))
 
     def shut_down(self) -> None:
-        """Close the library."""
+        """Judge nothing more."""
         self.judging.shut_down()
         # What the engine found before it stopped may still be on its way, to a library that is closed.
         self.judging.judged.disconnect(self._keep_figures)
-        self.library.close()
 
     @Slot()
     def _count_gains(self) -> None:
-        self._state.gains.set_takes(tuple(one for one in self.takes.all_takes if not one.unfinished))
+        self._state.gains.set_takes(self._kept.finished)
 
     @Slot(object)
     def _keep_take(self, take: Take) -> None:
@@ -111,7 +162,7 @@ class TakesPresenter(Presenter):
             if note not in self._notices.cautioned:
                 self._notices.warn(note)
         try:
-            self.takes.add(self.library.add(take))
+            self._kept.add(take)
         except PlainError as error:
             self._offer_replacement(str(error), "error")
             return
@@ -122,41 +173,34 @@ class TakesPresenter(Presenter):
         """Keep a take that was made for later, measured against its baseline if that is a take, too."""
         if take.setting.techniques:
             asked = take.text, take.voice, take.checkpoint, take.setting.baseline
-            takes = self.takes.all_takes
             known = (
-                one.id
-                for one in takes
-                if (one.text, one.voice, one.checkpoint, one.setting) == asked and not one.unfinished
+                one.id for one in self._kept.finished if (one.text, one.voice, one.checkpoint, one.setting) == asked
             )
             with suppress(PlainError):  # Unreadable takes are told of where they are.
-                take = measured_against(take, next((self.library.load(one) for one in known), None))
+                take = measured_against(take, next((self._kept.library.load(one) for one in known), None))
         self._keep_take(take)
 
     @Slot(str, object)
     def _keep_repeats(self, take: str, runs: Sequence[Measurements]) -> None:
-        self._keep(take, lambda: self.library.repeat(take, runs))
-        self.takes_changed.emit()
+        self._keep(lambda: self._kept.repeat(take, runs))
 
     def follow(self, event: Event) -> None:
         self.judging.follow(event)
 
     @Slot(str, object)
     def _keep_figures(self, take: str, figures: Mapping[str, float]) -> None:
-        self._keep(take, lambda: self.library.measure(take, figures))
+        self._keep(lambda: self._kept.measure(take, figures))
 
-    def _keep(self, take: str, measure: Callable[[], TakeSummary]) -> None:
-        """Keep and show what was measured of ``take`` since."""
-        if take not in self.library:
-            return  # Deleted meanwhile.
+    def _keep(self, measure: Callable[[], None]) -> None:
         try:
-            self.takes.replace(measure())
+            measure()
         except PlainError as error:
             self._notices.warn(str(error))
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if outcome is Outcome.FAILED and isinstance(job.command, Synthesise) and job.kind is not Kind.REPEAT:
-            self.takes.add(FailedTake.of(job.command, sentence))
+            self.takes.add_failed(FailedTake.of(job.command, sentence))
 
     @Slot()
     def _show_playing(self) -> None:
@@ -179,8 +223,8 @@ class TakesPresenter(Presenter):
         comparison, gone = self._state.comparison, []
         for side, name, choose in zip("AB", self._compared_last(), (comparison.set_a, comparison.set_b), strict=False):
             try:
-                if name in self.library:
-                    choose(self.library.load(name))
+                if name in self._kept.library:
+                    choose(self._kept.library.load(name))
             except PlainError as error:
                 gone.append(f"Take {side} of the last session cannot be shown again: {error}")
         if gone:
@@ -223,22 +267,23 @@ class TakesPresenter(Presenter):
 
     # --- A damaged library ------------------------------------------------------------------------------------------
     def _offer_replacement(self, problem: str, level: str) -> None:
-        if self._opened.damaged is None and self._opened.temporary:
+        opened = self._kept.opened
+        if opened.damaged is None and opened.temporary:
             self._notices.ask(problem, ("Choose another folder…",), lambda _: self._ask_for_data_folder(), level)
-        elif self._opened.damaged is None:
+        elif opened.damaged is None:
             self._notices.say(problem, level, at_risk=True)
         else:
             self._notices.ask(problem, ("Set it aside and start a new one",), lambda _: self._replace_library(), level)
 
     def _replace_library(self) -> None:
-        self._opened = replace_damaged(self._opened)
-        self.takes.set_library(self.library)
-        self._notices.note(self._opened.problem)
-        self._notices.say(self._opened.problem, "warning" if self._opened.damaged else "info")
+        self._kept.replace_damaged()
+        opened = self._kept.opened
+        self._notices.note(opened.problem)
+        self._notices.say(opened.problem, "warning" if opened.damaged else "info")
 
     # --- Files ------------------------------------------------------------------------------------------------------
     def _open_data_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.library.folder)))
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._kept.library.folder)))
 
     def _ask_for_data_folder(self) -> None:
         file_dialogs.ask_for_folder(
@@ -250,8 +295,7 @@ class TakesPresenter(Presenter):
     def move_data(self, folder: Path) -> None:
         """Keep takes in ``folder`` from now on, and all else from the next start on. Raises :class:`PlainError` if
         nothing can be kept there."""
-        self._opened = moved(self._opened, folder / "takes")
-        self.takes.set_library(self.library)
+        self._kept.move(folder / "takes")
         caution = choose_folder(folder)
         self.moved.emit(folder)
         self._notices.clear()  # What was said of the other folder is no longer so.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
@@ -197,13 +197,12 @@ class TakesModel(QAbstractTableModel):
     second for ten thousand takes.
     """
 
-    changed = Signal()
-    """Takes have come or gone; not only what is shown of them."""
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._takes: list[TakeSummary] = []
         """All of them, newest first."""
+        self._kept: tuple[TakeSummary, ...] = ()
+        """Those of the library, newest first."""
         self._failed: list[FailedTake] = []
         self._shown: list[TakeSummary] = []
         self._sides: dict[str, str] = {}
@@ -216,43 +215,49 @@ class TakesModel(QAbstractTableModel):
         """Text that the filter searches, by id."""
 
     # --- What there is ------------------------------------------------------------------------------------------------
-    def set_takes(self, takes: list[TakeSummary]) -> None:
-        """Show ``takes``, and those that failed."""
-        self._takes = sorted([*self._failed, *takes], key=lambda one: one.created, reverse=True)
+    def set_takes(self, takes: Sequence[TakeSummary]) -> None:
+        """Show ``takes``, newest first, and those that failed. A single one that is new or changed leaves the others
+        where they are."""
+        before, self._kept = self._kept, tuple(takes)
+        if self._kept[1:] == before and self._kept:
+            self._add(self._kept[0])
+            return
+        changed = [one for one, other in zip(self._kept, before, strict=False) if one is not other]
+        if len(changed) == 1 and [one.id for one in self._kept] == [one.id for one in before]:
+            self._replace(changed[0])
+            return
+        self._takes = sorted([*self._failed, *self._kept], key=lambda one: one.created, reverse=True)
         self._described = {}
         self._arrange()
-        self.changed.emit()
 
-    def add(self, take: TakeSummary) -> None:
-        """Show one more take, the newest."""
+    def add_failed(self, take: FailedTake) -> None:
+        """Show a take that failed, the newest."""
+        self._failed.append(take)
+        self._add(take)
+
+    def _add(self, take: TakeSummary) -> None:
         self._takes.insert(0, take)
-        if isinstance(take, FailedTake):
-            self._failed.append(take)
         if self._wanted(take):
             arranged = self._arranged()
             row = arranged.index(take)
             self.beginInsertRows(QModelIndex(), row, row)
             self._shown = arranged
             self.endInsertRows()
-        self.changed.emit()
 
-    def replace(self, take: TakeSummary) -> None:
+    def _replace(self, take: TakeSummary) -> None:
         """Show ``take`` in the place of what was known of it."""
-        known = next((place for place, one in enumerate(self._takes) if one.id == take.id), None)
-        if known is None:
-            return
+        known = next(place for place, one in enumerate(self._takes) if one.id == take.id)
         before, self._takes[known] = self._takes[known], take
-        if self._key(before) != self._key(take):
+        if (self._key(before), self._wanted(before)) != (self._key(take), self._wanted(take)):
             self._arrange()
         for row in self.rows_of((take.id,)):
             self._shown[row] = take
             self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS) - 1))
-        self.changed.emit()
 
     @property
-    def takes(self) -> tuple[TakeSummary, ...]:
-        """All takes of the library, newest first, shown or not."""
-        return tuple(one for one in self._takes if not isinstance(one, FailedTake))
+    def is_empty(self) -> bool:
+        """Whether there are no takes at all, not even failed ones."""
+        return not self._takes
 
     @property
     def failed(self) -> tuple[FailedTake, ...]:
@@ -260,8 +265,10 @@ class TakesModel(QAbstractTableModel):
         return tuple(self._failed)
 
     def forget(self, take: FailedTake) -> None:
-        """Show a take that failed no longer from the next :meth:`set_takes` on."""
+        """Show a take that failed no longer."""
         self._failed.remove(take)
+        self._takes.remove(take)
+        self._arrange()
 
     def rows_of(self, takes: Collection[str]) -> list[int]:
         """The rows of these takes, by their ids, as far as they are shown, in order."""

@@ -3,26 +3,321 @@ marking where a difference begins to be heard, and setting up the blind tests th
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtGui import QUndoStack
 
-from paretone.errors import SettingError
+from paretone.errors import PlainError, SettingError
 from paretone.listening.trials import RANKING, STAIRCASE
+from paretone.setting.take import Take
+from paretone_app.audio.sound import Sound, is_silent
 from paretone_app.features.lab.presenter import LabPresenter
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.tradeoff.front_row import FrontRow, spoken_front
-from paretone_app.features.tradeoff.model.limits import Crossing
-from paretone_app.features.tradeoff.model.words import playing_words
+from paretone_app.features.tradeoff.scene import Crossing
+from paretone_app.features.tradeoff.words import playing_words
 from paretone_app.listening.ranking import FEWEST, MOST
+from paretone_app.numbers import counted
+from paretone_app.results.points import candidate_key
+from paretone_app.results.reader import Results
+from paretone_app.state.differences import keeps_timing
+from paretone_app.state.making import Wanted, wanted_take
 from paretone_app.state.undo import Edit
 from paretone_app.widgets.screen_readers import announce
 
 if TYPE_CHECKING:
-    from paretone_app.features.tradeoff.model.points import Point
     from paretone_app.features.tradeoff.panel import TradeoffPanel
+    from paretone_app.features.tradeoff.scene import Scene
+    from paretone_app.results.points import Point
+    from paretone_app.state.app_state import AppState
+
+
+_AHEAD = 8
+"""Settings that are asked for ahead of time at once."""
+_LAST_SECONDS = 0.005
+"""A sound that stops this long before its end, or later, was not paused."""
+Spoken = tuple[str, str, int]
+"""Text, voice and seed."""
+
+
+def spoken_front(shown: Scene, current: Point | None) -> list[Point]:
+    """The points of the front: of the current point's study, or of the one with most points there. Raises
+    :class:`SettingError` if none has audio."""
+    walk = [shown.points[place] for place in shown.walk]
+    spoken = [one for one in walk if one.sounds]
+    if not spoken:
+        raise SettingError("No setting on the front has audio, so nothing along it can be heard.")
+    there = {one.folder for one in spoken}
+    own = (
+        current.folder
+        if current in walk and current.folder in there
+        else Counter(one.folder for one in spoken).most_common(1)[0][0]
+    )
+    return [one for one in walk if one.folder == own]
+
+
+class FrontRow(QObject):
+    """Owns the row in the player while the front is played: one sentence by one setting after the other, or, round and
+    round, by the setting that the user walks to. What has not spoken it yet is made ahead, the nearest first, while the
+    engine has nothing else to do."""
+
+    began = Signal()
+    """The row is in the player."""
+    changed = Signal()
+    """It is there from now on or no longer, or something else is to be said about it."""
+    arrived = Signal(str)
+    """The key of a point that was wanted, and is heard now that it has said the sentence."""
+    failed = Signal(str)
+    """A sentence on audio that could not be read."""
+
+    def __init__(self, results: Results, player: PlayerPresenter, state: AppState, parent: QObject) -> None:
+        super().__init__(parent)
+        self._results, self._player, self._state, self._making = results, player, state, state.making
+        self._front: tuple[Point, ...] = ()
+        self._sentence: Spoken = "", "", 0
+        self._made: dict[str, Sound] = {}
+        """By the keys of their points."""
+        self._row: tuple[Sound, ...] = ()
+        self._at = ""
+        """The key of the point that is wanted."""
+        self._reading = 0
+        self._on = False
+        self._no_more = ""
+        """Why others are not made, as a sentence."""
+        player.playing.changed.connect(self._note)
+        self._making.take_made.connect(self._add)
+        self._making.changed.connect(self._look_ahead)
+
+    @property
+    def on(self) -> bool:
+        """Whether the row is in the player."""
+        return bool(self._row) and self._player.deck.row is self._row
+
+    @property
+    def front(self) -> tuple[Point, ...]:
+        """Its points, those included that cannot be heard yet."""
+        return self._front
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the sentence was played to its end, rather than paused; the last of it may still be on its way to the
+        loudspeaker."""
+        sound, player = self._player.deck.sound, self._player.player
+        if not self.on or sound is None or player.busy:
+            return False
+        return player.mixer.state.position / player.rate >= sound.seconds - _LAST_SECONDS
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said about it while it is played, as sentences."""
+        if not self.on:
+            return ()
+        lacking = [one for one in self._front if one.key not in self._made]
+        heard = self._made.get(self._at)
+        if heard is not None and is_silent(heard.samples):
+            return ("This take is silent: there is nothing to hear in it.",)
+        if not lacking:
+            return ()
+        here = "This setting has not said the sentence yet. " if self._at not in self._made else ""
+        which = f"{counted(len(lacking), 'setting', 'settings')} on the front"
+        if self._no_more:
+            return (f"{here}{which} cannot say it: {self._no_more}",)
+        return (f"{here}{which} still to say it, the nearest first, while nothing else is made.",)
+
+    # --- Beginning ----------------------------------------------------------------------------------------------------
+    def begin(self, front: Iterable[Point], current: Point | None, sentence: Spoken) -> None:
+        """Play ``sentence`` by the settings of ``front``. Raises :class:`PlainError` if fewer than two can say it."""
+        self._front, self._sentence, self._made = tuple(front), sentence, {}
+        found = {one: self._results.sound_of(one, sentence) for one in self._front}
+        spoken = [(one, sound) for one, sound in found.items() if sound is not None]
+        lacking = [one for one, sound in found.items() if sound is None]
+        if len(spoken) < 2 and not (spoken and self._can_make(lacking)):
+            raise SettingError(
+                "Only one setting on the front has spoken this sentence; choose another one, or Hear it. "
+                + self._no_more
+            )
+        self._reading += 1
+        number, player, load, named = self._reading, self._player.player, self._results.load_audio(), self._titles()
+        self._at = current.key if current is not None else spoken[0][0].key
+
+        def read() -> dict[str, Sound]:
+            made = {}
+            for point, sound in spoken:
+                samples, rate = load(sound.take)
+                made[point.key] = Sound(samples, rate, named[point.key], sound.text, sound.take).worked_out()
+                player.prepare(samples, rate)
+            return made
+
+        self._player.deck.analyser.run(read, lambda made: self._begin(number, made))
+
+    def _begin(self, number: int, made: dict[str, Sound] | BaseException) -> None:
+        if isinstance(made, BaseException) and not isinstance(made, PlainError):
+            raise made
+        if number != self._reading:
+            return
+        if isinstance(made, BaseException):
+            self.failed.emit(str(made))
+        else:
+            self._made = made
+            self._at = self._at if self._at in made else next(iter(made))
+            self._row, at = self._arranged()
+            aligned = all(one.setting is not None and keeps_timing(one.setting) for one in self._front)
+            self._player.hear_row(self._row, at, aligned, repeat=False)
+            self._note()
+            self.began.emit()
+            self._look_ahead()
+
+    def _titles(self) -> dict[str, str]:
+        """What each point of the front is called in the player, by its key."""
+        count = len(self._front)
+        return {
+            one.key: f"Front, {place} of {count} · {one.title} · {one.model}"
+            for place, one in enumerate(self._front, start=1)
+        }
+
+    def _arranged(self) -> tuple[tuple[Sound, ...], int]:
+        """The sounds there are, along the front, and which of them is heard."""
+        keys = [one.key for one in self._front if one.key in self._made]
+        return tuple(self._made[key] for key in keys), keys.index(self._at) if self._at in keys else 0
+
+    # --- Walking ------------------------------------------------------------------------------------------------------
+    @property
+    def at(self) -> str:
+        """The key of the point that is wanted."""
+        return self._at
+
+    def next_heard(self) -> str:
+        """The key of the next point to the right that can be heard now; ``""`` after the last."""
+        keys = [one.key for one in self._front]
+        after = keys[keys.index(self._at) + 1 :] if self._at in keys else []
+        return next((key for key in after if key in self._made), "")
+
+    def begin_at(self, key: str) -> None:
+        """Hear a point that :meth:`next_heard` named, from the beginning of its sentence."""
+        self._at = key
+        self._player.deck.begin_in_row(self._arranged()[1])
+        self._look_ahead()
+
+    def repeat(self) -> None:
+        """Repeat the sentence from now on, also if it has just ended; not if the user has paused it."""
+        player = self._player.player
+        paused = not player.busy and not self.at_end
+        self._player.deck.repeat_row()
+        if not paused:
+            player.play()
+
+    def go_to(self, key: str) -> bool:
+        """Hear the point of this key, as soon as it has said the sentence; whether it is of the front and can be heard
+        now."""
+        if not self.on or all(one.key != key for one in self._front):
+            return False
+        self._at = key
+        if key in self._made:
+            self._player.deck.go_in_row(self._arranged()[1])
+        self._look_ahead()
+        return key in self._made
+
+    @Slot()
+    def _note(self) -> None:
+        if self.on != self._on:
+            self._on = self.on
+            if not self._on:
+                self._row = ()
+                self._making.ahead(())
+            self.changed.emit()
+
+    # --- Made ahead ---------------------------------------------------------------------------------------------------
+    def _wanted(self, point: Point) -> Wanted:
+        """What makes ``point`` say the sentence. Raises :class:`SettingError` if it cannot be made now."""
+        text, voice, seed = self._sentence
+        if point.setting is None:
+            raise SettingError("It was measured by others, elsewhere.")
+        seeded = replace(point.setting, seed=seed)
+        setting, artefacts = self._results.prepared(seeded, self._results.table_of(point))
+        return wanted_take(self._state.selection, text, voice, setting, artefacts)
+
+    def _can_make(self, points: Iterable[Point]) -> bool:
+        """Whether any of ``points`` can say the sentence; else why not is remembered."""
+        self._no_more = ""
+        for one in points:
+            try:
+                self._wanted(one)
+            except SettingError as error:
+                self._no_more = str(error)
+            else:
+                return True
+        return False
+
+    @Slot()
+    def _look_ahead(self) -> None:
+        """Have made what is lacking, in the order of its distance from where the user is."""
+        if not self.on:
+            return
+        if len(self._made) == len(self._front):
+            self._no_more = ""
+            self._making.ahead(())
+            self.changed.emit()
+            return
+        here = next((place for place, one in enumerate(self._front) if one.key == self._at), 0)
+        lacking = ((abs(place - here), place) for place, one in enumerate(self._front) if one.key not in self._made)
+        nearest = [self._front[place] for _, place in heapq.nsmallest(_AHEAD, lacking)]
+        wanted = []
+        self._no_more = ""
+        for one in nearest:
+            try:
+                asked = self._wanted(one)
+            except SettingError as error:
+                self._no_more = str(error)
+                continue
+            if asked in self._making.problems:
+                self._no_more = self._making.problems[asked]
+            else:
+                wanted.append(asked)
+        if wanted:
+            self._no_more = ""
+        self._making.ahead(wanted)
+        self.changed.emit()
+
+    @Slot(object)
+    def _add(self, take: Take) -> None:
+        """A take was made; it may be one that the row lacks."""
+        said = take.text, take.voice, take.setting.seed
+        if not self.on or said != self._sentence:
+            return
+        candidate = candidate_key(take.setting)
+        for point in self._front:
+            if point.key not in self._made and point.candidate == candidate:
+                self._prepare(point, take)
+
+    def _prepare(self, point: Point, take: Take) -> None:
+        number, title, player = self._reading, self._titles()[point.key], self._player.player
+
+        def read() -> Sound:
+            player.prepare(take.samples, take.sample_rate)
+            return Sound(take.samples, take.sample_rate, title, take.text, take.id).worked_out()
+
+        self._player.deck.analyser.run(read, lambda made: self._put(number, point.key, made))
+
+    def _put(self, number: int, key: str, made: Sound | BaseException) -> None:
+        if isinstance(made, BaseException):
+            raise made
+        if number != self._reading or not self.on or key in self._made:
+            return
+        heard = self._player.deck.sound
+        self._made[key] = made
+        self._row, at = self._arranged()
+        # What is heard goes on, and then, if it is another one that is wanted, that follows.
+        now = next(place for place, one in enumerate(self._row) if one is heard)
+        self._player.deck.exchange_row(self._row, now)
+        if key == self._at:
+            self._player.deck.go_in_row(at)
+            self.arrived.emit(key)
+        self._look_ahead()
 
 
 _LOOK_MILLISECONDS = 30

@@ -16,10 +16,18 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.models.own_voices import shown_name
-from paretone_app.features.tradeoff.model.points import STUDY, TAKE, Point, Sound
-from paretone_app.features.tradeoff.model.scene import Scene
-from paretone_app.features.tradeoff.model.why import Why, why_html
-from paretone_app.features.tradeoff.model.words import Reference, difference_html, doubt, figures_html, origin, plain
+from paretone_app.features.tradeoff.scene import Scene
+from paretone_app.features.tradeoff.words import (
+    Reference,
+    Why,
+    difference_html,
+    doubt,
+    figures_html,
+    origin,
+    plain,
+    why_html,
+)
+from paretone_app.results.points import STUDY, TAKE, Point, Sound
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox

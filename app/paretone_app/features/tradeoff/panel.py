@@ -15,20 +15,24 @@ from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from paretone.listening.results import HeardFrom
 from paretone_app.features.tradeoff import sheet as tradeoff_sheet
-from paretone_app.features.tradeoff.choices import FilterLine, PlotOptionsLine
+from paretone_app.features.tradeoff.controls import FilterLine, PlotOptionsLine, TradeoffFoot, TradeoffLegend
 from paretone_app.features.tradeoff.details import TradeoffDetails
-from paretone_app.features.tradeoff.foot import TradeoffFoot
-from paretone_app.features.tradeoff.legend import TradeoffLegend
-from paretone_app.features.tradeoff.model.filtering import ORIGINS, Filter
-from paretone_app.features.tradeoff.model.limits import Crossing, in_words, limit
-from paretone_app.features.tradeoff.model.memory import recalled, remembered
-from paretone_app.features.tradeoff.model.points import STUDY, Point
-from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
-from paretone_app.features.tradeoff.model.selection import Selection, find, selection_of
-from paretone_app.features.tradeoff.model.why import why
-from paretone_app.features.tradeoff.model.words import Reference, comparable, counts, reference_of, remarks
 from paretone_app.features.tradeoff.plot import TradeoffPlot
+from paretone_app.features.tradeoff.saved import Selection, find, recalled, remembered, selection_of
+from paretone_app.features.tradeoff.scene import (
+    ORIGINS,
+    Crossing,
+    Filter,
+    PlotOptions,
+    Pool,
+    Scene,
+    in_words,
+    limit,
+    scene,
+)
 from paretone_app.features.tradeoff.styles import PointStyles
+from paretone_app.features.tradeoff.words import Reference, comparable, counts, reference_of, remarks, why
+from paretone_app.results.points import STUDY, Point
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.file_dialogs import PLOTS
 from paretone_app.widgets import build, sketching
@@ -55,7 +59,7 @@ class TradeoffPanel(QWidget):
     """The user selected other points: a tuple of them."""
     hear_wanted = Signal(object, object)
     """Play a sound of a :class:`Point`: the point, and the
-    :class:`paretone_app.features.tradeoff.model.points.Sound`, ``None`` if it has none."""
+    :class:`paretone_app.results.points.Sound`, ``None`` if it has none."""
     side_wanted = Signal(str, object, object)
     """Use a sound of a point as ``"A"`` or ``"B"``."""
     keep_wanted = Signal(object, object)

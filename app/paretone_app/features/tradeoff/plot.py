@@ -8,28 +8,124 @@ heard or ends. Zooming: :mod:`paretone_app.plotting.zoom_chart`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QGraphicsRectItem, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QWheelEvent
+from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip, QWidget
 
-from paretone_app.features.tradeoff.heard_band import HeardBands
-from paretone_app.features.tradeoff.model.limits import Limit
-from paretone_app.features.tradeoff.model.points import Point
-from paretone_app.features.tradeoff.model.scene import Scene
-from paretone_app.features.tradeoff.model.words import plain, tip
-from paretone_app.features.tradeoff.point_marks import PointMarks
+from paretone.listening.results import HeardFrom
+from paretone_app.features.tradeoff.scene import Limit, Scene
 from paretone_app.features.tradeoff.styles import PointStyles, described
-from paretone_app.features.tradeoff.table import table
+from paretone_app.features.tradeoff.words import plain, table, tip
 from paretone_app.numbers import counted, grouped
-from paretone_app.plotting.frame import pen
-from paretone_app.plotting.scatter import ScatterLayers
+from paretone_app.plotting.frame import Frame, pen
+from paretone_app.plotting.layers import Layer
+from paretone_app.plotting.points import Badge, Badges, Rings
+from paretone_app.plotting.scatter import MANY, ScatterLayers
 from paretone_app.plotting.sections import Wholes
 from paretone_app.plotting.zoom_chart import ZoomChart
+from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets.screen_readers import announce
+
+_OPACITY = 0.12
+
+
+class HeardBands(Layer):
+    """One for each staircase, on an X axis of speed-ups, and one for the method of limits, whose line is dotted."""
+
+    heard: Sequence[HeardFrom] = ()
+    limit: Limit | None = None
+
+    def draw(self, painter: QPainter) -> None:
+        area, colour = self.frame.area, QColor(self.frame.colours.accelerated)
+        shade = QColor(colour)
+        shade.setAlphaF(_OPACITY)
+        for one in self.heard:
+            left = area.left() if one.low == 0.0 else self._x(one.low)
+            right = area.right() if math.isinf(one.high) else self._x(one.high)
+            painter.fillRect(QRectF(left, area.top(), right - left, area.height()), shade)
+            if 0.0 < one.value < math.inf:
+                painter.setPen(pen(colour, 1.6, Qt.PenStyle.DashLine))
+                painter.drawLine(QLineF(self._x(one.value), area.top(), self._x(one.value), area.bottom()))
+
+        if self.limit is not None:
+            self._draw_limit(painter, self.limit)
+
+    def _draw_limit(self, painter: QPainter, limit: Limit) -> None:
+        area, colour = self.frame.area, QColor(self.frame.colours.muted)
+        low, at, high = map(self._x, (limit.low, limit.value, limit.high))
+        painter.setPen(pen(colour, 1.6, Qt.PenStyle.DotLine))
+        painter.drawLine(QLineF(at, area.top(), at, area.bottom()))
+        colour.setAlphaF(_OPACITY)
+        painter.fillRect(QRectF(low, area.top(), high - low, area.height()), colour)
+
+    def _x(self, value: float) -> float:
+        return float(self.frame.to_x(value))
+
+
+class PointMarks:
+    """Marks over the points that ``drawn`` has placed in ``frame``."""
+
+    def __init__(self, frame: Frame, drawn: ScatterLayers) -> None:
+        self._frame, self._drawn = frame, drawn
+        self._scene = Scene()
+        self.letters: dict[str, str] = {}
+        """By the keys of their points."""
+        self._drops = tuple(QGraphicsLineItem(frame) for _ in range(2))
+        for line in self._drops:
+            line.setZValue(10)
+        self._ring, self._rings, self._hover_ring = (Rings(frame, z) for z in (8, 7, 6))
+        self._badges = Badges(frame, 9)
+        self._badges.badges = self._badged
+
+    def set_letters(self, letters: Mapping[str, str]) -> None:
+        """Marks of points, in a letter or a word, by their keys."""
+        if dict(letters) != self.letters:
+            self.letters = dict(letters)
+            self._badges.redraw()
+
+    def show(self, scene: Scene, current: str, selected: Collection[str], hovered: int | None, focused: bool) -> None:
+        """Mark the ``current`` point of ``scene`` and the ``selected`` ones, by their keys, and the ``hovered`` one, by
+        its place."""
+        self._scene = scene
+        drawn, colours, index = self._drawn, self._frame.colours, scene.index
+        inside, radius = drawn.inside, drawn.radius
+        if len(inside) != len(scene.points):
+            return  # The frame changes while other points come.
+        under = [] if hovered is None else [hovered]
+        self._hover_ring.show_rings([(drawn.place(one), radius + 3) for one in under], pen(colours.muted, 1.2))
+        several = 1 < len(selected) <= MANY
+        ringed = sorted(index[key] for key in selected if inside[index[key]]) if several else []
+        self._rings.show_rings([(drawn.place(one), radius + 3) for one in ringed], pen(colours.accent, 1.3))
+        at = index.get(current, -1)
+        there = at >= 0 and bool(inside[at])
+        ring = pen(colours.text, 2.4 if focused else 1.6)
+        self._ring.show_rings([(drawn.place(at), radius + 4.5)] if there else [], ring)
+        area = self._frame.area
+        for line, towards in zip(self._drops, ((0.0, 1.0), (1.0, 0.0)), strict=True):
+            line.setVisible(there)
+            if there:
+                place = drawn.place(at)
+                end = QPointF(place.x(), area.bottom()) if towards[1] else QPointF(area.left(), place.y())
+                line.setPen(pen(colours.muted, 1.1, Qt.PenStyle.DotLine))
+                line.setLine(place.x(), place.y(), end.x(), end.y())
+        self._badges.radius = radius
+
+    def _badged(self) -> list[Badge]:
+        """Letters of the points that are in view."""
+        colours = self._frame.colours
+        fills = {"A": colours.baseline, "B": colours.accelerated}
+        places = ((self._scene.index.get(key), letter) for key, letter in self.letters.items())
+        return [
+            Badge(letter, fills.get(letter, colours.text), self._drawn.place(at))
+            for at, letter in places
+            if at is not None and self._drawn.inside[at]
+        ]
+
 
 _HEAR = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)

@@ -3,37 +3,196 @@ and Setup."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from paretone.errors import SettingError
+from paretone.errors import PlainError, SettingError
+from paretone.models.base import LANGUAGE
+from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound as PlayerSound
 from paretone_app.audio.sound import is_silent
 from paretone_app.features.lab.presenter import LabPresenter
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.studies.presenter import StudiesPresenter
+from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.features.tour.model import Part
-from paretone_app.features.tradeoff.along_front import AlongFront
-from paretone_app.features.tradeoff.chosen_take import ChosenTake
-from paretone_app.features.tradeoff.files import TradeoffFiles
-from paretone_app.features.tradeoff.front_row import FrontRow
-from paretone_app.features.tradeoff.links import TradeoffLinks
-from paretone_app.features.tradeoff.sources import PointSources, audible
+from paretone_app.features.tradeoff import saved
+from paretone_app.features.tradeoff.along_front import AlongFront, FrontRow
+from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
+from paretone_app.state.app_state import AppState
+from paretone_app.state.comparison import Comparison
+from paretone_app.state.differences import family_of
 from paretone_app.state.making import why_not_loaded
 from paretone_app.state.playing import Origin
 
 if TYPE_CHECKING:
-    from paretone_app.features.tradeoff.model.points import Point, Sound
     from paretone_app.features.tradeoff.panel import TradeoffPanel
     from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
+    from paretone_app.results.points import Point, Sound
+    from paretone_app.results.study import OpenStudy
+
+
+_SETUP = "Setup"
+"""Mark of the points with the setting in Setup."""
+
+
+class TradeoffLinks(QObject):
+    """Links the panel with Takes and Strategy: a selection in one is selected in the others; A, B and the setting in
+    Setup are marked."""
+
+    followed = Signal()
+    """Another point was chosen from elsewhere."""
+
+    def __init__(
+        self,
+        panel: TradeoffPanel,
+        results: Results,
+        state: AppState,
+        takes: TakesPanel,
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._panel = panel
+        self._results = results
+        self._state = state
+        self._takes = takes
+        self._linking = False
+        self._wanted: tuple[Point, ...] = ()
+        self._follow_in_takes = QTimer(self, singleShot=True, interval=0)
+        self._follow_in_takes.timeout.connect(self._select_takes)
+        self._in_setup: tuple[str, str] | None = None
+        panel.chosen.connect(self._point_chosen)
+        panel.selection_changed.connect(self._points_selected)
+        takes.table.selectionModel().selectionChanged.connect(self._takes_selected)
+        state.comparison.changed.connect(self.show_sides)
+        state.selection.changed.connect(self.show_setup)
+
+    @contextmanager
+    def _linked(self) -> Iterator[None]:
+        """Within the block, selections made in other panels are not sent back here."""
+        before, self._linking = self._linking, True
+        try:
+            yield
+        finally:
+            self._linking = before
+
+    # --- From here ---------------------------------------------------------------------------------------------------
+    @Slot(object)
+    def _point_chosen(self, point: Point | None) -> None:
+        self._state.artefacts.compare_with(self._results.table_of(point) if point is not None else None)
+
+    @Slot(object)
+    def _points_selected(self, points: tuple[Point, ...]) -> None:
+        """Takes follows in a separate turn, so that thousands of points are drawn first."""
+        if not self._linking:
+            self._wanted = points
+            self._follow_in_takes.start()
+
+    @Slot()
+    def _select_takes(self) -> None:
+        with self._linked():
+            self._takes.select(self._results.takes_of(self._wanted))
+
+    # --- From elsewhere ----------------------------------------------------------------------------------------------
+    @Slot()
+    def _takes_selected(self) -> None:
+        if self._linking:
+            return
+        selected = self._takes.selected()
+        with self._linked():
+            self._panel.select(self._results.of_takes({one.id for one in selected}, self._panel.scene.index.keys()))
+        point = self._panel.plot.current
+        if len(selected) == 1 and point is not None:
+            self._state.artefacts.compare_with(self._results.table_of(point))
+        self.followed.emit()
+
+    @Slot()
+    def show_sides(self) -> None:
+        """Mark A, B and the setting in Setup; the label of a point is its difference from A."""
+        from paretone_app.features.tradeoff.words import Reference
+
+        take = self._state.comparison.take_a
+        reference = None if take is None else Reference("A", take.setting, take.text, take.voice)
+        self._panel.set_a(reference, "" if take is None else take.id)
+        sides: dict[str, str] = dict.fromkeys(self._results.of_setup(), _SETUP)
+        for side, compared in (("A", self._state.comparison.take_a), ("B", self._state.comparison.take_b)):
+            for key in () if compared is None else self._results.of_take.get(compared.id, ()):
+                sides[key] = f"{sides[key]}/{side}" if sides.get(key, _SETUP) != _SETUP else side
+        self._panel.set_marks(sides)
+
+    @Slot()
+    def show_setup(self) -> None:
+        """Follow Setup and Strategy: what is selected there is chosen here, as soon as there is a point of it."""
+        if not self._panel.isVisible():
+            return
+        self.show_sides()
+        setup = self._results.setup
+        if setup == self._in_setup:
+            return
+        first, self._in_setup = self._in_setup is None, setup
+        found = [] if first else self._results.of_setup()
+        if found:
+            with self._linked():
+                self._panel.choose(found[0])
+            self.followed.emit()
+
+
+REST_MILLISECONDS = 150
+"""How long a point stays chosen before its take is read, so that nothing is read on the way."""
+
+
+class ChosenTake(QObject):
+    """Between the panel and Decoding, which shows a take of a language model inside."""
+
+    def __init__(
+        self,
+        panel: TradeoffPanel,
+        results: Results,
+        comparison: Comparison,
+        run: Callable[[Callable[[], Take], Callable[[Take | BaseException], None]], object],
+    ) -> None:
+        """``run(work, callback)`` runs ``work`` in another thread, and ``callback`` with its result in this one."""
+        super().__init__(panel)
+        self._panel, self._results, self._comparison, self._run = panel, results, comparison, run
+        self._wanted = ""
+        self._rest = QTimer(self, singleShot=True, interval=REST_MILLISECONDS)
+        self._rest.timeout.connect(self._read)
+        for signal in (panel.chosen, panel.scene_changed, panel.details.sentence.activated):
+            signal.connect(self._point_chosen)
+
+    @Slot()
+    def _point_chosen(self) -> None:
+        self._rest.start()
+
+    @Slot()
+    def _read(self) -> None:
+        point, sound = self._panel.plot.current, self._panel.details.sound
+        seen = point is not None and point.setting is not None and family_of(point.setting) == LANGUAGE
+        if not seen or sound is None:
+            self._wanted = ""
+            self._comparison.set_chosen(None)
+        elif sound.take != self._wanted:
+            self._wanted = wanted = sound.take
+            take = self._results.take_reader(wanted)
+            self._run(take, lambda found: self._take_over(wanted, found))
+
+    def _take_over(self, wanted: str, found: Take | BaseException) -> None:
+        if wanted != self._wanted:
+            return
+        if isinstance(found, BaseException) and not isinstance(found, PlainError):
+            raise found
+        # A take that cannot be read says so where it is heard.
+        self._comparison.set_chosen(None if isinstance(found, BaseException) else found)
+
 
 _SHOWN = "tradeoff/shown"
 """Settings key of options and filter."""
@@ -64,14 +223,10 @@ class TradeoffPresenter(Presenter):
         self._player = services.features.find(PlayerPresenter)
         self._takes = services.features.find(TakesPresenter)
         self._lab = services.features.find(LabPresenter)
-        self._studies = services.state.open_studies
         self._of_studies = services.features.find(StudiesPresenter)
         self._settings = services.settings
-        self.sources = PointSources(services, self._takes, self._lab, self)
-        self._known = self.sources.known
         self._links: TradeoffLinks | None = None
         self.along: AlongFront | None = None
-        self.files = TradeoffFiles(lambda: built(self.tradeoff), self._window, self._actions, self._notices)
         self.tradeoff: TradeoffPanel | None = None
         self.parallel: ParallelPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {
@@ -79,7 +234,7 @@ class TradeoffPresenter(Presenter):
             "parallel": self._build_parallel,
         }
         self._state.playing.changed.connect(self._show_playing)
-        self.sources.changed.connect(self._show_points)
+        self._results.points_changed.connect(self._show_points)
         self._looks = tuple(self._actions[f"point_{name}"] for name in _LOOKS)
         self._files = tuple(self._actions[f"point_{ending}"] for ending in file_dialogs.PLOTS)
         self._bind()
@@ -97,9 +252,9 @@ class TradeoffPresenter(Presenter):
             actions.bind(actions[name], partial(self._do_along, what))
         actions.bind(actions["shown_study"], lambda: actions.attempt(self.study_within))
         for ending, action in zip(file_dialogs.PLOTS, self._files, strict=True):
-            actions.bind(action, partial(self.files.ask_for_sheet, ending))
-        actions.bind(actions["selection_save"], lambda: actions.attempt(self.files.ask_where_to_save_selection))
-        actions.bind(actions["selection_open"], self.files.ask_for_selection)
+            actions.bind(action, partial(self._ask_for_sheet, ending))
+        actions.bind(actions["selection_save"], lambda: actions.attempt(self._ask_where_to_save_selection))
+        actions.bind(actions["selection_open"], self._ask_for_selection)
 
     def _click(self, button: str) -> None:
         getattr(built(self.tradeoff).details, button).click()
@@ -135,7 +290,7 @@ class TradeoffPresenter(Presenter):
         keep = use = ""
         if point is None:
             return hear, keep, use
-        if sound is not None and point.folder is not None and sound.take in self._known.taken:
+        if sound is not None and point.folder is not None and sound.take in self._results.taken:
             keep = "This take is already in Takes."
         if point.setting is not None and point.setting.model != state.selection.model_id:
             use = f"The point is from {point.model}. {why_not_loaded(point.setting.model)}"
@@ -157,10 +312,6 @@ class TradeoffPresenter(Presenter):
         self._actions["front_play"].setChecked(self.along is not None and self.along.on)
         built(self.tradeoff).foot.play_button.setChecked(self.along is not None and self.along.on)
 
-    @Slot()
-    def _point_changed(self) -> None:
-        self.refresh()
-
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
         panel, example = built(self.tradeoff), self._actions["open_example"]
         before = panel.plot.current
@@ -174,7 +325,7 @@ class TradeoffPresenter(Presenter):
                 "open the example, a finished study (Ctrl+Alt+E).",
                 lambda: panel.pages.empty.buttons[-1] if panel.invitation else panel.open_button,
                 # Takes are points too, and leave the plot when the study's come.
-                lambda: any(point.folder in self._studies.folders for point in panel.scene.points),
+                lambda: any(point.folder in self._results.studies for point in panel.scene.points),
                 example.trigger,
                 lambda: "" if example.isEnabled() else example.toolTip(),
             ),
@@ -186,19 +337,13 @@ class TradeoffPresenter(Presenter):
             ),
         )
 
-    def shut_down(self) -> None:
-        """End the reading thread."""
-        self.sources.shut_down()
-
     def _build_tradeoff(self) -> QWidget:
         from paretone.studies.published import published
-        from paretone_app.features.tradeoff.model.points import published_points
         from paretone_app.features.tradeoff.panel import TradeoffPanel
+        from paretone_app.results.points import published_points
 
-        self.sources.begin()
         self.tradeoff = panel = TradeoffPanel(self._theme.colours, published_points(published()))
-        self.sources.watch(panel)
-        panel.shown.connect(self.sources.read)
+        self._results.watch(panel, panel.shown)
         panel.hear_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.hear(point, sound)))
         panel.side_wanted.connect(
             lambda side, point, sound: self._actions.attempt(lambda: self.set_side(side, point, sound))
@@ -207,7 +352,7 @@ class TradeoffPresenter(Presenter):
         panel.use_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.use(point, sound)))
         panel.open_wanted.connect(self._ask_for_study)
         panel.foot.play_wanted.connect(partial(self._do_along, "toggle"))
-        panel.export_wanted.connect(self.files.ask_for_sheet)
+        panel.export_wanted.connect(self._ask_for_sheet)
         panel.pages.offer(self._actions["open_example"], "Open example")
         panel.recall(str(self._settings.value(_SHOWN, "")))
         panel.scene_changed.connect(self._enable)
@@ -215,15 +360,15 @@ class TradeoffPresenter(Presenter):
         # The menu has the switches in the same order.
         for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
             action.toggled.connect(box.setChecked)
-        self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self)
-        row = FrontRow(self._known, self._player, self._state, self)
+        self._links = TradeoffLinks(panel, self._results, self._state, self._takes.takes, self)
+        row = FrontRow(self._results, self._player, self._state, self)
         row.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
         row.changed.connect(self._show_along)
         self.along = AlongFront(panel, row, self._player, self._lab, self._state.undo_stack)
         self.along.mark_wanted.connect(partial(self._do_along, "mark"))
-        ChosenTake(panel, self._known, self._state.comparison, self._player.deck.analyser.run)
+        ChosenTake(panel, self._results, self._state.comparison, self._player.deck.analyser.run)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
-            signal.connect(self._point_changed)
+            signal.connect(self.refresh)
         panel.shown.connect(self._links.show_setup)
         self._links.show_sides()
         if self.parallel is not None:
@@ -233,8 +378,7 @@ class TradeoffPresenter(Presenter):
 
     def study_within(self) -> None:
         """Ask about a study within what is brushed. Raises :class:`SettingError` where that is none."""
-        from paretone_app.features.tradeoff.model.parallel import parallel
-        from paretone_app.features.tradeoff.model.within import within
+        from paretone_app.features.tradeoff.parallel import parallel, within
 
         panel = built(self.tradeoff)
         self._of_studies.begin_within(within(parallel(panel.pool, panel.filter)))
@@ -244,8 +388,7 @@ class TradeoffPresenter(Presenter):
 
         self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack)
         self.parallel.follow(self.tradeoff)
-        self.sources.watch(self.parallel)
-        self.parallel.shown.connect(self.sources.read)
+        self._results.watch(self.parallel, self.parallel.shown)
         self.parallel.rank_wanted.connect(partial(self._do_along, "rank"))
         self.parallel.study_wanted.connect(self._actions["shown_study"].trigger)
         return self.parallel
@@ -260,7 +403,7 @@ class TradeoffPresenter(Presenter):
     def _show_points(self) -> None:
         if self.tradeoff is None:
             return
-        self.tradeoff.show_points(self.sources.points, self.sources.heard)
+        self.tradeoff.show_points(self._results.points, self._results.heard)
         if self._links is not None:
             self._links.show_sides()
         self.refresh()
@@ -271,21 +414,60 @@ class TradeoffPresenter(Presenter):
 
     def open_study(self, folder: Path) -> None:
         """Show the study in ``folder``, with the panel in front."""
+
+        def opened(study: OpenStudy) -> None:
+            if study.results is None:
+                # It stays open: what is damaged can be set aside there.
+                self._notices.say(f"{study.folder_problem} Open it in the panel Studies.".strip(), "error")
+
         self._workspaces.bring_forward("tradeoff")
-        self.sources.open_study(folder)
+        self._of_studies.opened.open(folder, in_front=False, then=opened)
+
+    # --- Files -------------------------------------------------------------------------------------------------------
+    def _ask_for_sheet(self, ending: str) -> None:
+        name = f"trade-off.{ending}"
+        self._ask_where_to_write("Save the trade-off view", file_dialogs.PLOTS[ending], name, self.write)
+
+    def write(self, path: Path) -> None:
+        """Write what is shown as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be written."""
+        built(self.tradeoff).write(path)
+        self._notices.note(f"Wrote {path}")
+
+    def _ask_where_to_save_selection(self) -> None:
+        _ = built(self.tradeoff).selection  # Says so if there is none to share.
+        self._ask_where_to_write("Save the selection", file_dialogs.JSON, "selection.json", self.save_selection)
+
+    def save_selection(self, path: Path) -> None:
+        """Write the selected points of studies. Raises :class:`PlainError` when it cannot be done."""
+        saved.write(built(self.tradeoff).selection, path)
+        self._notices.note(f"Wrote {path}")
+
+    def _ask_for_selection(self) -> None:
+        file_dialogs.ask_for_file(
+            self._window,
+            "Open a selection of points",
+            file_dialogs.JSON,
+            lambda path: self._actions.attempt(partial(self.open_selection, path)),
+        )
+
+    def open_selection(self, path: Path) -> None:
+        """Select what a file says. Raises :class:`SettingError` if it cannot be read, or nothing of it is here."""
+        remark = built(self.tradeoff).take_up(saved.read(path))
+        if remark:
+            self._notices.warn(remark)
 
     # --- What can be done with a point -------------------------------------------------------------------------------
     def hear(self, point: Point, sound: Sound | None) -> None:
         """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
         if self.along is not None and self.along.has_arrived(point):
             return
-        sound, reason = audible(point, sound), self._reasons()[0]
+        sound, reason = _audible(point, sound), self._reasons()[0]
         if reason:
             raise SettingError(f"The point cannot be played: {reason}")
         if self._player.sounds(sound.take):
             self._player.player.pause()
             return
-        take = self._known.take_of(point, sound)
+        take = self._results.take_of(point, sound)
         source = f"Study “{point.source}”" if point.folder is not None else "Take"
         title = " · ".join((source, point.title, point.model))
         if is_silent(take.samples):
@@ -294,21 +476,31 @@ class TradeoffPresenter(Presenter):
 
     def set_side(self, side: str, point: Point, sound: Sound | None) -> None:
         """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
-        take = self._known.take_of(point, audible(point, sound))
+        take = self._results.take_of(point, _audible(point, sound))
         (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
 
     def keep(self, point: Point, sound: Sound | None) -> None:
         """Keep a copy of a study's take in the library. Raises :class:`PlainError` when it cannot be done."""
-        self._takes.takes.add(self._takes.library.add(self._known.take_of(point, audible(point, sound))))
+        self._results.takes.add(self._results.take_of(point, _audible(point, sound)))
         self._notices.say(f"Added “{point.title}” to Takes.", "info")
 
     def use(self, point: Point, sound: Sound | None) -> None:
         """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
         done."""
-        take, table = self._known.take_of(point, audible(point, sound)), self._known.table_of(point)
+        take, table = self._results.take_of(point, _audible(point, sound)), self._results.table_of(point)
         caution = self._state.editing.use_setting(take)
         if caution:
             self._notices.warn(caution)
         if table is not None:
             self._state.artefacts.adopt(take.setting, table, f"use table of {point.title}")
         self._workspaces.go_to("setup")
+
+
+def _audible(point: Point, sound: Sound | None) -> Sound:
+    """``sound`` of ``point``. Raises :class:`SettingError` if there is none, with the reason."""
+    if sound is not None:
+        return sound
+    if point.published:
+        raise SettingError(f"{point.title} was measured by others: there is no audio of it.")
+    done = "no take of it is finished yet" if not point.finished else "its takes are without audio"
+    raise SettingError(f"{point.title} cannot be heard: {done}.")

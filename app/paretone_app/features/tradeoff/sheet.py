@@ -8,17 +8,15 @@ from pathlib import Path
 from PySide6.QtGui import QFont
 
 from paretone.models.own_voices import shown_name
-from paretone_app.features.tradeoff.model.axes import axis, said
-from paretone_app.features.tradeoff.model.filtering import Filter
-from paretone_app.features.tradeoff.model.points import STUDY, technique_title
-from paretone_app.features.tradeoff.model.scene import Scene
-from paretone_app.features.tradeoff.model.words import counts, remarks
+from paretone_app.features.tradeoff.axes import axis, said
 from paretone_app.features.tradeoff.plot import TradeoffPlot
+from paretone_app.features.tradeoff.scene import Filter, Scene
 from paretone_app.features.tradeoff.styles import PointStyles, legend
-from paretone_app.features.tradeoff.table import table
+from paretone_app.features.tradeoff.words import counts, remarks, table
 from paretone_app.plotting import files
 from paretone_app.plotting.sections import EVERYTHING, Sections
 from paretone_app.plotting.sheet import Sheet
+from paretone_app.results.points import STUDY, technique_title
 from paretone_app.shell.colours import LIGHT, Colours
 
 WIDTH, PLOT = 1100, 620

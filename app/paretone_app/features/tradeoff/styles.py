@@ -24,9 +24,9 @@ from paretone.figures.scatter import Dimension, Scatter
 from paretone.setting.setting import Setting
 from paretone.studies.curves import without_knob
 from paretone.techniques.registry import in_order, technique_mark
-from paretone_app.features.tradeoff.model.axes import WALL_TIMES, TradeoffAxis
-from paretone_app.features.tradeoff.model.points import PUBLISHED, STUDY, TAKE, technique_title
-from paretone_app.features.tradeoff.model.scene import Scene
+from paretone_app.features.tradeoff.axes import WALL_TIMES, TradeoffAxis
+from paretone_app.features.tradeoff.scene import Scene
+from paretone_app.results.points import PUBLISHED, STUDY, TAKE, technique_title
 from paretone_app.shell.colours import DARK, Colours
 
 FILLS = {TAKE: HOLLOW, STUDY: FILLED, PUBLISHED: DOTTED}

@@ -22,8 +22,7 @@ from paretone.measure.roofline.report import (
     SAMPLING,
 )
 from paretone.models.f5.unett import UNetTLayer
-from paretone.models.families.evaluations import Phase
-from paretone.models.families.flow_internals import FlowInternals
+from paretone.models.families.evaluations import FlowInternals, Phase
 from paretone.models.networks.layers import SelfAttention, modulate
 
 Piece = tuple[str, Run]

@@ -23,8 +23,7 @@ from paretone.measure.roofline.report import (
     SAMPLING,
 )
 from paretone.models.f5.unett import UNetT
-from paretone.models.families.evaluations import Phase
-from paretone.models.families.flow_internals import FlowInternals
+from paretone.models.families.evaluations import FlowInternals, Phase
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.wording import percent
 

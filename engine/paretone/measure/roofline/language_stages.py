@@ -22,7 +22,7 @@ from paretone.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from paretone.models.families.language_internals import LanguageInternals
+from paretone.models.families.language import LanguageInternals
 from paretone.models.families.token_model import TokenModel
 from paretone.models.kernels.causal_graphs import GraphedTransformer
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn

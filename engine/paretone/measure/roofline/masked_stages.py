@@ -23,8 +23,7 @@ from paretone.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from paretone.models.families.masked_internals import MaskedInternals
-from paretone.models.families.masked_script import guide_of
+from paretone.models.families.masked_script import MaskedInternals, guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.models.kernels.masked_layers import FusedLayer
 from paretone.models.kernels.masked_rows import MaskedRequest, Rows, rotated

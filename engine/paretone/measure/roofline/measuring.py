@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -19,13 +20,15 @@ from paretone.measure.roofline.language_stages import language_stages
 from paretone.measure.roofline.launches import write_chrome_trace
 from paretone.measure.roofline.masked_stages import masked_stages, measured_block
 from paretone.measure.roofline.report import RooflineReport
-from paretone.models.base import ProgressObserver, SpeechModel, Utterance
+from paretone.models.base import SpeechModel, Utterance
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.masked import MaskedSpeech
-from paretone.models.families.masked_internals import MaskedInternals
+from paretone.models.families.masked_script import MaskedInternals
+from paretone.observer import Observer, Passing
 from paretone.setting.plan import Launching
 from paretone.setting.setting import Artefact, Setting
+from paretone.techniques import resolve
 
 ONCE = ("conditioning", "prefill", "decoder")
 """Stages that are never recorded or compiled."""
@@ -56,7 +59,7 @@ class _Parts:
 
 def measure_roofline(
     target: RooflineTarget,
-    observer: ProgressObserver,
+    observer: Observer,
     again: bool = False,
     rounds: int = ROUNDS,
     trace: Path | None = None,
@@ -69,9 +72,11 @@ def measure_roofline(
     began = time.perf_counter()
     model, setting = target.model, target.setting
     observer.status("Preparing …")
-    model.make_ready(setting, observer, target.utterance.voice)
+    plan = resolve(model.info, setting, target.artefacts)
+    model.make_ready(plan, observer, target.utterance.voice)
     with torch.inference_mode():
-        parts = _taken_apart(target, observer.check)
+        script = model.script(target.utterance.text, target.utterance.voice, plan, Passing(observer, "caution"))
+        parts = _taken_apart(model, script, observer.check)
         observer.status("Measuring this machine's ceilings …")
         ceilings = ceilings_of(parts.device, again, observer.check)
         observer.status("Measuring components …")
@@ -106,20 +111,19 @@ def measure_roofline(
     )
 
 
-def _taken_apart(target: RooflineTarget, check: Callable[[], None]) -> _Parts:
-    model, utterance = target.model, target.utterance
+def _taken_apart(model: SpeechModel, script: Any, check: Callable[[], None]) -> _Parts:
     if isinstance(model, FlowSpeech):
-        works = model.internals(utterance.text, utterance.voice, target.setting, target.artefacts, check)
+        works = model.internals(script, check)
         notes = (*works.plan.notes, *_first_of(works.passages))
         stages = flow_stages(works, model.info.title)
         return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes, works.plan.launching)
     if isinstance(model, LanguageSpeech):
-        decoding = model.internals(utterance.text, utterance.voice, target.setting, check, target.artefacts)
+        decoding = model.internals(script, check)
         stages, seconds = language_stages(decoding, model.token_rate)
         notes = (*decoding.plan.notes, *_first_of(decoding.passages))
         return _Parts(stages, decoding.request.embedded.device, seconds, notes, decoding.plan.launching)
     if isinstance(model, MaskedSpeech):
-        demasking = model.internals(utterance.text, utterance.voice, target.setting, check)
+        demasking = model.internals(script)
         notes = (*demasking.plan.notes, *_first_of(demasking.passages), *_block_of(demasking))
         stages, launching = masked_stages(demasking), demasking.plan.launching
         return _Parts(stages, demasking.network.device, demasking.audio_seconds, notes, launching)

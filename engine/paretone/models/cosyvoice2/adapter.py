@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from paretone import device as devices
 from paretone.last_used import LastUsed
-from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.cosyvoice2.acoustic_config import TOKEN_RATE
 from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
 from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS
@@ -30,12 +30,11 @@ from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
 from paretone.models.families.official_ids import OfficialIds
 from paretone.models.files.interval_weights import find_interval_weights, folders
+from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.tokens import RepetitionAware, TokenSampler
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
-from paretone.setting.setting import Setting
-from paretone.techniques import resolve
 
 TEXT, MARKS = "text", "marks"
 """Names of the tables that prompts are embedded with."""
@@ -78,16 +77,15 @@ class CosySpeech(LanguageSpeech):
         self.info = replace(info, interval_weights=found)
         return self.info
 
-    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        super().make_ready(setting, observer, voice)
-        self._few(resolve(self.info, setting, prepared=False))
+    def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
+        super().make_ready(plan, observer, voice)
+        self._few(plan)
 
     def readings(
-        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+        self, script: Any, check: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[AcousticPrompt, tuple[int, ...], Tensor]]:
         """Every passage as the flow is given it and makes it, not vocoded: the voice, the speech tokens, and their mel
         frames (1, bands, n). Speech that did not end by itself is left out. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, resolve(self.info, setting), check)
         prompt: AcousticPrompt = cast("CosyPrompt", script.prompt).voice.acoustic
         for passage in script.passages:
             cycles = list(self._decoding(script, passage, self._requests(script, passage), check))

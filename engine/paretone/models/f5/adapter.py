@@ -19,10 +19,9 @@ from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.passages import Decoded, Sampler
 from paretone.models.vocoders import Vocoder
 from paretone.sampling.evaluating import Run
-from paretone.sampling.flow import Velocity, euler_steps, integrate, sampling_grid
+from paretone.sampling.flow import euler_steps, sampling_grid
 from paretone.sampling.guidance import guided_velocity, is_guided
 from paretone.sampling.operations import OperationCounts
-from paretone.sampling.schedules import evaluation_times
 from paretone.setting.knobs import Values
 
 
@@ -97,19 +96,6 @@ class F5Speech(FlowSpeech):
 
     def _guided(self, velocities: Tensor, options: Values) -> Tensor:
         return guided_velocity(velocities, float(options["guidance"]))
-
-    def _evaluation_times(self, times: np.ndarray, options: Values) -> np.ndarray:
-        return evaluation_times(times, options["solver"])
-
-    def _integrate(
-        self,
-        velocity: Velocity,
-        sampler: Sampler,
-        times: np.ndarray,
-        options: Values,
-        on_step: Callable[[int, Tensor], None],
-    ) -> Tensor:
-        return integrate(velocity, sampler.noise, times, options["solver"], on_step, sampler.follow)
 
     def _decode(self, state: Tensor, passage: Passage, prompt: Prompt) -> Decoded:
         mel = state[0, prompt.frames :]

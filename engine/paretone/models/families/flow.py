@@ -11,11 +11,11 @@ and fills in what is its own:
 * :meth:`FlowSpeech._decode`: the last state to audio;
 * :meth:`FlowSpeech._operations`: what one evaluation costs;
 * :meth:`FlowSpeech._warm_up`: everything once;
-* where its own way differs: ``_integrate`` and ``_evaluation_times`` (a solver that takes no single steps), ``_fader``
-  (how passages are joined), ``_seconds`` (how long a passage will be heard).
+* where its own way differs: ``_fader`` (how passages are joined), ``_seconds`` (how long a passage will be heard).
 
 Which options shape the trajectory, and hence what artefacts must have been made for, the knobs themselves say
-(``Knob.trajectory``). All families have the options ``steps``, ``spacing``, ``sway`` and ``cross_fade``.
+(``Knob.trajectory``). All families have the options ``steps``, ``spacing``, ``sway`` and
+``cross_fade``; the solver is Euler's where there is no option ``solver``.
 """
 
 from __future__ import annotations
@@ -35,13 +35,21 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError
-from paretone.models.base import AttentionCapture, ModelInfo, Observer, StepReport, Voice, WeightSet
+from paretone.models.base import AttentionCapture, ModelInfo, Voice, WeightSet
 from paretone.models.families import parts
 from paretone.models.families.backbones import Backbones
-from paretone.models.families.branch_evaluations import DecidedEvaluations
-from paretone.models.families.evaluations import Evaluations, Phase, Stage, require_layers
-from paretone.models.families.flow_internals import FlowInternals, attention_of
-from paretone.models.families.flow_script import FlowNetwork, FlowScript, grid_of
+from paretone.models.families.evaluations import (
+    DecidedEvaluations,
+    Evaluations,
+    FlowInternals,
+    FlowNetwork,
+    FlowScript,
+    Phase,
+    Stage,
+    attention_of,
+    grid_of,
+    require_layers,
+)
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
@@ -50,18 +58,17 @@ from paretone.models.kernels import products
 from paretone.models.kernels.compiled import notes_of
 from paretone.models.kernels.flow_graphs import GraphedEvaluator
 from paretone.models.networks.diffusion import DiffusionTransformer
+from paretone.observer import SILENT, Observer, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.evaluating import Evaluated, Evaluator, Run, Whole
 from paretone.sampling.flow import Combine, Velocity, integrate
 from paretone.sampling.guidance import branches_of, effects, most_branches
 from paretone.sampling.operations import OperationCounts
-from paretone.setting.compatibility import Compatibility
+from paretone.sampling.schedules import evaluation_times
 from paretone.setting.knobs import Values
 from paretone.setting.plan import FlowPlan
-from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Trace
-from paretone.techniques import resolve
 
 _ANY_TEXT = "Yes."
 """Spoken by nobody: a voice is made ready together with a text."""
@@ -76,7 +83,7 @@ class _Spoken(Spoken):
 class FlowSpeech(Speech[FlowScript, _Spoken]):
     """A loaded model of the flow family. See :class:`paretone.models.base.SpeechModel`."""
 
-    script = FlowScript
+    _script = FlowScript
     silent = "said nothing"
 
     def __init__(
@@ -132,21 +139,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         """Operations of one evaluation at this length, with ``branches`` branches in place of those that the options
         need."""
 
-    def _evaluation_times(self, times: np.ndarray, options: Values) -> np.ndarray:
-        """When the backbone is evaluated, in order."""
-        return times[:-1]
-
-    def _integrate(
-        self,
-        velocity: Velocity,
-        sampler: Sampler,
-        times: np.ndarray,
-        options: Values,
-        on_step: Callable[[int, Tensor], None],
-    ) -> Tensor:
-        """From noise to the state at the last of ``times``."""
-        return integrate(velocity, sampler.noise, times, on_step=on_step, follow=sampler.follow)
-
     def _fader(self, options: Values) -> CrossFader:
         """Joiner of passages."""
         return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
@@ -170,23 +162,19 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         )
         return self.info
 
-    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        plan = resolve(self.info, setting, prepared=False)
+    def make_ready(self, plan: FlowPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
         self._backbones.of(plan, observer.status)
         if voice is not None and not voice.phones:
-            self._prepare(_ANY_TEXT, voice, plan.options, observer.check, setting.seed)
+            self._prepare(_ANY_TEXT, voice, plan.options, observer.check, plan.seed)
         if voice is not None:
-            self._evaluator(voice, setting, plan, observer.check, observer.status)
+            self._evaluator(voice, plan, observer)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: FlowScript) -> PassageJoiner:
         return PassageJoiner(self._fader(script.options), len(script.passages))
 
-    def _network(
-        self, plan: FlowPlan, voice: Voice, setting: Setting, check: Callable[[], None], status: Callable[[str], None]
-    ) -> FlowNetwork:
-        evaluator = self._evaluator(voice, setting, plan, check, status)
-        return FlowNetwork(self._backbones.of(plan), evaluator)
+    def _network(self, plan: FlowPlan, voice: Voice, observer: Observer) -> FlowNetwork:
+        return FlowNetwork(self._backbones.of(plan), self._evaluator(voice, plan, observer))
 
     def _account(
         self, script: FlowScript, spoken: Sequence[_Spoken], pace: Pace
@@ -195,26 +183,17 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         backbone = script.backbone
         return measured, (*notes_of(backbone), *products.notes_of(backbone), *self._graphs.notes())
 
-    def _evaluator(
-        self,
-        voice: Voice,
-        setting: Setting,
-        plan: FlowPlan,
-        check: Callable[[], None],
-        status: Callable[[str], None],
-    ) -> Callable[[], Evaluator]:
+    def _evaluator(self, voice: Voice, plan: FlowPlan, observer: Observer) -> Callable[[], Evaluator]:
         """Maker of each passage's evaluator: the plan's own part, CUDA graphs, or one that computes everything."""
         backbone, graphs = self._backbones.of(plan), plan.launching.graphs
         if plan.evaluator is not None:
             whole = replace(plan, evaluator=None)
 
             def sample(text: str, evaluator: Evaluator) -> Tensor:
-                script = self._script(text, voice, setting, whole, check)
-                run, sampler = self._started(script, script.passages[0])
-                evaluations = self._evaluations(script, script.passages[0], run, evaluator)
-                return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
+                script = self.script(text, voice, whole, observer)
+                return self._drawn(script, script.passages[0], observer.check, evaluator)
 
-            stage = Stage(plan, backbone, self.info.title, voice, setting, self._memory, sample, status)
+            stage = Stage(plan, backbone, self.info.title, voice, self._memory, sample, observer.status)
             return parts.evaluators(plan.evaluator, stage)
         if graphs is None:
             return lambda: Whole(backbone)
@@ -222,7 +201,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         return lambda: GraphedEvaluator(backbone, self._graphs, graphs.bucket)
 
     @torch.inference_mode()
-    def _speak(
+    def _speak_passage(
         self, script: FlowScript, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, _Spoken]:
         passage = script.passages[number]
@@ -319,6 +298,18 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
         return phases
 
+    @staticmethod
+    def _evaluation_times(times: np.ndarray, options: Values) -> np.ndarray:
+        """When the backbone is evaluated, in order."""
+        return evaluation_times(times, options.get("solver", "euler"))
+
+    @staticmethod
+    def _integrate(
+        velocity: Velocity, sampler: Sampler, times: np.ndarray, options: Values, on_step: Callable[[int, Tensor], None]
+    ) -> Tensor:
+        """From noise to the state at the last of ``times``."""
+        return integrate(velocity, sampler.noise, times, options.get("solver", "euler"), on_step, sampler.follow)
+
     def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
         """Backbone operations that a passage takes under the same setting without techniques."""
         options = plan.reference
@@ -329,12 +320,9 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         return replace(trace, computed=tuple(one.shares for one in spoken))
 
     # --- What benches and techniques ask for --------------------------------------------------------------------------
-    def sampling(
-        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...] = ()
-    ) -> Callable[[], Tensor]:
+    def sampling(self, script: FlowScript) -> Callable[[], Tensor]:
         """The backbone's and the sampler's whole work on the first passage, (1, frames, bands), to be timed as often
         as wished. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts))
         passage = script.passages[0]
 
         @torch.inference_mode()
@@ -346,44 +334,29 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         return sample
 
     @torch.inference_mode()
-    def last_state(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...] = (),
-        check: Callable[[], None] = lambda: None,
-    ) -> np.ndarray:
-        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
+    def last_state(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> np.ndarray:
         state = self._drawn(script, script.passages[0], check)
         return state[0, script.prompt.frames :].float().cpu().numpy()
 
     def readings(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...] = (),
-        check: Callable[[], None] = lambda: None,
+        self, script: FlowScript, check: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[Any, Any, Tensor]]:
         """Every passage as it is drawn, not decoded: the family's own prompt and passage, and the last state (1,
         frames, bands), which begins with the prompt's frames. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
         for passage in script.passages:
             yield script.prompt, passage, self._drawn(script, passage, check)
 
     @torch.inference_mode()
-    def _drawn(self, script: FlowScript, passage: FramedPassage, check: Callable[[], None]) -> Tensor:
+    def _drawn(
+        self, script: FlowScript, passage: FramedPassage, check: Callable[[], None], evaluator: Evaluator | None = None
+    ) -> Tensor:
         run, sampler = self._started(script, passage)
-        evaluations = self._evaluations(script, passage, run)
+        evaluations = self._evaluations(script, passage, run, evaluator)
         return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
 
     @torch.inference_mode()
-    def internals(
-        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], check: Callable[[], None]
-    ) -> FlowInternals:
+    def internals(self, script: FlowScript, check: Callable[[], None] = lambda: None) -> FlowInternals:
         """The first passage, to be measured by component. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
         passage, options = script.passages[0], script.options
         times = self._evaluation_times(script.times, options)
         run, sampler = self._started(script, passage)
@@ -412,21 +385,15 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             lambda state: self._decode(state, passage, script.prompt),
         )
 
-    def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
-        script = self._script(text, voice, setting, resolve(self.info, setting, prepared=False))
+    def operations(self, script: FlowScript) -> OperationCounts:
         return self._operations(script.passages[0].frames, script.options)
 
-    def compatibility(self, setting: Setting) -> Compatibility:
-        return resolve(self.info, setting, prepared=False).compatibility
-
     @torch.inference_mode()
-    def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
-        """The calibration target, and the part of ``text`` that it speaks: the first passage."""
-        script = self._script(text, voice, setting, resolve(self.info, setting, prepared=False))
+    def calibration_target(self, script: FlowScript) -> CalibrationTarget:
         passage, options = script.passages[0], script.options
         run, sampler = self._started(script, passage)
         backbone = self._skippable(script)
-        target = CalibrationTarget(
+        return CalibrationTarget(
             backbone,
             run,
             sampler.noise,
@@ -437,20 +404,11 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             script.plan.compatibility,
             script.prompt.frames,
         )
-        return target, passage.text
 
     @torch.inference_mode()
     def capture_attention(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...],
-        layer: int,
-        step: int,
-        observer: Observer,
+        self, script: FlowScript, layer: int, step: int, observer: Observer = SILENT
     ) -> AttentionCapture:
-        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), observer.check)
         backbone, passage = self._skippable(script), script.passages[0]
         if not (0 <= layer < backbone.layers and 0 <= step < script.steps):
             raise SettingError(

@@ -36,12 +36,10 @@ from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError
 from paretone.failures import enough_memory
 from paretone.last_used import LastUsed
-from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.base import ModelInfo, Script, Voice
 from paretone.models.families import parts
-from paretone.models.families.decoding import DecodingLoop
-from paretone.models.families.decoding_cost import plain_operations, spent_operations
-from paretone.models.families.language_internals import LanguageInternals
 from paretone.models.families.language_network import (
+    DecodingLoop,
     LanguageNetwork,
     LanguageNetworks,
     Networks,
@@ -51,20 +49,114 @@ from paretone.models.families.language_network import (
 from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import LanguagePassage, Prompt, Spoken, Uttered, cost_of
-from paretone.models.families.speech import Script, Speech
+from paretone.models.families.speech import Speech
 from paretone.models.families.token_decoder import TokenDecoder, largest_difference
-from paretone.models.families.token_progress import TokenProgress
+from paretone.models.families.token_model import TokenModel
 from paretone.models.files.language_weights import find_language_weights, places_of
 from paretone.models.kernels.causal_graphs import GraphedTransformer
+from paretone.observer import SILENT, Observer, StepReport
 from paretone.reading import shown
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode
 from paretone.sampling.runaway import RunawayGuard, guarded
 from paretone.sampling.tokens import TokenSampler, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
-from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import DecodingCycle, DecodingTrace, Measurements, Trace
-from paretone.techniques import resolve
+
+
+def plain_operations(model: TokenModel, prompt: int, cycles: Sequence[Cycle]) -> float:
+    """Operations of ``model`` reading ``prompt`` elements and giving the tokens of ``cycles``, and the stop where there
+    was one, one by one."""
+    given = sum(len(cycle.tokens) for cycle in cycles) + any(cycle.stopped for cycle in cycles)
+    return _pass(model, prompt, 0, 1) + sum(_pass(model, 1, prompt + done, 1) for done in range(given - 1))
+
+
+def spent_operations(
+    target: TokenModel, draft: TokenModel | None, prompt: int, cycles: Sequence[Cycle], draft_prompt: int = 0
+) -> float:
+    """Operations that ``cycles`` took: of the target over the ``prompt`` elements and every token that it read, of the
+    draft likewise over its ``draft_prompt``."""
+    spent, read, drafter_read, committed = 0.0, 0, 0, 0
+    for cycle in cycles:
+        # A stop id is never read; the element before the first new token always is.
+        drafted = [one for one in cycle.drafted if one < target.codes]
+        new = prompt + committed + len(drafted) - read
+        spent += _pass(target, new, read, len(drafted) + 1)
+        if draft is not None and cycle.drafted:
+            known = draft_prompt + committed
+            spent += _pass(draft, known - drafter_read, drafter_read, 1)
+            spent += sum(_pass(draft, 1, known + place, 1) for place in range(len(cycle.drafted) - 1))
+            drafter_read = known + len(cycle.drafted) - 1
+        committed += len(cycle.tokens)
+        read = min(prompt + committed - len(cycle.tokens) + len(drafted), prompt + committed - 1)
+        drafter_read = min(drafter_read, draft_prompt + committed - 1)
+    return spent
+
+
+def _pass(model: TokenModel, tokens: int, context: int, scored: int) -> float:
+    """Operations of one pass over ``tokens`` after ``context``, of which the last ``scored`` go through the head."""
+    return model.transformer.operations(tokens, context) + 2 * scored * model.head.numel()
+
+
+@dataclass(frozen=True)
+class LanguageInternals:
+    """The first passage of a synthesis, and what decodes it, for profiling."""
+
+    networks: Networks
+    plan: LanguagePlan
+    request: Request
+    draft_request: Request | None
+    """The draft's prompt, if there is a draft."""
+    sampler: TokenSampler
+    decoding: Decoding
+    """The loop, not yet begun."""
+    decoder: Callable[[], TokenDecoder]
+    """Gives what makes its tokens heard, again."""
+    passages: int
+    """Total number of passages."""
+
+
+REPORT_SECONDS = 0.05
+"""Least time between reports: tokens come faster than anybody can read."""
+
+
+class TokenProgress:
+    """Tells an observer how far the tokens of one passage are."""
+
+    def __init__(
+        self, observer: Observer, expected: Sequence[int], number: int, tokens_before: int, token_rate: float
+    ) -> None:
+        """``expected`` are the tokens that each passage should take, ``number`` is the passage that runs, and
+        ``tokens_before`` what the ones before it really took; ``token_rate`` tokens make a second."""
+        self._observer, self._rate = observer, token_rate
+        self._number, self._passages, self._expected = number, len(expected), expected[number]
+        self._before, self._total = sum(expected[:number]), sum(expected)
+        self._tokens_before, self._tokens = tokens_before, 0
+        self._last = -REPORT_SECONDS
+
+    def tell(self, cycle: Cycle) -> None:
+        """A cycle is done."""
+        self._tokens += len(cycle.tokens)
+        now = time.perf_counter()
+        if now - self._last < REPORT_SECONDS and not cycle.stopped:
+            return
+        self._last = now
+        # Speech that takes longer than expected is about to end all the time; an end may come before it was expected.
+        reached = self._expected if cycle.stopped else min(max(self._tokens, 1), self._expected)
+        self._observer.step(
+            StepReport(
+                self._number,
+                self._passages,
+                reached - 1,
+                self._expected,
+                cycle.draft_seconds + cycle.target_seconds,
+                self._expected / self._rate,
+                self._before,
+                self._total,
+                self._tokens_before + self._tokens,
+            )
+        )
+
 
 MOST_RECORDED = 2
 """Networks whose recordings are kept: a model's and its draft's."""
@@ -94,7 +186,7 @@ class _Spoken(Spoken):
 class LanguageSpeech(Speech[_Script, _Spoken]):
     """A loaded speech language model. See :class:`paretone.models.base.SpeechModel`."""
 
-    script = _Script
+    _script = _Script
     silent = "stopped immediately and said nothing"
 
     def __init__(
@@ -185,19 +277,19 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self.info = find_language_weights(places_of(self.info), self.info.fingerprint, check).on(self.info)
         return self.info
 
-    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        self.networks(resolve(self.info, setting, prepared=False), observer.status)
+    def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
+        self.networks(plan, observer.status)
         if voice is not None:
             self._ready_voice(voice, observer)
 
     # --- For other programs ------------------------------------------------------------------------------------------
     @torch.inference_mode()
     def official_prompts(
-        self, text: str, voice: Voice, options: Values, seed: int, check: Callable[[], None] = lambda: None
+        self, text: str, voice: Voice, plan: LanguagePlan, check: Callable[[], None] = lambda: None
     ) -> tuple[OfficialPrompt, ...]:
         """What the model continues to speak ``text`` in ``voice``, passage by passage. Raises :class:`PlainError`."""
-        prompt, script = self._prepare(text, voice, options, check, seed)
-        return tuple(self._exported(passage, prompt, options) for passage in script.passages)
+        prompt, prepared = self._prepare(text, voice, plan.options, check, plan.seed)
+        return tuple(self._exported(passage, prompt, plan.options) for passage in prepared.passages)
 
     @torch.inference_mode()
     def heard(
@@ -205,8 +297,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         tokens: Sequence[int],
         text: str,
         voice: Voice,
-        options: Values,
-        seed: int,
+        plan: LanguagePlan,
         check: Callable[[], None] = lambda: None,
     ) -> np.ndarray:
         """The sound (n,) float32 of speech ``tokens``, counted from 0, that say ``text`` in ``voice``. Raises
@@ -217,8 +308,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 f"{shown(strange)} is not a speech token of {self.info.title}, which has those from 0 to "
                 f"{self.own.tokens.codes - 1}; take off the id of the first one."
             )
-        prompt, _ = self._prepare(text, voice, options, check, seed)
-        return self._decoder(prompt, seed, options).whole(tokens).samples
+        prompt, _ = self._prepare(text, voice, plan.options, check, plan.seed)
+        return self._decoder(prompt, plan.seed, plan.options).whole(tokens).samples
 
     def _exported(self, passage: LanguagePassage, prompt: Any, options: Values) -> OfficialPrompt:
         ids = self._official_prompt(passage, prompt)
@@ -252,29 +343,15 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return measured, notes if streaming is None else (*notes, streaming.sentence)
 
     def decodings(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        check: Callable[[], None] = lambda: None,
-        artefacts: Sequence[Artefact] = (),
+        self, script: _Script, check: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[Request, Decoding]]:
         """The backbone's work alone, passage by passage: what is continued, and the loop that does, not yet begun."""
-        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
         for passage in script.passages:
             requests = self._requests(script, passage)
             yield requests[0], self._decoding(script, passage, requests, check)
 
-    def internals(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        check: Callable[[], None] = lambda: None,
-        artefacts: Sequence[Artefact] = (),
-    ) -> LanguageInternals:
+    def internals(self, script: _Script, check: Callable[[], None] = lambda: None) -> LanguageInternals:
         """The first passage, to be measured by component. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
         passage = script.passages[0]
         requests = self._requests(script, passage)
         return LanguageInternals(
@@ -287,14 +364,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             len(script.passages),
         )
 
-    def _network(
-        self,
-        plan: LanguagePlan,
-        voice: Voice,
-        setting: Setting,
-        check: Callable[[], None],
-        status: Callable[[str], None],
-    ) -> Networks:
+    def _network(self, plan: LanguagePlan, voice: Voice, observer: Observer) -> Networks:
         return self._launched(self.networks(plan), plan)
 
     def _launched(self, networks: Networks, plan: LanguagePlan) -> Networks:
@@ -316,7 +386,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
         return self._recordings.of((network.tokens, bucket), make)
 
-    def _speak(
+    def _speak_passage(
         self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, _Spoken]:
         passage, seed = script.passages[number], script.seed

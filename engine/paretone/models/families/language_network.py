@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from torch import Tensor
 
@@ -14,7 +15,10 @@ from paretone.models.families import parts
 from paretone.models.families.token_model import TokenModel
 from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.networks.causal import CausalLayer
-from paretone.setting.plan import LanguagePlan
+from paretone.sampling.autoregressive import Check, Request
+from paretone.sampling.tokens import TokenSampler
+from paretone.sampling.verification import Rule
+from paretone.setting.plan import LanguagePlan, Part
 
 MOST_KEPT = 3
 """Maximum number kept in addition to the model's own."""
@@ -157,3 +161,31 @@ def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -
     bias = None if tokens.bias is None else tokens.bias.detach()
     drafted = TokenModel(shallow, tokens.embedding.detach(), head.detach(), bias, codes=tokens.codes)
     return LanguageNetwork(drafted.optimised(), own.tables)
+
+
+@dataclass(frozen=True)
+class DecodingLoop:
+    """A passage about to be decoded."""
+
+    target: TokenModel
+    """The model that speaks."""
+    draft: TokenModel | None
+    """The plan's draft."""
+    request: Request
+    draft_request: Request | None
+    """Request of the draft, whose prompt may be embedded with other tables."""
+    sampler: TokenSampler
+    uniforms: Callable[[], float]
+    """The random numbers of the passage."""
+    check: Check
+    memory: dict[str, Any]
+    """State that techniques keep with the loaded model between syntheses, each under the name of its module."""
+    acceptance: Part | None = None
+    """The plan's own way of accepting drafted tokens; ``None``: the decoding technique's."""
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule of :attr:`acceptance`."""
+        if self.acceptance is None:
+            return None
+        return parts.rule(self.acceptance, self.target.codes, self.target.rows, self.target.device)

@@ -11,7 +11,7 @@ A model derives from :class:`MaskedSpeech` and fills in what is its own:
   (what a passage takes over from the first one), ``_ready_voice`` (what of a voice is worth preparing before the clock
   runs).
 
-All masked models have the options :data:`paretone.sampling.masked_options.DEMASKING_OPTIONS`; where ``by_sentence`` is
+All masked models have the options :data:`paretone.sampling.options.DEMASKING_OPTIONS`; where ``by_sentence`` is
 set, ``_passages`` gives every sentence its own passage.
 
 ``ops_ratio`` of its takes is the network's operations over those of the same setting without techniques. Counted are
@@ -33,28 +33,24 @@ from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError
 from paretone.failures import enough_memory
-from paretone.models.base import ModelInfo, Observer, Voice
-from paretone.models.families.delivery import Joiner
-from paretone.models.families.demasking_progress import DemaskingProgress
-from paretone.models.families.grid_decoder import GridDecoder
-from paretone.models.families.masked_internals import MaskedInternals
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked_networks import MaskedNetworks
-from paretone.models.families.masked_script import MaskedScript, guide_of
+from paretone.models.families.masked_script import DemaskingProgress, MaskedInternals, MaskedScript, guide_of
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import FramedPassage, Passages, Prompt, Spoken, Uttered, cost_of
-from paretone.models.families.speech import Speech
+from paretone.models.families.speech import Joiner, Speech
+from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRun
 from paretone.models.kernels.masked_graphs import with_graphs
 from paretone.models.kernels.masked_rows import MaskedRequest
 from paretone.models.networks.masked_network import MaskedNetwork
+from paretone.observer import SILENT, Observer
 from paretone.sampling.demasking import Canvas, CanvasRun, Guide, demask
 from paretone.sampling.demasking_schedule import Block, commit_counts
 from paretone.setting.knobs import Values
 from paretone.setting.plan import MaskedPlan
-from paretone.setting.setting import Setting
 from paretone.setting.take import DemaskedPassage, DemaskingTrace, Measurements, Trace
-from paretone.techniques import resolve
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class _Spoken(Spoken):
 class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     """A loaded masked model. See :class:`paretone.models.base.SpeechModel`."""
 
-    script = MaskedScript
+    _script = MaskedScript
     silent = "said nothing but silence"
 
     def __init__(self, info: ModelInfo, network: MaskedNetwork, frame_seconds: float) -> None:
@@ -138,18 +134,14 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         """There are no further weights to look for."""
         return self.info
 
-    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        plan = resolve(self.info, setting)
+    def make_ready(self, plan: MaskedPlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
         self._launched(self._networks.of(plan.precision, observer.status), plan, observer.status)
         if voice is not None:
             self._ready_voice(voice, plan.options, observer)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
-    def internals(
-        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
-    ) -> MaskedInternals:
+    def internals(self, script: MaskedScript) -> MaskedInternals:
         """The first passage, to be measured by component. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, resolve(self.info, setting), check)
         passage = script.passages[0]
         bounds = script.bounds(0, passage)
         return MaskedInternals(
@@ -166,7 +158,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     @torch.inference_mode()
     def decode_partial(
-        self, passage: DemaskedPassage, step: int, voice: Voice, setting: Setting, check: Callable[[], None]
+        self, passage: DemaskedPassage, step: int, voice: Voice, plan: MaskedPlan, check: Callable[[], None]
     ) -> np.ndarray:
         """The sound (n,) of a passage as it was after ``step``, from 0; not levelled or trimmed as a take is.
 
@@ -179,7 +171,6 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         config = self._networks.plain.config
         if len(passage.codes) != config.codebooks or passage.codes.max(initial=0) >= config.mask:
             raise SettingError(f"These codes are not {self.info.title}'s; load the model that the take was made with.")
-        plan = resolve(self.info, setting)
         prompt = self._prompt(voice, plan.options, check)
         codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
         return self._decoder(prompt, plan.options).whole(codes).samples
@@ -191,14 +182,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         check()
         return prompt, self._passages(text, voice, prompt, options, seed)
 
-    def _network(
-        self,
-        plan: MaskedPlan,
-        voice: Voice,
-        setting: Setting,
-        check: Callable[[], None],
-        status: Callable[[str], None],
-    ) -> FusedMasked:
+    def _network(self, plan: MaskedPlan, voice: Voice, observer: Observer) -> FusedMasked:
         return self._launched(self._networks.of(plan.precision), plan)
 
     def _launched(
@@ -219,7 +203,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return self._compiled[1]
 
     @torch.inference_mode()
-    def _speak(
+    def _speak_passage(
         self,
         script: MaskedScript,
         number: int,

@@ -1,18 +1,22 @@
-"""Passages and plan of one synthesis of a masked model: blocks, steps, guidance."""
+"""A masked model's text about to be spoken: blocks, steps, guidance, progress."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from paretone.models.base import Script
 from paretone.models.families import parts
 from paretone.models.families.pacing import AssumedPace, Pace
 from paretone.models.families.passages import FramedPassage
-from paretone.models.families.speech import Script
+from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.kernels.fused_masked import FusedMasked
 from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.observer import Observer, StepReport
 from paretone.sampling.demasking import CanvasRun, Guide, Rules, Schedule, SeededCanvasNoise
-from paretone.sampling.demasking_schedule import block_bounds
+from paretone.sampling.demasking_schedule import Block, block_bounds
 from paretone.setting.knobs import Values
 from paretone.setting.plan import GuidanceSchedule, MaskedPlan
 
@@ -94,3 +98,58 @@ def guide_of(schedule: GuidanceSchedule, step: int) -> Guide:
     if step % schedule.every == 0:
         return Guide.BOTH
     return Guide.REUSED if schedule.reuse else Guide.ALONE
+
+
+class DemaskingProgress:
+    """Tells an observer how far the steps of one passage are."""
+
+    def __init__(self, observer: Observer, planned: Sequence[Sequence[int]], number: int, seconds: float) -> None:
+        """``planned`` are the steps that each block of each passage takes at most, ``number`` is the passage that runs,
+        and ``seconds`` how long it will be heard."""
+        self._observer, self._number, self._passages = observer, number, len(planned)
+        self._before, self._total = sum(map(sum, planned[:number])), sum(map(sum, planned))
+        self._steps, self._blocks = sum(planned[number]), iter(planned[number])
+        self._seconds = seconds
+        self._start: int | None = None
+        """First frame of the running block."""
+        self._done = self._planned = 0
+        """Steps of the blocks before the running one, and of this, as they were planned."""
+
+    def tell(self, block: Block, step: int, seconds: float) -> None:
+        """A step of ``block`` is done, counted from 0 within it; how many it has may have changed on the way."""
+        if block.start != self._start:
+            self._done, self._planned, self._start = self._done + self._planned, next(self._blocks, 1), block.start
+        # A block may take fewer steps than was planned.
+        reached = min(self._done + math.ceil((step + 1) / block.steps * self._planned), self._steps)
+        self._observer.step(
+            StepReport(
+                self._number,
+                self._passages,
+                reached - 1,
+                self._steps,
+                seconds,
+                self._seconds,
+                self._before,
+                self._total,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class MaskedInternals:
+    """The first passage of a synthesis, and what is done with it, for profiling."""
+
+    network: FusedMasked
+    plan: MaskedPlan
+    request: MaskedRequest
+    begin: Callable[[MaskedRequest], CanvasRun]
+    """Begins what all steps of a canvas share, as the plan has it."""
+    rules: Rules
+    blocks: tuple[Block, ...]
+    """In the order in which they are filled in, with the most steps that each may take."""
+    decoder: Callable[[], GridDecoder]
+    """Gives what makes its codes heard, again."""
+    passages: int
+    """Total number of passages."""
+    audio_seconds: float
+    """Seconds of audio of the first passage, with silence at its ends."""

@@ -2,50 +2,113 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from paretone.errors import Cancelled, PlainError, PlugInError
 from paretone.front_end.markup import markup_notes
 from paretone.measure.processor_time import ProcessorTime, processor_time
-from paretone.models.base import ModelInfo, Observer, Piece, Synthesis, Voice, caution, keep_finished_part
-from paretone.models.families.delivery import Delivery, Joiner
+from paretone.models.base import ModelInfo, Piece, Script, Synthesis, Voice, keep_finished_part
 from paretone.models.families.pacing import Pace
-from paretone.models.families.passages import Passage, Passages, Prompt, Spoken, Uttered, require_numbers, whole_mel
+from paretone.models.families.passages import Passages, Spoken, Uttered, require_numbers, whole_mel
 from paretone.models.kernels.graphs import GraphCache
+from paretone.observer import SILENT, Observer
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Plan
-from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Trace
 from paretone.stopping import stoppable
-from paretone.techniques import resolve
 from paretone.wording import grouped
+
+Ended = TypeVar("Spoken")
+
+
+class Joiner(Protocol):
+    """Makes one sound of the passages, of which each comes in pieces."""
+
+    lead: int
+    """By how many samples the sound of the last passage begins later than :meth:`begin` said; below 0: earlier."""
+
+    def begin(self) -> int:
+        """Another passage begins; at which sample of the whole."""
+
+    def push(self, samples: np.ndarray) -> np.ndarray:
+        """Take the next piece of the passage, and return the samples that are final now."""
+
+    def finish(self) -> np.ndarray:
+        """The last passage has ended: the rest."""
+
+
+class Delivery:
+    """Hands on what is spoken, passage by passage, and keeps it."""
+
+    def __init__(
+        self,
+        joiner: Joiner,
+        sample_rate: int,
+        paces: Collection[Pace],
+        check: Callable[[np.ndarray], None] = require_numbers,
+    ) -> None:
+        """All of ``paces`` are told when a piece has come, which ``check`` has seen before."""
+        self._joiner, self._sample_rate, self._paces, self._check = joiner, sample_rate, paces, check
+        self._pieces: list[np.ndarray] = []
+        self._starts: list[float] = []
+        self._whole = 0, np.zeros(0, np.float32)
+        """Number of pieces delivered when the last passage ended, and what the joiner held back then."""
+
+    def passage(self, speaking: Generator[Uttered, None, Ended]) -> Generator[Piece, None, Ended]:
+        """Deliver the next passage while it is spoken: yields its pieces and returns what ``speaking`` returns. Raises
+        :class:`PlainError` for samples that are no numbers."""
+        began = self._joiner.begin()
+        while True:
+            try:
+                uttered = next(speaking)
+            except StopIteration as end:
+                self._starts.append((began + self._joiner.lead) / self._sample_rate)
+                # A copy ends here, should no passage follow.
+                self._whole = len(self._pieces), copy.deepcopy(self._joiner).finish()
+                return end.value
+            samples, start = self._joiner.push(uttered.samples), (began + self._joiner.lead) / self._sample_rate
+            trace = uttered.seen(start) if uttered.seen is not None and len(samples) else None
+            yield from self._heard(samples, len(self._starts), trace)
+
+    def finish(self) -> Generator[Piece, None, None]:
+        """Deliver what was held back until the last passage had ended."""
+        yield from self._heard(self._joiner.finish(), max(0, len(self._starts) - 1))
+
+    @property
+    def samples(self) -> np.ndarray:
+        """All that was delivered, (n,) float32."""
+        return np.concatenate(self._pieces) if self._pieces else np.zeros(0, np.float32)
+
+    @property
+    def finished(self) -> np.ndarray:
+        """The passages that have ended, without what has come of the next one, (n,) float32."""
+        delivered, rest = self._whole
+        return np.concatenate([*self._pieces[:delivered], rest])
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """At which second of the whole each passage begins."""
+        return tuple(self._starts)
+
+    def _heard(self, samples: np.ndarray, passage: int, trace: Trace | None = None) -> Generator[Piece, None, None]:
+        if len(samples):
+            self._check(samples)
+            self._pieces.append(samples)
+            for pace in self._paces:
+                pace.delivered(len(samples) / self._sample_rate)
+            yield Piece(samples, passage, trace)
+
 
 LONG_TEXT = 2000
 """Characters of a text that takes a while to read."""
-
-
-@dataclass(frozen=True)
-class Script:
-    """Everything one synthesis needs."""
-
-    plan: Plan
-    network: Any
-    """The network under the plan, ready and warm."""
-    prompt: Prompt
-    passages: tuple[Passage, ...]
-    notes: tuple[str, ...]
-    seed: int
-
-    @property
-    def options(self) -> Values:
-        return self.plan.options
 
 
 AnyScript = TypeVar("AnyScript", bound=Script)
@@ -63,7 +126,7 @@ class _Moment:
 class Speech(ABC, Generic[AnyScript, AnySpoken]):
     """A loaded model. See :class:`paretone.models.base.SpeechModel`."""
 
-    script: type[AnyScript]
+    _script: type[AnyScript]
     silent: ClassVar[str]
     """Sentence, after the model's title, for a synthesis without audible speech."""
     elements: ClassVar[frozenset[str]] = frozenset()
@@ -89,10 +152,8 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
 
     # --- What a family fills in --------------------------------------------------------------------------------------
     @abstractmethod
-    def _network(
-        self, plan: Any, voice: Voice, setting: Setting, check: Callable[[], None], status: Callable[[str], None]
-    ) -> Any:
-        """The network under ``plan``. ``status`` is called with the present activity."""
+    def _network(self, plan: Any, voice: Voice, observer: Observer) -> Any:
+        """The network under ``plan``. ``observer`` is told the present activity."""
 
     @abstractmethod
     def _joiner(self, script: Any) -> Joiner:
@@ -103,7 +164,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         return pace
 
     @abstractmethod
-    def _speak(
+    def _speak_passage(
         self, script: AnyScript, number: int, before: Sequence[AnySpoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, AnySpoken]:
         """One passage: yields its audio as it becomes final."""
@@ -112,51 +173,62 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     def _account(
         self, script: AnyScript, spoken: Sequence[AnySpoken], pace: Pace
     ) -> tuple[Measurements, tuple[str, ...]]:
-        """Measurements of the passages beyond those of :meth:`synthesise`, and notes on them."""
+        """Measurements of the passages beyond those of :meth:`speak`, and notes on them."""
 
     @abstractmethod
     def _traced(self, trace: Trace, spoken: Sequence[AnySpoken], starts: tuple[float, ...]) -> Trace:
         """``trace`` with what the family adds; each passage begins at one of ``starts``, in seconds."""
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
-    def synthesise(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...],
-        observer: Observer,
-    ) -> Generator[Piece, None, Synthesis]:
-        started = _Moment(self.clock(), processor_time())
-        plan = resolve(self.info, setting, artefacts)
-        script = self._script(text, voice, setting, plan, observer.check, observer.status)
+    def script(self, text: str, voice: Voice, plan: Any, observer: Observer = SILENT) -> AnyScript:
+        """See :meth:`paretone.models.base.SpeechModel.script`."""
+        began = self._now()
+        network = self._network(plan, voice, observer)
+        self._graphs.status = observer.status
+        if len(text) >= LONG_TEXT:
+            observer.status(f"Reading {grouped(len(text))} characters …")
+        with stoppable(observer.check):
+            prompt, prepared = self._prepare(text, voice, plan.options, observer.check, plan.seed)
+        if len(text) >= LONG_TEXT:
+            observer.status("Synthesising …")
+        notes = (*plan.notes, *prompt.notes, *prepared.notes, *markup_notes(text, self.elements))
+        now = self._now()
+        seconds, cpu_seconds = now.clock - began.clock, now.processor.since(began.processor)
+        return self._script(voice, plan, network, prompt, prepared.passages, notes, seconds, cpu_seconds)
+
+    def speak(self, script: AnyScript, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
+        """See :meth:`paretone.models.base.SpeechModel.speak`."""
+        now = self._now()
+        started = _Moment(now.clock - script.seconds, now.processor.earlier(*script.cpu_seconds))
+        self._graphs.status = observer.status
         for note in script.prompt.notes:
-            caution(observer, note)
-        text_seconds = self.clock() - started.clock
+            observer.caution(note)
         pace = Pace(started.clock, self.clock)
         planned = self._planned(script, pace)
-        delivery = Delivery(
-            self._joiner(script), self.info.sample_rate, {pace, planned}, partial(self._require_sound, plan)
-        )
+        require_sound = partial(self._require_sound, script.plan)
+        delivery = Delivery(self._joiner(script), self.info.sample_rate, {pace, planned}, require_sound)
         spoken: list[AnySpoken] = []
         ended = started
         try:
             for number in range(len(script.passages)):
-                spoken.append((yield from delivery.passage(self._speak(script, number, spoken, planned, observer))))
-                ended = _Moment(self.clock(), processor_time())
+                speaking = self._speak_passage(script, number, spoken, planned, observer)
+                spoken.append((yield from delivery.passage(speaking)))
+                ended = self._now()
             yield from delivery.finish()
         except (Exception, KeyboardInterrupt) as error:
             samples = delivery.finished
             if not len(samples) or len(spoken) == len(script.passages):
                 raise
-            part = self._synthesis(script, spoken, pace, samples, delivery.starts, text_seconds, started, ended)
+            part = self._synthesis(script, spoken, pace, samples, delivery.starts, started, ended)
             keep_finished_part(error, _cut_short(part, error, len(spoken), len(script.passages)))
             raise
         samples = delivery.samples
         if not len(samples):
             raise PlainError(f"{self.info.title} {self.silent}; try another seed, or a text with more words.")
-        ended = _Moment(self.clock(), processor_time())
-        return self._synthesis(script, spoken, pace, samples, delivery.starts, text_seconds, started, ended)
+        return self._synthesis(script, spoken, pace, samples, delivery.starts, started, self._now())
+
+    def _now(self) -> _Moment:
+        return _Moment(self.clock(), processor_time())
 
     def _synthesis(
         self,
@@ -165,7 +237,6 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         pace: Pace,
         samples: np.ndarray,
         starts: tuple[float, ...],
-        text_seconds: float,
         started: _Moment,
         ended: _Moment,
     ) -> Synthesis:
@@ -178,7 +249,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             seconds=ended.clock - started.clock,
             audio_seconds=len(samples) / rate,
             first_audio_seconds=pace.first_audio_seconds,
-            text_seconds=text_seconds,
+            text_seconds=script.seconds,
             device=self.info.device,
             # The processor only feeds a GPU.
             cpu_seconds=own if self.info.device_type in ("", "cpu") else None,
@@ -194,28 +265,6 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         traced = self._traced(trace, spoken, starts)
         idle = script.plan.idle_notes({part for one in spoken for part in one.saved})
         return Synthesis(samples, rate, measurements, traced, (*script.notes, *notes, *idle))
-
-    def _script(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        plan: Any,
-        check: Callable[[], None] = lambda: None,
-        status: Callable[[str], None] = lambda text: None,
-    ) -> AnyScript:
-        """Everything that must be known before the first passage is spoken. ``status`` is called with what is recorded
-        or measured."""
-        network = self._network(plan, voice, setting, check, status)
-        self._graphs.status = status
-        if len(text) >= LONG_TEXT:
-            status(f"Reading {grouped(len(text))} characters …")
-        with stoppable(check):
-            prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
-        if len(text) >= LONG_TEXT:
-            status("Synthesising …")
-        notes = (*plan.notes, *prompt.notes, *prepared.notes, *markup_notes(text, self.elements))
-        return self.script(plan, network, prompt, prepared.passages, notes, setting.seed)
 
     @staticmethod
     def _require_numbers(samples: np.ndarray) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from torch import Tensor
 
 from paretone.models.families.passages import Decoded
 
@@ -82,3 +83,28 @@ def largest_difference(decoders: Iterable[TokenDecoder | None]) -> StreamingDiff
     found = (one.difference() for one in decoders if one is not None)
     differing = (one for one in found if one is not None and math.isfinite(one.level))
     return max(differing, key=lambda one: one.level, default=None)
+
+
+class GridDecoder(ABC):
+    """Makes the codes of one passage heard, frame by frame, exactly as all at once. Made new for every passage: what
+    it remembers is the passage's own."""
+
+    @abstractmethod
+    def push(self, codes: Tensor) -> np.ndarray:
+        """Take the next frames' codes, (codebooks, n), and return the audio that is final now, (m,) float32: that which
+        no later frame can change."""
+
+    @abstractmethod
+    def finish(self) -> np.ndarray:
+        """No frame follows: the rest of the audio, (n,) float32. Without a single frame, there is none."""
+
+    @abstractmethod
+    def whole(self, codes: Tensor) -> Decoded:
+        """All audio at once, equal to :meth:`push` and :meth:`finish` but independent of them. A mask among the
+        ``codes`` adds nothing to its frame, so that a grid that is not full can be heard: of a frame of which only the
+        first codebooks are known, what these say."""
+
+    @property
+    def mel(self) -> np.ndarray | None:
+        """(frames, bands) natural-log mel of what was decoded so far, where the decoder has one."""
+        return None

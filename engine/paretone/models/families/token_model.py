@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.kernels.half_products import HalfProduct, Product, product
 from paretone.models.networks.causal import CausalTransformer
-from paretone.sampling.cache import KeyValueCache
-from paretone.sampling.prefixes import Prefixes
+from paretone.sampling.cache import KeyValueCache, Prefixes
 
 
 class TokenModel(nn.Module):

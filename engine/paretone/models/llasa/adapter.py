@@ -14,7 +14,7 @@ import torch
 from paretone import device as devices
 from paretone.errors import TextError
 from paretone.front_end.chunking import chunks
-from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
 from paretone.models.families.official_ids import OfficialIds
@@ -24,10 +24,11 @@ from paretone.models.llasa.prompt import rendered
 from paretone.models.llasa.voices import LlasaPrompt, VoiceReader
 from paretone.models.llasa.windows import Window, WindowedDecoder
 from paretone.models.llasa.xcodec2 import XCodec2Decoder
+from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values
-from paretone.setting.setting import Setting
+from paretone.setting.plan import LanguagePlan
 
 WARM_UP_TOKENS = 8
 ROOM_FOR_SPEECH = 0.6
@@ -78,9 +79,9 @@ class LlasaSpeech(LanguageSpeech):
         self._codec.decode(torch.zeros(1, WARM_UP_TOKENS, dtype=torch.long, device=tokens.device))
         devices.synchronise(tokens.device)
 
-    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+    def make_ready(self, plan: LanguagePlan, observer: Observer = SILENT, voice: Voice | None = None) -> None:
         # Without cloning there is no need of a voice, nor of what encodes it.
-        super().make_ready(setting, observer, voice if setting.options.get("clone", True) else None)
+        super().make_ready(plan, observer, voice if plan.options["clone"] else None)
 
     def _ready_voice(self, voice: Voice, observer: Observer) -> None:
         self._voices(voice, observer.check, observer.status)

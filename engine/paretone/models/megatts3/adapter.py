@@ -25,10 +25,9 @@ from paretone.models.megatts3.dit import MegaConditioning, MegaDiT
 from paretone.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt
 from paretone.models.megatts3.phone_table import ENGLISH_TONE, SILENCE
 from paretone.models.megatts3.segments import level_matched, segment_fader
-from paretone.sampling.flow import sampling_grid
+from paretone.sampling.flow import OvershootNoise, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from paretone.sampling.operations import OperationCounts
-from paretone.sampling.overshoot import OvershootNoise, overshoot_steps
 from paretone.setting.knobs import Values
 
 WARM_UP_LATENTS = 24

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from paretone import device as devices
-from paretone.models.base import ModelInfo, Observer, Voice
-from paretone.models.families.delivery import Joiner
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_script import MaskedScript
+from paretone.models.families.speech import Joiner
 from paretone.models.kernels.fused_masked import FusedMasked
 from paretone.models.kernels.masked_rows import MaskedRequest
 from paretone.models.networks.masked_network import MaskedNetwork
@@ -27,6 +27,7 @@ from paretone.models.omnivoice.passages import OmniVoicePassage, OmniVoicePassag
 from paretone.models.omnivoice.text import combined
 from paretone.models.omnivoice.tokenizer import OmniVoiceTokenizer
 from paretone.models.omnivoice.voices import OmniVoicePrompt, VoiceReader
+from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from paretone.extras import how_to_add
-from paretone.sampling.masked_options import DEMASKING_OPTIONS
-from paretone.sampling.options import SPEED
+from paretone.sampling.options import DEMASKING_OPTIONS, SPEED
 from paretone.setting.knobs import Number, Switch, Text
 
 INSTALL = how_to_add("omnivoice")

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from paretone.models.families.grid_decoder import GridDecoder
 from paretone.models.families.passages import Decoded
+from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.networks.modules import Modules
 

@@ -23,7 +23,7 @@ from paretone.models.omnivoice.sound import (
 
 
 class WholePassages:
-    """Joins passages that come whole. See :class:`paretone.models.families.delivery.Joiner`."""
+    """Joins passages that come whole. See :class:`paretone.models.families.speech.Joiner`."""
 
     def __init__(self, rate: int, level: float | None, *, cut: bool) -> None:
         """``level`` is the root mean square of the reference; silence is cut where ``cut``."""
@@ -59,7 +59,7 @@ class WholePassages:
 
 
 class StreamedPassages:
-    """Joins passages that come in pieces. See :class:`paretone.models.families.delivery.Joiner`."""
+    """Joins passages that come in pieces. See :class:`paretone.models.families.speech.Joiner`."""
 
     def __init__(self, rate: int, level: float | None) -> None:
         """``level`` is the root mean square of the reference."""

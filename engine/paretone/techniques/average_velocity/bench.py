@@ -30,6 +30,7 @@ from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 from paretone.techniques.average_velocity import NAME as TECHNIQUE
 from paretone.techniques.resolving import resolve
 
@@ -147,7 +148,9 @@ def _timed(
     model: FlowSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace, budget: Budget
 ) -> PairedTimes:
     voice = bundled.speaker(arguments)
-    variants = {title: model.sampling(arguments.text, voice, setting) for title, setting in ways.items()}
+    variants = {
+        title: model.sampling(scripted(model, arguments.text, voice, setting)) for title, setting in ways.items()
+    }
     return bundled.timed(variants, model.info.device_type or "cpu", arguments, budget=budget, share=TIMED)
 
 

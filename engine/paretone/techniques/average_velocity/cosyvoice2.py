@@ -27,6 +27,7 @@ from paretone.models.files.checkpoints import fingerprint
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.subjects import Field, Subject
 from paretone.training.batches import BatchQueue, held_out_pairs, moved
@@ -36,7 +37,7 @@ from paretone.training.manifest import ManifestRow, read_manifest
 from paretone.training.optimisers import LayerMatrices
 from paretone.training.own_speech import Arrays, Reading, Say, Speaker, folder_of, kept_readings, own_readings
 from paretone.training.processes import Processes
-from paretone.training.runs import Follower
+from paretone.training.requests import Follower
 
 JOINED = 0.9
 """Share of the items that are two clips of one voice, where there are such."""
@@ -222,7 +223,7 @@ def _speaker(request: AverageVelocityRequest, chosen: CatalogueEntry, follower: 
 
         def say(text: str, voice: Voice, seed: int) -> Iterable[Arrays]:
             setting = Setting(request.model, options, seed=seed)
-            for prompt, tokens, mel in model.readings(text, voice, setting, follower.check):
+            for prompt, tokens, mel in model.readings(scripted(model, text, voice, setting), follower.check):
                 spoken = mel[0].T.cpu().numpy()
                 yield _arrays(prompt, np.array(tokens, np.int64), spoken, prompt.tokens.shape[1])
 

@@ -24,8 +24,8 @@ from paretone.training.learner import SMALL_PARAMETERS
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
-from paretone.training.requests import Trained
-from paretone.training.runs import Follower, Reporting, begin, complete, use_threads
+from paretone.training.requests import Follower, Trained
+from paretone.training.runs import Reporting, begin, complete, use_threads
 from paretone.training.session import Intervals, TrainingSession
 from paretone.wording import listed, percent
 

@@ -49,7 +49,7 @@ from paretone.training.own_speech import (
 )
 from paretone.training.processes import Processes
 from paretone.training.recipes.natural_megatts3 import LAYER_MATRICES, LatentClip, collate_latents, latent_clip
-from paretone.training.runs import Follower
+from paretone.training.requests import Follower
 
 JOINED = 0.9
 OBJECTIVE = LatentFlowOptions(unprompted=0.0, drop_prompt=0.0, drop_both=0.0)

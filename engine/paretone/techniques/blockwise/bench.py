@@ -21,12 +21,12 @@ from paretone.bench.ways import Addition, read
 from paretone.measure.machine import describe
 from paretone.measure.timing import interval, running_order
 from paretone.measure.verdicts import ORIGINAL
-from paretone.models.base import Synthesis, Voice, run_to_completion
+from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.masked import MaskedSpeech
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, synthesise
 from paretone.techniques.blockwise import TECHNIQUE
 
 NAME = "omnivoice-first-audio"
@@ -115,12 +115,12 @@ def _timed(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
     heard = {name: _Heard() for name in ways}
     sentences = harvard_sentences()
     for setting in ways.values():
-        model.make_ready(setting, SilentObserver(), voice)
+        make_ready(model, setting, voice)
     for number in range(-1, rounds):  # The first is for warming up.
         chosen = [sentences[(TOGETHER * number + place) % len(sentences)] for place in range(TOGETHER)]
         for name in running_order(tuple(ways), number):
             setting = replace(ways[name], seed=ways[name].seed + number + 1)
-            spoken = run_to_completion(model.synthesise(" ".join(chosen), voice, setting, (), SilentObserver()))
+            spoken = synthesise(model, " ".join(chosen), voice, setting)
             if number >= 0:
                 heard[name].add(spoken)
         if number >= 0:

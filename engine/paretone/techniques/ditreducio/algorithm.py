@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from paretone.sampling.actions import SkipAction
-from paretone.sampling.attention_similarity import diagonal_similarity
-from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.trajectory import ERRORS

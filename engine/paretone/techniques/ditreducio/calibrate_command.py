@@ -28,6 +28,7 @@ from paretone.setting.knobs import Values, checked
 from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
+from paretone.speaking import scripted
 from paretone.techniques import ditreducio, resolve
 from paretone.techniques.ditreducio.record import CalibrationRecord, Trial
 from paretone.techniques.ditreducio.requests import CalibrationRequest
@@ -116,7 +117,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         _calibrate(one, calibrations[:number], session, utterances, options.combine, plain)
     if not options.no_evidence:
         _measure(calibrations, session, utterances[0], plain)
-    operations = model.operations(utterances[0].text, utterances[0].voice, plain)
+    operations = model.operations(scripted(model, utterances[0].text, utterances[0].voice, plain, prepared=False))
     found = []
     for one in calibrations:
         setting = _reduced(plain, one)

@@ -26,12 +26,13 @@ from statistics import fmean
 import numpy as np
 
 from paretone.errors import SettingError
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial, origin
-from paretone.techniques.ditreducio.requests import CalibrationObserver
+from paretone.techniques.ditreducio.requests import Similarities
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Trajectory, Work
 
@@ -45,7 +46,7 @@ _SIMILARITIES: dict[str, Callable[..., np.ndarray]] = {"worst": np.min, "mean": 
 def calibrate(
     targets: Sequence[CalibrationTarget],
     knobs: Values,
-    observer: CalibrationObserver,
+    observer: Observer,
     combine: str = "worst",
     side_by_side: bool | None = None,
     candidates: Sequence[SkipAction] = (SkipAction.TS, SkipAction.BS),
@@ -103,7 +104,7 @@ class _Passes:
         self,
         targets: Sequence[CalibrationTarget],
         knobs: Values,
-        observer: CalibrationObserver,
+        observer: Observer,
         combine: str,
         side_by_side: bool,
         candidates: Sequence[SkipAction],
@@ -127,7 +128,7 @@ class _Passes:
         for step in range(self.steps):
             each = [trajectory.explore(step) for trajectory in self.trajectories]
             similarities[:, step] = _SIMILARITIES[self.combine](each, axis=0)
-            self.observer.similarities(similarities.copy())
+            self.observer.report("similarities", Similarities(similarities.copy()))
         return similarities, float(np.percentile(similarities, 100 - self.marked_share))
 
     def pre_calibrate(self, marked: np.ndarray) -> tuple[Rows, list[Trial]]:
@@ -196,7 +197,7 @@ class _Passes:
                 action = outcomes[0].action
                 trial = Trial(phase, step, layer, action, error, passes, errors if len(errors) > 1 else ())
                 trials.append(trial)
-                self.observer.trial(trial)
+                self.observer.report("trial", trial)
                 if passes:
                     decided[layer] = action
                     for trajectory, outcome in pairs:

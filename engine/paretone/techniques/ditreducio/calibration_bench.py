@@ -15,9 +15,10 @@ from paretone.commands.arguments import finite
 from paretone.errors import PlainError
 from paretone.measure.machine import describe
 from paretone.measure.timing import interval
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import defaults
+from paretone.speaking import scripted
 from paretone.techniques.ditreducio import TECHNIQUE
 from paretone.techniques.ditreducio.algorithm import Rows, published_calibration
 from paretone.techniques.ditreducio.calibration import calibrate
@@ -51,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Report:
     """Calibrate both ways, round by round. Raises :class:`PlainError` when the two tables are not identical."""
     model = bundled.loaded_flow(arguments)
-    target, _ = model.calibration_target(arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
+    setting = bundled.setting(arguments)
+    script = scripted(model, arguments.text, bundled.speaker(arguments), setting, prepared=False)
+    target = model.calibration_target(script)
     knobs = defaults(TECHNIQUE.knobs).replace(threshold=arguments.threshold, metric=arguments.metric)
     tables: dict[str, Rows] = {}
 
@@ -59,7 +62,7 @@ def run(arguments: argparse.Namespace) -> Report:
         tables["published"] = published_calibration(target, knobs)
 
     def ours() -> None:
-        tables["ours"] = calibrate([target], knobs, SilentObserver()).table.actions
+        tables["ours"] = calibrate([target], knobs, Observer()).table.actions
 
     ours()
     ways = {"published": published, "ours": ours}

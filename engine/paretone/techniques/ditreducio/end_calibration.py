@@ -30,14 +30,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.sampling.actions import SkipAction
+from paretone.observer import Observer
+from paretone.sampling.actions import SkipAction, extrapolation_factors
 from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.sampling.forecasting import extrapolation_factors
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.record import END, CalibrationRecord, Trial, end_origin
-from paretone.techniques.ditreducio.requests import CalibrationObserver
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.techniques.ditreducio.trajectory import Work
 
@@ -54,7 +53,7 @@ def calibrate_end(
     targets: Sequence[CalibrationTarget],
     counts: OperationCounts,
     knobs: Values,
-    observer: CalibrationObserver,
+    observer: Observer,
     rounds: int = ROUNDS,
     exchanges: int = EXCHANGES,
 ) -> CalibrationRecord:
@@ -74,7 +73,7 @@ def calibrate_end(
     def tell(chosen: Sequence[tuple[Change, float]]) -> None:
         for change, error in chosen:
             trials.append(Trial(END, change.step, change.layer, change.action, error, True))
-            observer.trial(trials[-1])
+            observer.report("trial", trials[-1])
 
     for number in range(rounds):
         observer.status(f"Choosing skips, round {number + 1} of {rounds}")

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from paretone.export.accounts import TABLE, Carried, Line, whole_line
 from paretone.export.targets import Target, lacking
 from paretone.models.base import FlowModel, SpeechModel, Utterance, flow_model
+from paretone.observer import Observer
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio import TECHNIQUE
 from paretone.techniques.ditreducio.record import CalibrationRecord
-from paretone.techniques.ditreducio.requests import CalibrationObserver
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.wording import percent
 
@@ -28,7 +29,7 @@ class Calibrations:
         self._records: list[CalibrationRecord] = []
 
     def __call__(
-        self, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: CalibrationObserver
+        self, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
     ) -> StrategyTable:
         """The strategy table for ``setting``. Raises :class:`PlainError` if there is none."""
         # Imports torch.
@@ -43,7 +44,7 @@ class Calibrations:
         return record.table
 
     def _derived(self, model: FlowModel, setting: Setting) -> StrategyTable | None:
-        compatibility, used = model.compatibility(setting), setting.technique(TECHNIQUE.name)
+        compatibility, used = compatibility_of(model.info, setting), setting.technique(TECHNIQUE.name)
         assert used is not None
         threshold = used.knobs["threshold"]
         for record in self._records:

@@ -24,8 +24,8 @@ from paretone.models.base import LANGUAGE, MASKED, SpeechModel, Utterance
 from paretone.models.catalogue import entry, voice
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
 from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
-from paretone.models.silent_observer import SilentObserver
 from paretone.models.vocoders import load_vocoder
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.ditreducio import TECHNIQUE
@@ -93,7 +93,7 @@ def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: fl
     bundled.say(f"calibrating at threshold {threshold:g} …")
     used = UsedTechnique(TECHNIQUE.name, Values(threshold=threshold))
     utterance = Utterance(text, voice("", model.info.id))
-    record = calibrate_model(model, [utterance], baseline.with_technique(used), SilentObserver())
+    record = calibrate_model(model, [utterance], baseline.with_technique(used), Observer())
     setting = baseline.with_technique(replace(used, artefact=record.table.fingerprint))
     return Way(f"DiTReducio δ = {threshold:g}", setting, (record.table,))
 

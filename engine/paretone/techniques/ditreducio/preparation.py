@@ -6,27 +6,24 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import torch
 
 from paretone.errors import ProfileError
 from paretone.measure.fidelity import log_mel_distance
-from paretone.models.base import ProgressObserver, SpeechModel, Utterance, flow_model
-from paretone.models.silent_observer import QuietObserver
+from paretone.models.base import Script, SpeechModel, Utterance, flow_model
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting
-from paretone.techniques import ditreducio
-from paretone.techniques.base import JobTask, ReportObserver
+from paretone.techniques import compatibility_of, ditreducio, resolve
+from paretone.techniques.base import JobTask
 from paretone.techniques.ditreducio.calibration import calibrate, check_together
 from paretone.techniques.ditreducio.end_calibration import calibrate_end
 from paretone.techniques.ditreducio.record import CalibrationRecord, Sentence
 from paretone.techniques.ditreducio.requests import (
     Calibrated,
-    CalibrationObserver,
     SentenceTransfer,
-    Similarities,
     TransferMeasured,
     TransferReport,
 )
@@ -38,7 +35,7 @@ def calibrate_model(
     model: SpeechModel,
     utterances: Sequence[Utterance],
     setting: Setting,
-    observer: CalibrationObserver,
+    observer: Observer,
     combine: str = "worst",
 ) -> CalibrationRecord:
     """Calibrate on the first passage of every utterance, all of them together, under the knobs in ``setting``.
@@ -46,13 +43,23 @@ def calibrate_model(
     ``combine`` is one of :data:`paretone.techniques.ditreducio.COMBINATIONS`; a calibration for the end of the
     trajectory has the sentences' mean in any case. Raises :class:`SettingError` if ``setting`` rules DiTReducio out,
     and :class:`paretone.errors.Cancelled`."""
+    return calibrate_scripts(model, scripts_of(model, utterances, setting), setting, observer, combine)
+
+
+def calibrate_scripts(
+    model: SpeechModel,
+    scripts: Sequence[Script],
+    setting: Setting,
+    observer: Observer,
+    combine: str = "worst",
+) -> CalibrationRecord:
+    """The same for utterances that are read already."""
     knobs = knobs_of(setting)
-    targets, sentences = prepared(model, utterances, setting)
+    targets, sentences = prepared(model, scripts)
     with torch.inference_mode():
         if knobs["objective"] == ditreducio.END:
             check_together(targets)
-            first = utterances[0]
-            counts = flow_model(model, "Calibrating").operations(first.text, first.voice, setting)
+            counts = flow_model(model, "Calibrating").operations(scripts[0])
             record = calibrate_end(targets, counts, knobs, observer)
         else:
             record = calibrate(targets, knobs, observer, combine)
@@ -66,16 +73,22 @@ def knobs_of(setting: Setting) -> Values:
     return checked(ditreducio.TECHNIQUE.knobs, used.knobs if used else {}, ditreducio.TECHNIQUE.title)
 
 
-def prepared(
-    model: SpeechModel, utterances: Sequence[Utterance], setting: Setting
-) -> tuple[list[CalibrationTarget], tuple[Sentence, ...]]:
-    """The first passage of every utterance: ready to be worked on, and for the record."""
-    targets, sentences = [], []
-    for one in utterances:
-        target, spoken = flow_model(model, "Calibrating").calibration_target(one.text, one.voice, setting)
+def scripts_of(model: SpeechModel, utterances: Sequence[Utterance], setting: Setting) -> list[Script]:
+    """The ``utterances``, read, to be calibrated on under ``setting``. Raises :class:`SettingError` if that rules
+    DiTReducio out."""
+    knobs_of(setting)
+    plan = resolve(model.info, setting, prepared=False)
+    return [model.script(one.text, one.voice, plan) for one in utterances]
+
+
+def prepared(model: SpeechModel, scripts: Sequence[Script]) -> tuple[list[CalibrationTarget], tuple[Sentence, ...]]:
+    """The first passage of each: ready to be worked on, and for the record."""
+    flow, targets, sentences = flow_model(model, "Calibrating"), [], []
+    for one in scripts:
+        target = flow.calibration_target(one)
         frames = target.noise.shape[1] - target.prompt_frames
         targets.append(target)
-        sentences.append(Sentence(spoken, one.voice.id, frames, target.prompt_frames))
+        sentences.append(Sentence(one.passages[0].text, one.voice.id, frames, target.prompt_frames))
     return targets, tuple(sentences)
 
 
@@ -85,7 +98,7 @@ def measure_transfer(
     calibrated: Sequence[Utterance],
     unseen: Sequence[Utterance],
     setting: Setting,
-    observer: ProgressObserver,
+    observer: Observer,
 ) -> TransferReport:
     """Measure ``table`` on the first passages of ``unseen`` and, to compare, of those it was ``calibrated`` on.
 
@@ -93,7 +106,7 @@ def measure_transfer(
     :class:`ProfileError` for a table of another model or sampling, and :class:`paretone.errors.Cancelled`.
     """
     knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)
-    mismatch = table.compatibility.mismatch(flow_model(model, "A strategy table").compatibility(setting))
+    mismatch = table.compatibility.mismatch(compatibility_of(flow_model(model, "A strategy table").info, setting))
     if mismatch:
         raise ProfileError(f"The strategy table cannot be measured here: {mismatch}.")
     skips = sum(
@@ -108,7 +121,7 @@ def measure_transfer(
     # One after the other: a long list shall not fill the memory.
     for utterance in (*calibrated, *unseen):
         observer.status(f"Sentence {len(measured) + 1} of {number}: {utterance.text}")
-        (target,), (sentence,) = prepared(model, [utterance], setting)
+        (target,), (sentence,) = prepared(model, scripts_of(model, [utterance], setting))
         with torch.inference_mode():
             measured.append(transfer(target, sentence, table, knobs, work))
     return TransferReport(
@@ -153,12 +166,11 @@ def carry_out_calibration(task: JobTask) -> Calibrated:
     """Do a :class:`paretone.techniques.ditreducio.requests.CalibrationRequest`."""
     started, request = time.perf_counter(), task.request
     model = flow_model(task.loaded, "Calibrating")
-    record = calibrate_model(model, request.utterances, request.setting, _Reporting(task.observer), request.combine)
+    scripts = scripts_of(model, request.utterances, request.setting)
+    record = calibrate_scripts(model, scripts, request.setting, task.observer, request.combine)
     task.observer.check()
     record = replace(record, created=task.created, machine=task.machine)
-    first = request.utterances[0]
-    operations = model.operations(first.text, first.voice, request.setting)
-    return Calibrated(record, operations, time.perf_counter() - started)
+    return Calibrated(record, model.operations(scripts[0]), time.perf_counter() - started)
 
 
 def carry_out_transfer(task: JobTask) -> TransferMeasured:
@@ -168,23 +180,3 @@ def carry_out_transfer(task: JobTask) -> TransferMeasured:
     report = measure_transfer(model, request.table, request.calibrated, request.unseen, request.setting, task.observer)
     task.observer.check()
     return TransferMeasured(report, time.perf_counter() - started)
-
-
-class _Reporting(QuietObserver):
-    """Reports what a calibration finds; see :class:`paretone.techniques.ditreducio.calibration.CalibrationObserver`."""
-
-    def __init__(self, observer: ReportObserver) -> None:
-        super().__init__(observer)
-        self._job = observer
-
-    def status(self, text: str) -> None:
-        self._job.status(text)
-
-    def progress(self, done: int, total: int) -> None:
-        self._job.progress(done, total)
-
-    def trial(self, trial: object) -> None:
-        self._job.report(trial)
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        self._job.report(Similarities(np.array(similarities)))

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.skipping import COMPUTE, LayerMemory
+from paretone.speaking import scripted
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.preparation import knobs_of
 from paretone.techniques.ditreducio.table import StrategyTable
@@ -29,7 +30,8 @@ def target_of(task: Task) -> CalibrationTarget:
     """The first passage of the task's sentence, about to be sampled. Raises :class:`SettingError` if the model or
     the solver takes no single steps."""
     knobs_of(task.setting)
-    target, _ = task.flow.calibration_target(task.utterance.text, task.utterance.voice, task.setting)
+    script = scripted(task.flow, task.utterance.text, task.utterance.voice, task.setting, prepared=False)
+    target = task.flow.calibration_target(script)
     return target
 
 

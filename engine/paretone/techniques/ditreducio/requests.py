@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean, median
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
 from paretone.measure.limits import PASSES, Judgement, margin
-from paretone.models.base import ProgressObserver, Utterance
+from paretone.models.base import Utterance
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.setting import Setting
-from paretone.techniques.ditreducio.record import CalibrationRecord, Sentence, Trial
+from paretone.techniques.ditreducio.record import CalibrationRecord, Sentence
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.wording import percent
 
@@ -170,16 +170,6 @@ def _figures(rows: Sequence[SentenceTransfer]) -> tuple[float, float]:
 def _words(rows: Sequence[SentenceTransfer]) -> str:
     distance, exceeding = _figures(rows)
     return f"log-mel distance {distance:.3f}, {percent(exceeding)} of the skips beyond their bounds"
-
-
-class CalibrationObserver(ProgressObserver, Protocol):
-    """Observer of the results of a calibration. Its units are layer evaluations."""
-
-    def trial(self, trial: Trial) -> None:
-        """Called after every layer trial."""
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        """Called after every step of the check phase with (layers, steps), NaN where not yet measured."""
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,12 @@ from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors, each_di
 from paretone.models.base import Utterance, run_to_completion
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
-from paretone.models.silent_observer import SilentObserver
 from paretone.models.vocoders import load_vocoder
+from paretone.observer import Observer
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted, stream
 from paretone.techniques import resolve
 from paretone.techniques.ditreducio import END, TECHNIQUE
 from paretone.techniques.ditreducio.preparation import calibrate_model
@@ -231,7 +232,7 @@ def _tables(model: FlowSpeech, baseline: Setting, temporal: str, arguments: argp
     """Every table is of a separate calibration, at the threshold at which the last one predicts the target, and then
     moved within that calibration's record."""
     voice, threshold = bundled.speaker(arguments), FIRST_THRESHOLD
-    operations = model.operations(arguments.text, voice, baseline)
+    operations = model.operations(scripted(model, arguments.text, voice, baseline, prepared=False))
     record: CalibrationRecord | None = None
     for target in sorted(arguments.targets, reverse=True):
         if record is not None:
@@ -239,7 +240,7 @@ def _tables(model: FlowSpeech, baseline: Setting, temporal: str, arguments: argp
         bundled.say(f"{TABLES[temporal]}: calibrating at threshold {threshold:.3g} …")
         used = UsedTechnique(TECHNIQUE.name, Values(threshold=round(threshold, 4), temporal=temporal))
         utterance = Utterance(arguments.text, voice)
-        record = calibrate_model(model, [utterance], baseline.with_technique(used), SilentObserver())
+        record = calibrate_model(model, [utterance], baseline.with_technique(used), Observer())
         moved = _threshold_for(target, partial(_predicted_share, record, operations))
         table = record.derive(moved).table
         setting = baseline.with_technique(replace(used, artefact=table.fingerprint))
@@ -253,9 +254,11 @@ def _for_end(model: FlowSpeech, baseline: Setting, target: float, arguments: arg
     bundled.say(f"{FOR_END}: calibrating for {target:g} of the operations …")
     used = UsedTechnique(TECHNIQUE.name, Values(objective=END, operations=100 * target))
     utterance = Utterance(arguments.text, bundled.speaker(arguments))
-    table = calibrate_model(model, [utterance], baseline.with_technique(used), SilentObserver()).table
+    table = calibrate_model(model, [utterance], baseline.with_technique(used), Observer()).table
     setting = baseline.with_technique(replace(used, artefact=table.fingerprint))
-    share = table.ops_ratio(model.operations(arguments.text, bundled.speaker(arguments), baseline))
+    share = table.ops_ratio(
+        model.operations(scripted(model, arguments.text, bundled.speaker(arguments), baseline, prepared=False))
+    )
     return Contender(FOR_END, target, f"{100 * target:g} %", Way(f"{FOR_END} at {target:g}", setting, (table,)), share)
 
 
@@ -272,7 +275,7 @@ def _searched(
 
     def share(threshold: float) -> float:
         setting = rival.setting(baseline, threshold)
-        spoken = model.synthesise(arguments.text, bundled.speaker(arguments), setting, (), SilentObserver())
+        spoken = stream(model, arguments.text, bundled.speaker(arguments), setting)
         shares[threshold] = run_to_completion(spoken).measurements.ops_ratio
         return shares[threshold]
 
@@ -285,7 +288,7 @@ def _counted(
     model: FlowSpeech, baseline: Setting, rival: Counted, target: float, arguments: argparse.Namespace
 ) -> Iterator[Contender]:
     """The number of steps whose share comes nearest, if that is near enough."""
-    operations = model.operations(arguments.text, bundled.speaker(arguments), baseline)
+    operations = model.operations(scripted(model, arguments.text, bundled.speaker(arguments), baseline, prepared=False))
     settings = [rival.setting(baseline, steps) for steps in range(1, baseline.options["steps"])]
     shares = [resolve(model.info, one).ops_ratio(operations) for one in settings]
     nearest = int(np.argmin(np.abs(np.array(shares) - target)))
@@ -315,7 +318,7 @@ def _timed(
     """Backbone and sampler on one sentence, all in the same rounds."""
     voice = bundled.speaker(arguments)
     samplings = {
-        way.title: model.sampling(arguments.text, voice, way.setting, way.artefacts)
+        way.title: model.sampling(scripted(model, arguments.text, voice, way.setting, way.artefacts))
         for way in (plain, *(one.way for one in contenders))
     }
     device = model.info.device_type or "cpu"

@@ -18,12 +18,13 @@ from paretone.commands.arguments import finite
 from paretone.errors import PlainError
 from paretone.measure.machine import describe
 from paretone.measure.timing import interval
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.sampling.flow import integrate
 from paretone.sampling.skipping import LayerMemory
 from paretone.setting.knobs import defaults
+from paretone.speaking import scripted
 from paretone.techniques.ditreducio import TECHNIQUE
 from paretone.techniques.ditreducio.calibration import calibrate
 from paretone.techniques.ditreducio.evaluating import skip_plan
@@ -56,13 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Report:
     """Calibrate at every threshold, then time all tables in the same rounds."""
     model = bundled.loaded_flow(arguments)
-    target, text = model.calibration_target(arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
-    operations = model.operations(text, bundled.speaker(arguments), bundled.setting(arguments))
+    script = scripted(model, arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
+    target, operations = model.calibration_target(script), model.operations(script)
     tables: dict[float, StrategyTable] = {}
     for threshold in arguments.thresholds:
         bundled.say(f"calibrating at threshold {threshold:g} …")
         knobs = defaults(TECHNIQUE.knobs).replace(threshold=threshold)
-        tables[threshold] = calibrate([target], knobs, SilentObserver()).table
+        tables[threshold] = calibrate([target], knobs, Observer()).table
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in tables.items()}
     counted = [threshold for threshold in tables if 1 - ratios[threshold] >= COUNTED_FROM]
     if not counted:

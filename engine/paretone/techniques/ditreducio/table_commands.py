@@ -23,7 +23,8 @@ from paretone.session.commands import Prepare
 from paretone.setting.knobs import checked
 from paretone.setting.profile import Profile, decoded
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import ditreducio
+from paretone.speaking import scripted
+from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport, TransferRequest
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.wording import percent
@@ -62,7 +63,7 @@ def _run_import(options: argparse.Namespace, session: Session) -> Result:
     knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     setting, (table,) = with_table(arguments.setting(options, model_id), model, options.table, knobs)
     profile = Profile.of(setting, model.info, (table,))
-    profile.check(model.info, flow_model(model, "A strategy table").compatibility(setting))
+    profile.check(model.info, compatibility_of(flow_model(model, "A strategy table").info, setting))
     profile.save(out)
     data = {"out": str(out), "layers": table.layers, "steps": table.steps, "skipped_share": table.skipped_share}
     size = f"{table.layers} layers and {table.steps} steps, {percent(table.skipped_share)} skipped"
@@ -76,7 +77,7 @@ def with_table(
 
     ``knobs`` are those that the user gave. Raises :class:`ProfileError` when the table cannot be used here.
     """
-    compatibility = flow_model(model, "A strategy table").compatibility(setting)
+    compatibility = compatibility_of(flow_model(model, "A strategy table").info, setting)
     data = read(path)
     values = checked(ditreducio.TECHNIQUE.knobs, knobs, ditreducio.TECHNIQUE.title)
     if isinstance(data, dict) and "actions" in data:
@@ -159,7 +160,9 @@ def _run_transfer(options: argparse.Namespace, session: Session) -> Result:
     request = TransferRequest(table, tuple(calibrated), tuple(unseen), setting)
     report = session.carry_out(Prepare(JOB, ditreducio.TECHNIQUE.name, request)).result.report
     model = flow_model(model, "Measuring a strategy table")
-    ops_ratio = table.ops_ratio(model.operations(unseen[0].text, unseen[0].voice, setting))
+    ops_ratio = table.ops_ratio(
+        model.operations(scripted(model, unseen[0].text, unseen[0].voice, setting, prepared=False))
+    )
     data = {**report.to_json(), "ops_ratio": ops_ratio, "setting": setting.to_json(), "machine": session.machine}
     return Result(data, "\n".join(_shown_transfer(report, table, ops_ratio)))
 
@@ -192,7 +195,7 @@ def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, Strat
     """A profile's setting and table, checked against the model."""
     if profile.artefact("table") is None:
         raise ProfileError(f"{path} has no strategy table; choose a profile that uses DiTReducio.")
-    profile.check(model.info, flow_model(model, "A strategy table").compatibility(profile.setting))
+    profile.check(model.info, compatibility_of(flow_model(model, "A strategy table").info, profile.setting))
     return profile.setting, profile.artefact("table")
 
 

@@ -14,7 +14,8 @@ from paretone.measure.timing import interval, running_order
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
 from paretone.setting.setting import UsedTechnique
-from paretone.techniques import ditreducio
+from paretone.speaking import scripted
+from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines
@@ -102,7 +103,7 @@ def record_at_hand(task: Task) -> CalibrationRecord | None:
     from paretone.techniques.ditreducio.preparation import knobs_of
 
     record = next((one for one in task.records if isinstance(one, CalibrationRecord)), None)
-    if record is None or record.table.compatibility.mismatch(task.flow.compatibility(task.setting)):
+    if record is None or record.table.compatibility.mismatch(compatibility_of(task.flow.info, task.setting)):
         return None
     wanted = knobs_of(task.setting).replace(objective=ditreducio.PUBLISHED)
     return record if ditreducio.calibrates_alike(record.knobs, wanted) else None
@@ -163,11 +164,13 @@ NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.
 
 def compute_tables(task: Task) -> Findings:
     """As many calibrations as are asked for."""
-    steps = task.flow.compatibility(task.setting).steps
+    steps = compatibility_of(task.flow.info, task.setting).steps
     units = calibration_units(task.model.info.layers, steps)
     work = Stages(task.observer, units * calibrations_needed(task))
     found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
-    operations = task.flow.operations(task.utterance.text, task.utterance.voice, task.setting)
+    operations = task.flow.operations(
+        scripted(task.flow, task.utterance.text, task.utterance.voice, task.setting, prepared=False)
+    )
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in found.tables.items()}
     panels = tuple(
         _table_panel(f"δ = {threshold:g}, ops {percent(ratios[threshold])}", table)
@@ -256,7 +259,7 @@ def compute_latencies(task: Task) -> Findings:
     from paretone.models.networks.diffusion import DiffusionTransformer
     from paretone.techniques.ditreducio.probing import MODULES, ModuleClock, run_through, target_of
 
-    layers, steps = task.model.info.layers, task.flow.compatibility(task.setting).steps
+    layers, steps = task.model.info.layers, compatibility_of(task.flow.info, task.setting).steps
     rounds, units = int(task.knobs["rounds"]), calibration_units(layers, steps)
     runs = (int(task.knobs["count"]) + 1) * (rounds + 1)
     work = Stages(task.observer, units * calibrations_needed(task) + runs * steps * layers)
@@ -377,9 +380,11 @@ def compute_ablation(task: Task) -> Findings:
     from paretone.views.quality import distance, judge_of, judged_utterances, speak_all, word_errors
 
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
-    layers, steps = model.info.layers, task.flow.compatibility(setting).steps
+    layers, steps = model.info.layers, compatibility_of(task.flow.info, setting).steps
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
-    branches = task.flow.operations(task.utterance.text, task.utterance.voice, setting).branches
+    branches = task.flow.operations(
+        scripted(task.flow, task.utterance.text, task.utterance.voice, setting, prepared=False)
+    ).branches
     variants = [one for one in VARIANTS if branches > 1 or one.candidates != (SkipAction.BS,)]
     count, units = int(task.knobs["count"]), calibration_units(layers, steps)
     each = count if task.knobs["tables"] == CALIBRATED else 1
@@ -418,10 +423,10 @@ def _calibrate(task: Task, variant: Variant) -> Callable[[float, ProgressStage],
     import torch
 
     from paretone.techniques.ditreducio.calibration import calibrate
-    from paretone.techniques.ditreducio.preparation import knobs_of, prepared
+    from paretone.techniques.ditreducio.preparation import knobs_of, prepared, scripts_of
 
     ablation_knobs = knobs_of(task.setting)
-    targets, _ = prepared(task.model, [task.utterance], task.setting)
+    targets, _ = prepared(task.model, scripts_of(task.model, [task.utterance], task.setting))
 
     def calibrated(threshold: float, observer: ProgressStage) -> CalibrationRecord:
         with torch.inference_mode():
@@ -584,7 +589,7 @@ def compute_objectives(task: Task) -> Findings:
     from paretone.views.quality import distance, judged_utterances, speak_all
 
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
-    layers, steps = model.info.layers, task.flow.compatibility(setting).steps
+    layers, steps = model.info.layers, compatibility_of(task.flow.info, setting).steps
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
     budgets = _budgets(float(task.knobs["smallest"]), int(task.knobs["budgets"]))
     record = record_at_hand(task)

@@ -19,11 +19,9 @@ import torch
 from torch import Tensor
 
 from paretone.errors import PlainError
-from paretone.models.base import ProgressObserver
-from paretone.sampling.actions import SkipAction
-from paretone.sampling.attention_similarity import diagonal_similarity
-from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.sampling.forecasting import extrapolation_factor
+from paretone.observer import Observer
+from paretone.sampling.actions import SkipAction, extrapolation_factor
+from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, ModuleMemory, ModulePlan, residual
 from paretone.setting.knobs import Values
 
@@ -54,7 +52,7 @@ SPARING_ATTENTION = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(keep_output=
 class Work:
     """Counts layer evaluations for an observer and gives it chances to stop."""
 
-    def __init__(self, observer: ProgressObserver, total: int) -> None:
+    def __init__(self, observer: Observer, total: int) -> None:
         self._observer = observer
         self._total = total
         self._done = 0

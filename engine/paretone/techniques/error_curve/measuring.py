@@ -23,7 +23,7 @@ def evaluators(stage: Stage, threshold: float) -> Callable[[], Evaluator]:
     """See :attr:`paretone.setting.plan.FlowPlan.evaluator`. The curve is measured once for each voice, seed and
     plan."""
     backbone = stage.layered
-    key = replace(stage.plan, evaluator=None, notes=()), stage.voice.id, stage.setting.seed
+    key = replace(stage.plan, evaluator=None, notes=()), stage.voice.id, stage.plan.seed
     curves: dict[object, ErrorCurve] = stage.memory.setdefault(__name__, {})
     if key not in curves:
         stage.status("Measuring how modules change from step to step …")

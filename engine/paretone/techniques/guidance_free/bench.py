@@ -35,6 +35,7 @@ from paretone.models.families.flow import FlowSpeech
 from paretone.models.vocoders import load_vocoder
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 from paretone.techniques.guidance_free import NAME as TECHNIQUE
 from paretone.techniques.guidance_free import SAME_WEIGHT
 
@@ -110,7 +111,10 @@ def _timed(
     voice = bundled.speaker(arguments)
     settings = {"guided": guided(baseline, chosen[-1].equivalent_guidance)}
     settings |= {f"{one.weight:g}": guidance_free(baseline, one) for one in chosen}
-    targets = {name: model.calibration_target(arguments.text, voice, setting)[0] for name, setting in settings.items()}
+    targets = {
+        name: model.calibration_target(scripted(model, arguments.text, voice, setting))
+        for name, setting in settings.items()
+    }
     ways = {name: partial(sample, target) for name, target in targets.items()}
     comparison = bundled.timed(ways, targets["guided"].noise.device.type, arguments)
     return {None: comparison.same} | {one.weight: comparison.speed_up[f"{one.weight:g}"] for one in chosen}

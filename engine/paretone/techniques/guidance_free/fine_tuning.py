@@ -17,8 +17,8 @@ from paretone.techniques.guidance_free.recipe import GuidanceFree, GuidanceFreeO
 from paretone.training.f5_checkpoints import guided_checkpoint, speech_to_learn
 from paretone.training.learner import SMALL_PARAMETERS
 from paretone.training.natural_corpus import CorpusOptions
-from paretone.training.requests import Trained
-from paretone.training.runs import Follower, Reporting, begin, complete, use_threads
+from paretone.training.requests import Follower, Trained
+from paretone.training.runs import Reporting, begin, complete, use_threads
 from paretone.training.session import Intervals, TrainingSession
 from paretone.wording import percent
 

@@ -14,7 +14,7 @@ from paretone.errors import SettingError
 from paretone.models.base import ModelInfo, WeightSet
 from paretone.setting.knobs import Knob, Values
 from paretone.setting.setting import UsedTechnique
-from paretone.techniques import guidance_free
+from paretone.techniques import compatibility_of, guidance_free
 from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.stages import Stages
 from paretone.views.view import Findings, Task, View, sentences_knob
@@ -38,7 +38,7 @@ def compute(task: Task) -> Findings:
     sets = weight_sets(info)
     setting = task.setting.baseline
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
-    units = 1.3 * info.layers * task.flow.compatibility(setting).steps
+    units = 1.3 * info.layers * compatibility_of(task.flow.info, setting).steps
     work = Stages(task.observer, units * len(sentences) * (2 * len(sets) + 1))
     judge = judge_of(sentences)
     distances: dict[str, list[float]] = {CFG_FREE: [], ALONE: []}

@@ -12,6 +12,7 @@ from paretone.sampling.multistep import METHODS
 from paretone.sampling.options import STEPS
 from paretone.setting.knobs import Effect, Knob, Number, Switch, Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 from paretone.techniques import technique
 from paretone.techniques.multistep import NAME, TITLES
 from paretone.views.figure import Axis, Curve, Lines
@@ -82,7 +83,7 @@ def compute(task: Task) -> Findings:
             taken += 1
             part.progress(min(taken, steps), steps)
 
-        return task.flow.last_state(task.utterance.text, task.utterance.voice, chosen, (), check)
+        return task.flow.last_state(scripted(task.flow, task.utterance.text, task.utterance.voice, chosen), check)
 
     finest = end(many, {}, UsedTechnique(NAME, Values(method="unipc")), "End point")
     curves = []

@@ -68,7 +68,7 @@ def wanted(context: Context, steps: int) -> Compatibility:
     others = context.setting.without(NAME)
     if not context.loaded:
         return placed_for(resolving.foreseen(others, context.info).compatibility, steps)
-    return placed_for(resolving.resolve(context.info, others, context.artefacts, prepared=False).compatibility, steps)
+    return placed_for(resolving.compatibility_of(context.info, others, context.artefacts), steps)
 
 
 def solver_of(setting: Setting) -> str:

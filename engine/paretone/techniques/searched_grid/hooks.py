@@ -20,7 +20,8 @@ from paretone.figures.curves import Curve, Curves, Level
 from paretone.figures.glyphs import SERIES_ON_ANY, Glyphs, marks_in_turn
 from paretone.figures.scatter import Dimension
 from paretone.measure.metrics import JUDGED, Metric, metric
-from paretone.models.base import ProgressObserver, SpeechModel, Utterance
+from paretone.models.base import SpeechModel, Utterance
+from paretone.observer import Observer
 from paretone.sampling.schedules import effective_spacing
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
@@ -33,11 +34,11 @@ from paretone.techniques.searched_grid import DISTANCE, NAME, solver_of
 from paretone.techniques.searched_grid.grid import PlacedGrid
 
 
-def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, ProgressObserver], PlacedGrid]:
+def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer], PlacedGrid]:
     """Searches a grid for each setting, on the sentences that the study calibrates on."""
 
     def prepare(
-        model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: ProgressObserver
+        model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
     ) -> PlacedGrid:
         # Imports torch.
         from paretone.techniques.searched_grid.searching import search_grid

@@ -14,12 +14,13 @@ from paretone.errors import SettingError
 from paretone.measure.baseline_metrics import Sounded, with_difference
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.metrics import HIGHER, Metric, estimate, metric
-from paretone.models.base import FlowModel, StatusObserver, StepReport, Synthesis, Utterance, run_to_completion
-from paretone.models.silent_observer import QuietObserver
+from paretone.models.base import FlowModel, Synthesis, Utterance
+from paretone.observer import Observer, Passing, StepReport
 from paretone.sampling.grid_search import Value
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
 from paretone.setting.take import Metrics
+from paretone.speaking import scripted, synthesise
 from paretone.techniques.registry import technique
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY
 from paretone.techniques.searched_grid.grid import PlacedGrid
@@ -42,18 +43,23 @@ class Distance:
     ) -> None:
         """Runs the model with many steps. ``step`` is called after every step of it, and may raise to stop."""
         self._model, self._utterances = model, utterances
-        self._ends = [model.last_state(one.text, one.voice, many_steps(setting), (), step) for one in utterances]
+        self._ends = [
+            model.last_state(scripted(model, one.text, one.voice, many_steps(setting)), step) for one in utterances
+        ]
 
     def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
-        found = (self._model.last_state(one.text, one.voice, setting, (grid,), step) for one in self._utterances)
+        found = (
+            self._model.last_state(scripted(self._model, one.text, one.voice, setting, (grid,)), step)
+            for one in self._utterances
+        )
         return (fmean(float(np.abs(one - end).mean()) for one, end in zip(found, self._ends, strict=True)),)
 
 
-class _Stepping(QuietObserver):
+class _Stepping(Passing):
     """Tells of every step."""
 
-    def __init__(self, observer: StatusObserver, step: Callable[[], None]) -> None:
-        super().__init__(observer)
+    def __init__(self, observer: Observer, step: Callable[[], None]) -> None:
+        super().__init__(observer, "caution")
         self._step = step
 
     def step(self, report: StepReport) -> None:
@@ -70,16 +76,15 @@ class Fidelity:
         utterances: Sequence[Utterance],
         setting: Setting,
         name: str,
-        observer: StatusObserver,
+        observer: Observer,
         step: Callable[[], None],
     ) -> None:
         """Speaks with many steps. ``step`` is called after every step of it, and may raise to stop."""
         self._model, self._utterances, self._metric = model, utterances, metric(name)
-        self._observer = QuietObserver(observer)
+        self._observer = Passing(observer, "caution")
         stepping = _Stepping(observer, step)
         self._wanted = [
-            _sounded(run_to_completion(model.synthesise(one.text, one.voice, many_steps(setting), (), stepping)))
-            for one in utterances
+            _sounded(synthesise(model, one.text, one.voice, many_steps(setting), (), stepping)) for one in utterances
         ]
         self.unit = f"{self._metric.label} to what {MANY} steps say"
 
@@ -90,7 +95,7 @@ class Fidelity:
         return math.inf if math.isnan(fmean(figures)) else fmean(figures), fmean(distances)
 
     def _figures(self, one: Utterance, wanted: Sounded, setting: Setting, grid: PlacedGrid) -> tuple[float, float]:
-        spoken = run_to_completion(self._model.synthesise(one.text, one.voice, setting, (grid,), self._observer))
+        spoken = synthesise(self._model, one.text, one.voice, setting, (grid,), self._observer)
         distance, metrics = with_difference(Metrics(), wanted, _sounded(spoken))
         assert self._metric.of is not None
         found = self._metric.of(spoken.measurements, metrics, distance)
@@ -109,7 +114,7 @@ class Judged:
         model: FlowModel,
         utterances: Sequence[Utterance],
         name: str,
-        observer: StatusObserver,
+        observer: Observer,
     ) -> None:
         """Loads the judge. Raises :class:`PlainError` if it is not installed."""
         self._model, self._utterances = model, utterances
@@ -118,7 +123,7 @@ class Judged:
         self._judge: Judge = judge_named(self._metric.judge).ready(
             [one.text for one in utterances], model.info.device_type or "cpu"
         )
-        self._observer = QuietObserver(observer)
+        self._observer = Passing(observer, "caution")
         self.unit = self._metric.label
 
     def or_by(self, distance: Distance | None) -> Judged:
@@ -148,7 +153,7 @@ class Judged:
         return math.nan if found is None else found
 
     def _said(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> Verdict:
-        spoken = run_to_completion(self._model.synthesise(one.text, one.voice, setting, (grid,), self._observer))
+        spoken = synthesise(self._model, one.text, one.voice, setting, (grid,), self._observer)
         return self._judge.hear(one.text, one.voice, spoken.samples, self._model.info.sample_rate)
 
 
@@ -170,7 +175,7 @@ def objective_of(
     utterances: Sequence[Utterance],
     setting: Setting,
     name: str,
-    observer: StatusObserver,
+    observer: Observer,
     step: Callable[[], None],
 ) -> Distance | Fidelity | Judged:
     """The objective called ``name``, ready to be asked; ``step`` is called after every step of the run with many.

@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,8 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.files import append_line
 from paretone.measure.metrics import metric
-from paretone.models.base import ProgressObserver, SpeechModel, Utterance, flow_model
+from paretone.models.base import SpeechModel, Utterance, flow_model
+from paretone.observer import Observer
 from paretone.paths import data_folder
 from paretone.reading import parsed_json, read_text
 from paretone.sampling.flow import sampling_grid
@@ -27,6 +29,7 @@ from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_tri
 from paretone.sampling.schedules import effective_spacing
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import compatibility_of
 from paretone.techniques.base import JobTask
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY, NAME, TECHNIQUE, solver_of
 from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, Start, placed_for
@@ -89,7 +92,7 @@ def search_grid(
     model: SpeechModel,
     utterances: Sequence[Utterance],
     setting: Setting,
-    observer: ProgressObserver,
+    observer: Observer,
     on_trial: Callable[[Trial], None] = lambda trial: None,
     resume: bool = True,
 ) -> Searched:
@@ -106,7 +109,7 @@ def search_grid(
     flow, knobs = flow_model(model, "Searching a grid"), knobs_of(setting)
     steps, method, name = int(knobs["evaluations"]), str(knobs["search"]), str(knobs["objective"])
     others = setting.without(NAME)
-    compatibility = placed_for(flow.compatibility(others), steps)
+    compatibility = placed_for(compatibility_of(flow.info, others), steps)
     grid = PlacedGrid(compatibility, tuple(np.linspace(0, 1, steps + 1).tolist()), solver_of(others))
     titled = start_grids(steps)
     known = search_name(
@@ -171,7 +174,7 @@ def start_grids(steps: int) -> list[tuple[str, Times]]:
 class _Work:
     """How far the search is, in evaluations."""
 
-    def __init__(self, observer: ProgressObserver, utterances: int, takes: int, measures: bool, many: bool) -> None:
+    def __init__(self, observer: Observer, utterances: int, takes: int, measures: bool, many: bool) -> None:
         """``takes`` are spoken of each utterance, and its end is measured or not, after ``many`` steps or none."""
         self._observer = observer
         self._each = utterances * (measures + takes * (1 + SPEAKING))
@@ -202,6 +205,7 @@ def _sentences(count: int) -> str:
 def carry_out_search(task: JobTask) -> Searched:
     """Do a :class:`paretone.techniques.searched_grid.grid.SearchRequest`."""
     request, observer = task.request, task.observer
-    found = search_grid(task.loaded, request.utterances, request.setting, observer, observer.report, request.resume)
+    tell = partial(observer.report, "trial")
+    found = search_grid(task.loaded, request.utterances, request.setting, observer, tell, request.resume)
     observer.check()
     return found

@@ -21,7 +21,7 @@ from torch import Tensor
 from paretone.errors import SettingError
 from paretone.measure.intelligibility import Judge, WordErrors
 from paretone.measure.machine import describe
-from paretone.models.base import ProgressObserver, Synthesis, Utterance, run_to_completion
+from paretone.models.base import Synthesis, Utterance
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.layer_importance import (
     COSINE,
@@ -31,9 +31,11 @@ from paretone.models.files.layer_importance import (
     ImportanceRecord,
     LayerImportance,
 )
+from paretone.observer import Observer
 from paretone.sampling.autoregressive import places
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted, synthesise
 from paretone.techniques.spade import NAME, NONE
 from paretone.techniques.spade.importance import bootstrapped
 from paretone.training.token_recipe import each_divergence
@@ -44,7 +46,7 @@ def measure_layers(
     utterances: Sequence[Utterance],
     setting: Setting,
     measures: Sequence[str],
-    observer: ProgressObserver,
+    observer: Observer,
     earlier: ImportanceRecord | None = None,
 ) -> ImportanceRecord:
     """Take ``measures`` of all layers under the options and the seed of ``setting``. What ``earlier`` has measured
@@ -97,14 +99,14 @@ class Forced:
 
 @torch.inference_mode()
 def own_speech(
-    model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: ProgressObserver
+    model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: Observer
 ) -> list[list[Forced]]:
     """Each utterance as the model speaks it, passage by passage."""
     spoken = []
     for number, one in enumerate(utterances):
         observer.progress(number, len(utterances))
         passages = []
-        for request, decoding in model.decodings(one.text, one.voice, setting, observer.check):
+        for request, decoding in model.decodings(scripted(model, one.text, one.voice, setting), observer.check):
             tokens = [token for cycle in decoding for token in cycle.tokens]
             if tokens:
                 embedded = torch.cat([request.embedded, model.own.tokens.embed(tokens)[None]], dim=1)
@@ -118,7 +120,7 @@ def own_speech(
 
 @torch.inference_mode()
 def skipping_divergence(
-    model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: ProgressObserver
+    model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: Observer
 ) -> LayerImportance:
     """KL between what the model predicts with all layers and without each, in nats, mean over tokens."""
     tokens, layers = model.own.tokens, model.info.layers
@@ -141,7 +143,7 @@ def skipping_divergence(
 
 
 @torch.inference_mode()
-def turning(model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: ProgressObserver) -> LayerImportance:
+def turning(model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: Observer) -> LayerImportance:
     """One minus the cosine between what goes into a layer and what comes out, mean over elements."""
     layers = model.info.layers
     each = np.zeros((len(spoken), layers))
@@ -160,7 +162,7 @@ def turning(model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer:
 
 
 def word_errors_without(
-    model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: ProgressObserver
+    model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: Observer
 ) -> LayerImportance:
     """WLI: word error rate without each layer. Raises :class:`paretone.errors.PlainError` if the judge is missing."""
     layers = model.info.layers
@@ -173,7 +175,7 @@ def word_errors_without(
         spoken: list[Synthesis] = []
         for one in utterances:
             observer.progress(done, (layers + 1) * len(utterances))
-            spoken.append(run_to_completion(model.synthesise(one.text, one.voice, way, (), observer)))
+            spoken.append(synthesise(model, one.text, one.voice, way, (), observer))
             done += 1
         errors = judge.word_errors(sentences, [(one.samples, one.sample_rate) for one in spoken])
         return errors, sum(any(one.trace.decoding.run_away) for one in spoken if one.trace.decoding is not None)

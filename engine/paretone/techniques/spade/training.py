@@ -29,12 +29,13 @@ from torch import Tensor
 from paretone import files
 from paretone.errors import SettingError
 from paretone.models import load_model
-from paretone.models.base import StepReport, Utterance
+from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.language_weights import STUDENTS, places, places_of
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
 from paretone.models.files.pruning import require_layers
+from paretone.observer import StepReport
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
@@ -43,8 +44,8 @@ from paretone.techniques.spade import MEASURED_SENTENCES, LayersMeasured, Studen
 from paretone.techniques.spade.measuring import measure_layers
 from paretone.training.companions import Companion, MakeRecipe, train_companion
 from paretone.training.optimisers import Rates
-from paretone.training.requests import CompanionRequest, Trained
-from paretone.training.runs import Follower, Reporting, is_kept, save_with_log, use_threads
+from paretone.training.requests import CompanionRequest, Follower, Trained
+from paretone.training.runs import Reporting, is_kept, save_with_log, use_threads
 from paretone.training.session import Milestone
 from paretone.training.spoken_tokens import Collate, TokenBatch
 from paretone.training.teacher import Teacher

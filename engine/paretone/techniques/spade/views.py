@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
-from paretone.models.base import run_to_completion
 from paretone.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,
@@ -24,6 +23,7 @@ from paretone.models.files.layer_importance import (
 )
 from paretone.setting.knobs import Effect, Knob, Number, defaults
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, synthesise
 from paretone.techniques import spade
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, Lines
 from paretone.views.stages import Stages
@@ -155,11 +155,9 @@ def compute_depth(task: Task) -> Findings:
     tokens: dict[int, int] = {}
     for round_number in range(rounds):
         for depth, setting in settings.items():
-            model.make_ready(setting, task.observer, task.utterance.voice)
+            make_ready(model, setting, task.utterance.voice, observer=task.observer)
             text = f"Round {round_number + 1} of {rounds}: {depth} of {info.layers} layers"
-            said = run_to_completion(
-                model.synthesise(task.utterance.text, task.utterance.voice, setting, (), work.part(100, text))
-            )
+            said = synthesise(model, task.utterance.text, task.utterance.voice, setting, (), work.part(100, text))
             seconds[depth].append(said.measurements.backbone_seconds / said.measurements.tokens)
             tokens[depth] = said.measurements.tokens
     longest = tokens[info.layers]

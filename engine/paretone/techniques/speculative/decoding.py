@@ -6,11 +6,11 @@ from weakref import ref
 
 from paretone.errors import SettingError
 from paretone.last_used import LastUsed
-from paretone.models.families.decoding import DecodingLoop
+from paretone.models.families.language_network import DecodingLoop
 from paretone.models.families.token_model import TokenModel
 from paretone.sampling.autoregressive import Decoding
 from paretone.sampling.draft_length import AdaptiveLength
-from paretone.sampling.speculation import speculation
+from paretone.sampling.speculative import speculation
 from paretone.sampling.verification import Rule, by_block, by_token
 
 MOST_LENGTHS = 8

@@ -43,14 +43,14 @@ from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict
 from paretone.models.base import DraftWeights, SpeechModel, Voice, run_to_completion
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.autoregressive import decode
-from paretone.sampling.draft_length import AdaptiveLength
-from paretone.sampling.draft_planning import predicted_speed_up
-from paretone.sampling.speculation import speculation
+from paretone.sampling.draft_length import AdaptiveLength, predicted_speed_up
+from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
+from paretone.speaking import scripted, stream
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
 from paretone.techniques.speculative import DRAFT_BY_STUDENT
@@ -106,7 +106,7 @@ def _prepared(model: SpeechModel, exact: Setting, addition: Addition) -> tuple[S
         used = entry.with_values({})
         if entry.technique.artefact is not None:
             bundled.say(f"{addition.title}: preparing …")
-            artefact = preparer(used.technique)(model, (), setting.with_technique(used), SilentObserver())
+            artefact = preparer(used.technique)(model, (), setting.with_technique(used), Observer())
             artefacts.append(artefact)
             used = replace(used, artefact=artefact.fingerprint)
         setting = setting.with_technique(used)
@@ -139,7 +139,7 @@ def _curves(
     model: SpeechModel, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], seeds: int
 ) -> Iterator[np.ndarray]:
     for seed in range(seeds):
-        speech = model.synthesise(text, voice, replace(setting, seed=seed), artefacts, SilentObserver())
+        speech = stream(model, text, voice, replace(setting, seed=seed), artefacts)
         take = run_to_completion(speech)
         yield log_pitch(take.samples, take.sample_rate)
 
@@ -269,7 +269,7 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
     place of the model's."""
     equal = compared = 0
     for text in harvard_sentences()[:GREEDY_SENTENCES]:
-        works = model.internals(text, voice, setting)
+        works = model.internals(scripted(model, text, voice, setting))
         target, draft, drafting = works.networks.target, works.networks.draft, works.plan.decoding
         if draft is None or drafting is None:
             raise PlainError("The setting drafts nothing, so there is nothing to compare with plain decoding.")

@@ -30,8 +30,8 @@ from paretone.techniques.base import JobTask
 from paretone.techniques.speculative import DraftRequest, fitting_upper
 from paretone.training.companions import Companion, MakeRecipe, train_companion
 from paretone.training.optimisers import Rates
-from paretone.training.requests import CompanionRequest, Trained
-from paretone.training.runs import Follower, Reporting, use_threads
+from paretone.training.requests import CompanionRequest, Follower, Trained
+from paretone.training.runs import Reporting, use_threads
 from paretone.training.spoken_tokens import Collate, TokenBatch
 from paretone.training.teacher import Teacher
 from paretone.training.token_recipe import (

@@ -14,9 +14,10 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.measure.bootstrap import bootstrap, mean_ratio
 from paretone.measure.decoding import Drafting, drafting
-from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.base import Synthesis
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, synthesise
 from paretone.techniques import speculative
 from paretone.views.figure import Axis, Curve, Lines
 from paretone.views.stages import Stages
@@ -118,13 +119,11 @@ def compute(task: Task) -> Findings:
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
     work = Stages(task.observer, 100 * len(every) * len(sentences))
     for way in every:
-        model.make_ready(way.setting, task.observer, task.utterance.voice)
+        make_ready(model, way.setting, task.utterance.voice, observer=task.observer)
     for number, one in enumerate(sentences, start=1):
         for index, way in enumerate(every, start=1):
             text = f"Sentence {number} of {len(sentences)}, way {index} of {len(every)}"
-            way.spoken.append(
-                run_to_completion(model.synthesise(one.text, one.voice, way.setting, (), work.part(100, text)))
-            )
+            way.spoken.append(synthesise(model, one.text, one.voice, way.setting, (), work.part(100, text)))
     judge = judge_of(sentences)
     errors = {} if judge is None else {id(way): word_errors(judge, sentences, way.spoken) for way in every}
     table = {beta: ways[beta, TABLE_LENGTH] for beta in TOLERANCES}

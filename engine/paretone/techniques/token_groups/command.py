@@ -20,7 +20,7 @@ from paretone.session.commands import Prepare
 from paretone.setting.knobs import Values, checked
 from paretone.setting.profile import decoded
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import resolve, token_groups
+from paretone.techniques import compatibility_of, token_groups
 from paretone.techniques.token_groups.groups import DECIDED, FindGroups, Groups, HearGroup, fixed_knobs
 
 
@@ -30,7 +30,7 @@ def with_groups(
     """``setting`` with drafts accepted in the groups of the file ``path``, and these. ``knobs`` are those that the user
     gave. Raises :class:`ProfileError` when they cannot be used here."""
     groups = read(path)
-    wanted = resolve(model.info, setting, prepared=False).compatibility
+    wanted = compatibility_of(model.info, setting)
     if reason := groups.mismatch(wanted):
         raise ProfileError(f"The token groups {path} cannot be used here: {reason}.")
     technique = token_groups.TECHNIQUE

@@ -13,11 +13,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import SettingError
-from paretone.models.base import SpeechModel, Voice, WorkObserver
+from paretone.models.base import SpeechModel, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.token_model import TokenModel
+from paretone.observer import Observer
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted
 from paretone.techniques import resolve, token_groups
 from paretone.techniques.base import JobTask
 from paretone.techniques.token_groups.groups import SPACES, GroupHeard, Groups, GroupsFound
@@ -26,7 +28,7 @@ ROWS = 1024
 """Tokens that are compared with all others at once."""
 
 
-def find_groups(model: SpeechModel, setting: Setting, observer: WorkObserver) -> Groups:
+def find_groups(model: SpeechModel, setting: Setting, observer: Observer) -> Groups:
     """The groups of the weights that ``setting`` runs on ``model``, as its knobs of the technique say. Raises
     :class:`SettingError` for a model without tokens, and :class:`paretone.errors.Cancelled`."""
     speech, technique = language_speech(model), token_groups.TECHNIQUE
@@ -78,7 +80,7 @@ class Neighbourhoods:
 
 
 @torch.inference_mode()
-def neighbourhoods(rows: Tensor, most: int, observer: WorkObserver) -> Neighbourhoods:
+def neighbourhoods(rows: Tensor, most: int, observer: Observer) -> Neighbourhoods:
     """The ``most`` rows around each of ``rows`` (n, hidden). ``observer`` may cancel."""
     count, ids, cosines = len(rows), [], []
     for first in range(0, count, ROWS):
@@ -117,7 +119,7 @@ def hear_group(
     codes = speech.own.tokens.codes
     if strange := [one for one in members if not 0 <= one < codes]:
         raise SettingError(f"{speech.info.title} has no token {strange[0]}; its tokens are 0 to {codes - 1}.")
-    decoder = speech.internals(_TEXT, voice, setting.baseline, check).decoder
+    decoder = speech.internals(scripted(speech, _TEXT, voice, setting.baseline), check).decoder
     rate, count = speech.info.sample_rate, max(1, round(held_seconds * speech.token_rate))
     pause, fade = np.zeros(round(PAUSE_SECONDS * rate), np.float32), round(FADE_SECONDS * rate)
     parts: list[np.ndarray] = []

@@ -81,9 +81,9 @@ def _distributions(
 
     from paretone.sampling.autoregressive import after_prompt, within_length
 
-    plan = replace(resolve(speech.info, task.setting.baseline), draft=speech.info.drafts[0])
-    networks = speech.networks(plan, observer.status)
-    works = speech.internals(one.text, one.voice, task.setting.baseline, observer.check)
+    plan = resolve(speech.info, task.setting.baseline)
+    networks = speech.networks(replace(plan, draft=speech.info.drafts[0]), observer.status)
+    works = speech.internals(speech.script(one.text, one.voice, plan, observer), observer.check)
     spoken = [token for cycle in works.decoding for token in cycle.tokens]
     found = []
     for network in (networks.draft, networks.target):

@@ -21,7 +21,7 @@ from paretone.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaO
 from paretone.training.recipes.natural_omni import NaturalOmni, OmniOptions
 from paretone.training.recipes.natural_tokens import NaturalCodec, NaturalTokenizer, NaturalTokenOptions
 from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
-from paretone.training.runs import Follower
+from paretone.training.requests import Follower
 from paretone.training.session import LOG, Budget, Recipe, TrainingSession, check_place
 
 EXPORT = "export"

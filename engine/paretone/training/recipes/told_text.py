@@ -25,13 +25,11 @@ from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.checkpoint import NATURAL_PHONES
 from paretone.models.f5.phones import FramePhones
 from paretone.models.shipped_voices import read_voice
-from paretone.models.silent_observer import SilentObserver
 from paretone.studies import definition, results
 from paretone.studies.report import write_report
 from paretone.studies.results import SettingResult
-from paretone.studies.running import LocalExecutor, run
+from paretone.studies.running import LocalExecutor, StudyFollower, run
 from paretone.studies.store import Store
-from paretone.studies.stored import StoredTake
 from paretone.studies.study import Study, StudySentence
 from paretone.studies.wording import figure_text
 from paretone.training.natural_corpus import Alignment, evened, evened_phrases
@@ -140,7 +138,7 @@ def _voices_in(folder: Path) -> list[Voice]:
     return [read_voice(folder, name) for name in names]
 
 
-class _Follower(SilentObserver):
+class _Follower(StudyFollower):
     """Says what a study does."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -149,13 +147,6 @@ class _Follower(SilentObserver):
     def begun(self, title: str, done: int, total: int) -> None:
         if not done % 20:
             self._say(f"{done} of {total} tasks are done")
-
-    def advanced(self, done: int, total: int, seconds_left: float | None) -> None: ...
-
-    def take(self, take: StoredTake) -> None: ...
-
-    def pausing(self) -> bool:
-        return False
 
 
 def main(arguments: list[str] | None = None, say: Callable[[str], None] = print) -> int:

@@ -247,7 +247,7 @@ def test_preferences_hold_at_once(borrowed_window: MainWindow, qtbot: QtBot) -> 
         dialog.device.activated.emit(devices.index("cpu"))
         assert not dialog.device.isEnabled() and "wait" in dialog.device.toolTip()
     assert borrowed_window.state.selection.device_wanted == "cpu" and dialog.device.isEnabled()
-    assert Path(dialog.folder.text()) == borrowed_window.features["takes"].library.folder.parent
+    assert Path(dialog.folder.text()) == borrowed_window.results.library.folder.parent
     dialog.reject()
     qtbot.waitUntil(lambda: borrowed_window.features["edit"].preferences is None)
     borrowed_window.action.device_wanted.emit("auto")

@@ -21,7 +21,7 @@ from paretone_app.audio.mixer import SILENCE
 from paretone_app.audio.player import Player
 from paretone_app.features.lab.panel import LabPanel
 from paretone_app.features.lab.setup import LIBRARY
-from paretone_app.features.lab.timeline import TimeLine
+from paretone_app.features.lab.trial import TimeLine
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
 from paretone_app.listening.preference import PreferenceSession

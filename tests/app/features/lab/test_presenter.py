@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +14,6 @@ from pytestqt.qtbot import QtBot
 from paretone.errors import PlainError
 from paretone.listening import trials
 from paretone.session.commands import RunStudy
-from paretone.setting.library import Library
 from paretone_app.features.lab.setup import COMPARED
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind
@@ -49,11 +47,10 @@ def test_settings_and_sentences_come_from_the_library(quiet: MainWindow) -> None
     tick_all(quiet)
     assert [setup.ticks.item(row).text() for row in range(setup.ticks.count())] == ["baseline", "DiTReducio δ = 0.2"]
     assert "3 sentences in common" in setup.plan.text()
-    quiet.features["takes"].library.add(take(50, PLAIN, "New."))
-    quiet.features["takes"].takes.add(quiet.features["takes"].library.add(take(51, FAST, "New.")))
+    quiet.results.takes.add(take(50, PLAIN, "New."))
+    quiet.results.takes.add(take(51, FAST, "New."))
     assert "4 sentences in common" in setup.plan.text()
-    quiet.features["takes"].library.delete(f"{51:032x}")
-    quiet.features["takes"].takes.reload()
+    quiet.results.takes.delete([f"{51:032x}"])
     assert "3 sentences in common" in setup.plan.text()
 
 
@@ -63,8 +60,13 @@ def test_takes_of_an_open_study_are_listed_too(quiet: MainWindow, tmp_path: Path
     setup = quiet.panels["lab"].setup
     before = setup.ticks.count()
     quiet.workspaces["tradeoff"].hide()
-    quiet.state.open_studies.add(study)
+    quiet.results.open(study)
     qtbot.waitUntil(lambda: setup.ticks.count() > before, timeout=PATIENCE_MILLISECONDS)
+    (read,) = quiet.results.studies.values()
+    load = quiet.features["lab"]._loader()
+    for one in (next(iter(read.takes)), TAKES[0].id):
+        samples, rate = load(one)
+        assert rate == RATE and len(samples) > 1000, "those of the study, and the library's as well"
 
 
 def test_without_sound_no_test_begins_but_one_can_be_exported(quiet: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
@@ -88,20 +90,6 @@ def test_without_sound_no_test_begins_but_one_can_be_exported(quiet: MainWindow,
         for path in (page["reference"], *page["stimuli"].values()):
             assert (made / Path(path).name).exists()
     assert len(list(made.glob("*.wav"))) == 6 + 1, "and the noise that the volume is set by"
-
-
-def test_takes_of_a_study_can_be_offered(quiet: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    studied = [take(60 + place, setting, "Studied.") for place, setting in enumerate((PLAIN, FAST))]
-    with Library(tmp_path / "study") as elsewhere:
-        found = [elsewhere.add(one) for one in studied]
-    sounds = {one.id: (one.samples, RATE) for one in studied}
-    quiet.features["lab"].offer(found, lambda one: sounds[one])
-    tick_all(quiet)
-    assert "4 sentences in common" in quiet.panels["lab"].setup.plan.text()
-    quiet.features["lab"].write_test(tmp_path / "exported")
-    qtbot.waitUntil(lambda: "Wrote" in quiet.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
-    (about,) = tmp_path.glob("exported/*/*.json")
-    assert [one["text"] for one in json.loads(about.read_text())["sounds"]][:2] == ["Studied."] * 2
 
 
 def test_a_study_on_a_cluster_is_to_be_paused_first(quiet: MainWindow) -> None:

@@ -227,7 +227,7 @@ def test_a_trial_that_cannot_be_written_ends_the_test_with_a_sentence(window: Ma
 
 def test_a_take_that_is_gone_is_a_sentence(window: MainWindow, qtbot: QtBot) -> None:
     tick_all(window)
-    window.features["takes"].library.audio_path(TAKES[0].id).unlink()
+    window.results.library.audio_path(TAKES[0].id).unlink()
     window.panels["lab"].setup.begin_button.click()
     qtbot.waitUntil(lambda: "could not be read" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     assert window.panels["lab"].trial is None

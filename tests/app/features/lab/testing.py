@@ -37,9 +37,9 @@ TAKES = [take(2 * n + place, one, f"Sentence {n}.") for n in range(3) for place,
 def at_the_lab(window: MainWindow, qtbot: QtBot) -> Iterator[None]:
     """The takes are in the library and the lab is in front; afterwards there are no results, and what was chosen for a
     test is what is chosen at first."""
-    takes, presenter, setup = window.features["takes"], window.features["lab"], window.panels["lab"].setup
+    presenter, setup = window.features["lab"], window.panels["lab"].setup
     for one in TAKES:
-        takes.takes.add(takes.library.add(one))
+        window.results.takes.add(one)
     window.activateWindow()
     window.action["listening_test"].trigger()
     qtbot.waitUntil(window.panels["lab"].isVisible)
@@ -56,7 +56,6 @@ def at_the_lab(window: MainWindow, qtbot: QtBot) -> Iterator[None]:
         box.setCurrentIndex(0)
     setup.length.setValue(first.length)
     setup.practice.setValue(first.practice)
-    presenter.offer((), lambda take: None)
     listening = folder_of(window) / trials.FOLDER
     if listening.is_file():
         listening.unlink()
@@ -68,7 +67,7 @@ def at_the_lab(window: MainWindow, qtbot: QtBot) -> Iterator[None]:
 
 def folder_of(window: MainWindow) -> Path:
     """The folder of the window's data."""
-    return window.features["takes"].library.folder.parent
+    return window.results.library.folder.parent
 
 
 def compare(window: MainWindow) -> None:

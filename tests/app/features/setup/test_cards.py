@@ -47,7 +47,7 @@ def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
 def load(presenter: Presenter, model: str, **changes: object) -> None:
     """A model as a processor without anything special loads it."""
     presenter.state.loading.load_model(model)
-    lacking = (*known(model).lacking, ("graphs", NO_CUDA))
+    lacking = (("recording", NO_CUDA),)
     info = replace(known(model), fingerprint="a" * 64, device="CPU: 2 cores", device_type="cpu", lacking=lacking)
     presenter.state.follow(ModelLoaded(presenter.sent[-1].job, replace(info, **changes), 0.1))
 

@@ -54,10 +54,8 @@ def ended(
 
 
 def shown(window: MainWindow, qtbot: QtBot) -> None:
-    """Wait until all that the thread was asked for is shown."""
-    done: list[bool] = []
-    window.features["studies"]._background.run(lambda: None, lambda _: done.append(True))
-    qtbot.waitUntil(lambda: bool(done), timeout=PATIENCE_MILLISECONDS)
+    """Wait until all that is being read is shown."""
+    qtbot.waitUntil(lambda: not window.results.busy, timeout=PATIENCE_MILLISECONDS)
 
 
 def created(folder: Path) -> dict[object, str]:

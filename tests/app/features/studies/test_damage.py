@@ -38,7 +38,7 @@ def test_files_that_are_no_studies_are_told_by_a_sentence(
         window.features["studies"].open(write(tmp_path, more=more, grid=grid))
         qtbot.waitUntil(lambda said=sentence: said in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
         assert window.features["studies"].summary is None
-        assert window.state.open_studies.folders == ()
+        assert not window.results.studies
     opened(window, write(tmp_path, name="good"), qtbot)
     assert panel.run_button.isEnabled()
 

@@ -16,11 +16,11 @@ from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import Verdict
 from paretone.studies.store import DATABASE, Store
 from paretone.studies.tasks import MeasureReference, ReferenceMeasured
-from paretone_app.features.studies.axes import AxesEditor
+from paretone_app.features.studies.fields import AxesEditor
 from paretone_app.features.studies.forms import Bound, Varied
 from paretone_app.features.studies.maker import StudyMaker
 from paretone_app.features.studies.panel import CLUSTER, StudiesPanel
-from paretone_app.features.studies.study_summary import FailedTake, StudySummary, summary
+from paretone_app.results.study import FailedTake, OpenStudy, read_study
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import Theme
 from paretone_app.state.artefacts import Artefacts
@@ -41,22 +41,22 @@ def panel(qtbot: QtBot) -> StudiesPanel:
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> StudySummary:
+def seen(tmp_path: Path) -> OpenStudy:
     """A study that was paused after four takes of nine."""
     folder = tmp_path / "small.study"
     small.finished(folder, small.study(), small.Follower(pause_after=4))
     file = tmp_path / "small.toml"
     file.write_text(FILE + "[options]\nsteps = 4\nspacing = 'uniform'\ncross_fade = 0.0\n", encoding="utf-8")
-    return summary(folder, file)
+    return read_study(folder, file)
 
 
-def show(panel: StudiesPanel, seen: StudySummary) -> None:
+def show(panel: StudiesPanel, seen: OpenStudy) -> None:
     panel.show_studies([(seen.folder, seen.title)], seen.folder)
     panel.show_summary(seen)
     panel.set_reasons("", "", "")
 
 
-def test_an_open_study_fits_the_drawer_of_a_small_window(panel: StudiesPanel, seen: StudySummary, theme: Theme) -> None:
+def test_an_open_study_fits_the_drawer_of_a_small_window(panel: StudiesPanel, seen: OpenStudy, theme: Theme) -> None:
     """Explore has 153 pixels for it in a window of 1024 × 700, where the plot has 70 % of the area."""
     show(panel, seen)
     panel.resize(952, 153)
@@ -67,7 +67,7 @@ def test_an_open_study_fits_the_drawer_of_a_small_window(panel: StudiesPanel, se
     assert panel.minimumSizeHint().height() <= 153
 
 
-def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: StudySummary) -> None:
+def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: OpenStudy) -> None:
     assert (seen.made, seen.left) == (4, 5)
     show(panel, seen)
     assert panel.state.startswith("4 takes finished, 5 left, about ")
@@ -77,7 +77,7 @@ def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: StudySummary) 
     assert "Wait for the running job" in panel.state
 
 
-def test_the_place_where_it_runs_goes_along(panel: StudiesPanel, seen: StudySummary, qtbot: QtBot) -> None:
+def test_the_place_where_it_runs_goes_along(panel: StudiesPanel, seen: OpenStudy, qtbot: QtBot) -> None:
     show(panel, seen)
     with qtbot.waitSignal(panel.run_wanted) as wanted:
         panel.run_button.click()
@@ -92,7 +92,7 @@ def test_the_place_where_it_runs_goes_along(panel: StudiesPanel, seen: StudySumm
     assert panel.cluster == ("", 0)
 
 
-def test_progress_shows_how_many_how_long_and_what(panel: StudiesPanel, seen: StudySummary) -> None:
+def test_progress_shows_how_many_how_long_and_what(panel: StudiesPanel, seen: OpenStudy) -> None:
     show(panel, seen)
     panel.begin(seen.folder)
     panel.show_progress(5, 9, 130.0, "Study: 5 of 9, now Step pruning 2")
@@ -107,7 +107,7 @@ def test_progress_shows_how_many_how_long_and_what(panel: StudiesPanel, seen: St
     assert panel.run_button.isVisible()
 
 
-def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: StudySummary) -> None:
+def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: OpenStudy) -> None:
     show(panel, seen)
     panel.table.choose(seen.rows[2].key)
     lines: list[tuple[int, int]] = []
@@ -126,14 +126,14 @@ def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: StudySummary
     assert panel.table.current == seen.rows[2].key
 
 
-def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, seen: StudySummary) -> None:
+def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, seen: OpenStudy) -> None:
     with Store(seen.folder) as store:
         verdict = Verdict("words", {"edits": 1.0, "words": 20.0})
         store.add_reference(ReferenceMeasured(MeasureReference(small.study().utterances[0]), (verdict,), 0.0))
     with sqlite3.connect(seen.folder / DATABASE) as direct:
         direct.execute("UPDATE takes SET verdicts = ?", (json.dumps([["words", {"edits": 1.0, "words": 10.0}, ""]]),))
     direct.close()
-    judged = summary(seen.folder, seen.file)
+    judged = read_study(seen.folder, seen.file)
     show(panel, judged)
     assert (judged.made, len(judged.rows)) == (4, 3), "it counts as nothing"
     *_, last = panel.table.texts()
@@ -149,7 +149,7 @@ def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, se
     assert panel.use_button.isEnabled()
 
 
-def test_negative_figures_have_a_minus(panel: StudiesPanel, seen: StudySummary) -> None:
+def test_negative_figures_have_a_minus(panel: StudiesPanel, seen: OpenStudy) -> None:
     show(panel, seen)
     first = seen.rows[0]
     low = Estimate(-0.1, -0.25, 0.05, 4, 2)
@@ -167,7 +167,7 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, tmp_path: Path) -> N
     for name, changes in (("many", {}), ("seeds", {"sentences": ["One sentence."], "seeds": [0, 1]})):
         folder = tmp_path / f"{name}.study"
         small.finished(folder, small.study(**changes))
-        show(panel, summary(folder, tmp_path / "gone.toml"))
+        show(panel, read_study(folder, tmp_path / "gone.toml"))
         model = panel.table.study
         column = [one.name for one in model.metrics].index("real_time_factor") + 3
         tips.append(model.index(1, column).data(Qt.ItemDataRole.ToolTipRole))
@@ -175,7 +175,7 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, tmp_path: Path) -> N
     assert "n = 2 takes of 2 voice-seed pairs." in tips[1]
 
 
-def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen: StudySummary) -> None:
+def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen: OpenStudy) -> None:
     failed = FailedTake("Step pruning 2", "One sentence.", "anna", 3, "The judge sleeps.")
     show(panel, replace(seen, failures=(failed,)))
     assert panel.tabs.tabText(1) == "Failures (1)"
@@ -314,7 +314,7 @@ def test_lines_of_what_is_varied_are_filled_in_by_keys_alone(qtbot: QtBot) -> No
     assert editor.add_button.hasFocus()
 
 
-def test_times_of_a_busy_machine_are_marked_as_in_the_list_of_takes(panel: StudiesPanel, seen: StudySummary) -> None:
+def test_times_of_a_busy_machine_are_marked_as_in_the_list_of_takes(panel: StudiesPanel, seen: OpenStudy) -> None:
     idle = replace(seen, rows=tuple(replace(one, busy=0) for one in seen.rows))
     show(panel, idle)
     model, names = panel.table.study, [one.name for one in panel.table.study.metrics]

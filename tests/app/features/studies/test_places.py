@@ -18,9 +18,8 @@ from paretone.models import catalogue, load_model
 from paretone.models.base import SpeechModel
 from paretone.models.own_voices import own_voice
 from paretone.studies.store import Store
-from paretone_app.features.studies.forms import Varied
+from paretone_app.features.studies.forms import Span, Varied, Within
 from paretone_app.features.studies.maker import StudyMaker
-from paretone_app.features.studies.within import Span, Within
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS
@@ -182,7 +181,7 @@ def test_a_study_whose_model_moved_is_told_where_it_is(
     made_first = studies.summary.made
     path.write_text(path.read_text(encoding="utf-8").replace("[2, 3]", "[1, 2, 3]"), encoding="utf-8")
     folder.rename(moved)
-    studies.opened.look_again(path.with_suffix(".study"))
+    window.results.read_study(path.with_suffix(".study"))
     shown(window, qtbot)
     assert panel.folder_button.isVisibleTo(panel) and panel.folder_button.text() == "Choose folder…"
     assert f"The model's folder {folder} is gone" in panel._state.text()

@@ -44,7 +44,7 @@ def test_a_study_is_counted_run_and_filled_in(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     told: list[Path] = []
-    window.state.open_studies.changed.connect(told.append)
+    window.results.study_changed.connect(told.append)
     opened(window, write(tmp_path), qtbot)
     assert "3 settings, 6 takes" in panel.state
     assert [row[1:] for row in panel.table.texts()] == [
@@ -67,7 +67,7 @@ def test_a_study_is_counted_run_and_filled_in(
     tip = panel.table.study.index(1, column).data(Qt.ItemDataRole.ToolTipRole)
     assert "n = 2 takes of 2 sentences" in tip
     assert set(told) == {tmp_path / "small.study"}
-    assert window.state.open_studies.folders == (tmp_path / "small.study",)
+    assert list(window.results.studies) == [tmp_path / "small.study"]
     assert panel.run_button.text() == "Ru&n again"
 
 
@@ -147,7 +147,7 @@ def test_a_folder_goes_on_although_its_file_is_gone(
     before = created(file.with_suffix(".study"))
     kept = tomllib.loads(file.read_text(encoding="utf-8"))
     window.features["studies"].close()
-    assert window.state.open_studies.folders == ()
+    assert not window.results.studies
     assert panel.summary is None
     file.unlink()
     opened(window, file.with_suffix(".study"), qtbot)

@@ -13,10 +13,17 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements
-from paretone_app.features.take_grid import model
-from paretone_app.features.take_grid.model.dimensions import Asked, Dimension, by_name, dimensions, in_order
-from paretone_app.features.take_grid.model.grid import TakeGrid, over_sentences, take_grid
-from tests.app.without_qt import modules_without_qt
+from paretone_app.features.take_grid.grid import (
+    Asked,
+    Dimension,
+    TakeGrid,
+    by_name,
+    dimensions,
+    in_order,
+    over_sentences,
+    take_grid,
+)
+from tests.app.without_qt import import_without_qt
 
 PLAIN = Setting("f5-mini", Values({"steps": 12, "guidance": 0.7}), seed=3)
 RTF = metric("real_time_factor")
@@ -208,4 +215,4 @@ def test_knobs_that_differ_come_first() -> None:
 
 
 def test_the_model_of_the_grid_imports_no_qt() -> None:
-    assert modules_without_qt(model) == {"dimensions", "grid"}
+    import_without_qt("paretone_app.features.take_grid.grid")

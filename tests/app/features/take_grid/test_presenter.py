@@ -42,10 +42,10 @@ def opened(make_window: Callable[..., MainWindow], results: Path, qtbot: QtBot) 
         lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
     )
     window.workspaces.go_to("take_grid")
-    window.features["tradeoff"].sources.open_study(results)
+    window.results.open(results)
     panel = window.panels["take_grid"]
     qtbot.waitUntil(lambda: panel.cells.grid is not None, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.features["tradeoff"].sources.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.results.busy, timeout=PATIENCE_MILLISECONDS)
     choose(window, Chosen(THRESHOLD, STEPS, "log_mel_distance"), qtbot)
     return window
 
@@ -154,7 +154,7 @@ def test_empty_cells_are_made_when_asked(window: MainWindow, qtbot: QtBot) -> No
     made = panel.cells.grid.takes[1][1]
     assert {one.technique for one in made.setting.techniques} == {"steps", "ditreducio"}
     assert made.setting.technique("ditreducio").artefact, "what it lacked was calibrated"
-    assert made.id in window.features["takes"].library
+    assert made.id in window.results.library
     qtbot.waitUntil(lambda: not panel.make_button.isEnabled(), timeout=PATIENCE_MILLISECONDS)
     assert "Every cell has a take" in panel.make_button.toolTip()
     choose(window, Chosen(THRESHOLD, STEPS, "real_time_factor", "", "3"), qtbot)

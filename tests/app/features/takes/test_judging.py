@@ -15,7 +15,7 @@ from paretone.models.own_voices import own_voice
 from paretone.session.commands import Cancel, Command, JudgeTake, LoadModel, ShutDown
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, TakeJudged
-from paretone_app.features.takes.judging import TakeJudging, prompt_of
+from paretone_app.features.takes.presenter import TakeJudging, prompt_of
 from paretone_app.shell.window import MainWindow
 from paretone_app.state import idle_work
 from paretone_app.state.jobs import Jobs, Kind

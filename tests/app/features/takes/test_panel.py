@@ -23,6 +23,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements, Metrics, Take
 from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
+from paretone_app.results.takes import KeptTakes, OpenedLibrary
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.state.differences import technique_text
@@ -60,7 +61,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 @pytest.fixture
 def panel(library: Library, qtbot: QtBot) -> TakesPanel:
-    made = TakesPanel(library, LIGHT)
+    made = TakesPanel(KeptTakes(OpenedLibrary(library)), LIGHT)
     qtbot.addWidget(made)
     made.show()
     return made
@@ -87,7 +88,7 @@ def test_every_column_is_as_wide_as_its_figures(
         2345.678, 1.234, 0.5, device="cpu", ops_ratio=0.5, text_seconds=12.345, cpu_seconds=23456.0, cores=2
     )
     busy = replace(busy, other_seconds=0.5 * busy.seconds * busy.cores)
-    panel.add(library.add(take(7, measurements=busy)))
+    panel.kept.add(take(7, measurements=busy))
 
     def too_narrow() -> list[str]:
         found = []
@@ -118,7 +119,7 @@ def test_every_column_is_as_wide_as_its_figures(
     panel.resize(1400, 400)
     qtbot.waitUntil(lambda: header.sectionSize(column("Text")) > 200, timeout=5000)
     header.resizeSection(column("RTF"), 20)
-    panel.add(library.add(take(8, measurements=busy)))
+    panel.kept.add(take(8, measurements=busy))
     qtbot.wait(50)
     assert header.sectionSize(column("RTF")) < 60, "the user wants it so"
 
@@ -128,7 +129,7 @@ def test_takes_of_replaced_weights_say_so(panel: TakesPanel, library: Library, m
         compatibility, "REPLACED", {"a" * 64: compatibility.ReplacedModel("f5-mini", "F5 mini", ("ann",))}
     )
     for index, changes in enumerate(({"checkpoint": "a" * 64}, {"checkpoint": "b" * 64}, {"voice": "ann"}), 5):
-        panel.add(library.add(take(index, **changes)))
+        panel.kept.add(take(index, **changes))
     assert shown(panel, "Model")[:3] == ["F5 mini (earlier)", "F5 mini", "F5 mini (earlier)"]
     assert set(shown(panel, "Model")[3:]) == {"F5 mini"}
 
@@ -142,7 +143,7 @@ def test_newest_first_and_any_column_sorts(panel: TakesPanel) -> None:
 def test_model_text_and_setting_come_first_and_tell_takes_apart(panel: TakesPanel, library: Library) -> None:
     assert [one.title for one in COLUMNS[:5]] == ["★", "A/B", "Model", "Text", "Setting"]
     library.add(take(4, replace(BASELINE, options=Values(steps=5), seed=9)))
-    panel.reload()
+    panel.kept.read()
     assert shown(panel, "Model") == ["F5 mini"] * 5
     usual = entry("f5-mini").options_with()["steps"]
     assert usual not in (5, 8)
@@ -316,7 +317,7 @@ def test_every_figure_is_shown_with_its_unit_and_its_definition(panel: TakesPane
         2.0, 4.0, 0.5, text_seconds=0.001, backbone_seconds=1.5, decoder_seconds=0.25, peak_memory_bytes=300 * 2**20
     )
     made = take(9, FAST, measurements=measurements, metrics=heard, log_mel_distance=0.125, machine="This machine.")
-    panel.add(library.add(made))
+    panel.kept.add(made)
     model = panel.table.model()
     row = {one.title: model.index(0, number).data() for number, one in enumerate(COLUMNS)}
     assert row["RTF"] == "0.500"
@@ -344,24 +345,24 @@ def test_what_is_selected_stays_so_however_rows_move(panel: TakesPanel, qtbot: Q
 
 
 def test_only_takes_that_come_or_go_are_a_change(panel: TakesPanel, library: Library, qtbot: QtBot) -> None:
-    with qtbot.assertNotEmitted(panel.changed):
+    with qtbot.assertNotEmitted(panel.kept.changed):
         panel.search.setText("sentence 1")
         panel.table.sortByColumn(column("Text"), Qt.SortOrder.AscendingOrder)
-    with qtbot.waitSignal(panel.changed):
-        panel.add(library.add(take(11)))
+    with qtbot.waitSignal(panel.kept.changed):
+        panel.kept.add(take(11))
     assert shown(panel, "Text") == ["Sentence 1.", "Sentence 11."], "in its place"
-    with qtbot.waitSignal(panel.changed):
-        panel.add(library.add(take(5)))
+    with qtbot.waitSignal(panel.kept.changed):
+        panel.kept.add(take(5))
     assert len(shown(panel, "Text")) == 2, "filtered away"
-    with qtbot.waitSignal(panel.changed):
-        panel.reload()
+    with qtbot.waitSignal(panel.kept.changed):
+        panel.kept.read()
 
 
 def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: TakesPanel, library: Library) -> None:
     why = "The graphics card failed while synthesising; the model is loaded again."
     command = Synthesise(7, "It was to say this.", Voice("anna", "Anna", "", "Hello."), FAST, (), "DiTReducio")
-    panel.add(FailedTake.of(command, why))
-    panel.reload()
+    panel.add_failed(FailedTake.of(command, why))
+    panel.kept.read()
     assert shown(panel, "Setting")[0].startswith("Failed: DiTReducio"), "the newest, and there after a new reading"
     assert {one.title for one in COLUMNS if one.numeric and shown(panel, one.title)[0] != "–"} == set(), "no figures"
     assert panel.table.model().index(0, column("Setting")).data(Qt.ItemDataRole.ToolTipRole) == why
@@ -386,7 +387,7 @@ def test_figures_that_come_later_are_shown_and_kept(panel: TakesPanel, library: 
     (newest, *_) = library.summaries()
     assert shown(panel, "Naturalness") == ["–"] * 4
     panel.table.sortByColumn(column("Naturalness"), Qt.SortOrder.AscendingOrder)
-    panel.replace(library.measure(newest.id, {"naturalness": 4.25, "pitch_range": 0.15}))
+    panel.kept.measure(newest.id, {"naturalness": 4.25, "pitch_range": 0.15})
     assert sorted(shown(panel, "Naturalness")) == ["4.25", "–", "–", "–"]
     assert shown(panel, "Naturalness")[0] == "4.25", "sorted anew"
     assert shown(panel, "Range")[0] == "0.150"
@@ -394,7 +395,8 @@ def test_figures_that_come_later_are_shown_and_kept(panel: TakesPanel, library: 
         found = again.summary(newest.id)
     assert (found.metrics.naturalness, found.metrics.pitch_range) == (4.25, 0.15)
     assert found.metrics.loudness == newest.metrics.loudness
-    panel.replace(replace(newest, id="f" * 32))
+    panel.kept.measure("f" * 32, {"naturalness": 4.25})
+    assert len(shown(panel, "Range")) == 4, "nothing is kept of a take that was deleted"
 
 
 def test_the_take_that_plays_is_marked(panel: TakesPanel) -> None:
@@ -422,7 +424,7 @@ def test_a_cell_without_text_says_something_to_screen_readers(panel: TakesPanel,
 def test_times_of_a_busy_machine_are_marked(panel: TakesPanel, library: Library) -> None:
     measured = Measurements(2.0, 2.0, 1.0, ops_ratio=0.5, cpu_seconds=1.0, other_seconds=0.1, cores=2)
     for index, others in enumerate((0.1, 3.0), 5):
-        panel.add(library.add(take(index, measurements=replace(measured, other_seconds=others))))
+        panel.kept.add(take(index, measurements=replace(measured, other_seconds=others)))
     model = panel.table.model()
     assert shown(panel, "Others")[:3] == ["75 %", "2 %", "–"]
     assert shown(panel, "CPU RTF")[:3] == ["0.500", "0.500", "–"]
@@ -440,9 +442,9 @@ def test_times_of_a_busy_machine_are_marked(panel: TakesPanel, library: Library)
 
 
 def test_a_take_timed_again_shows_the_median_and_says_the_interval(panel: TakesPanel, library: Library) -> None:
-    panel.add(library.add(take(5)))
+    panel.kept.add(take(5))
     runs = [Measurements(seconds, 2.0, device="cpu") for seconds in (2.0, 2.2, 2.1, 9.0, 2.3)]
-    panel.replace(library.repeat(take(5).id, runs))
+    panel.kept.repeat(take(5).id, runs)
     assert shown(panel, "RTF")[0] == "1.100"
     tip = panel.table.model().index(0, column("RTF")).data(Qt.ItemDataRole.ToolTipRole)
     assert tip.startswith("1.100\nMedian of 5 repeats, 95 % interval 1.0")
@@ -450,6 +452,6 @@ def test_a_take_timed_again_shows_the_median_and_says_the_interval(panel: TakesP
 
 
 def test_a_take_that_was_not_finished_says_so(panel: TakesPanel, library: Library) -> None:
-    panel.add(library.add(take(5, unfinished="cancelled after 12 of 126 passages")))
+    panel.kept.add(take(5, unfinished="cancelled after 12 of 126 passages"))
     assert shown(panel, "Setting")[0].startswith("Cancelled after 12 of 126 passages: Baseline")
     assert [one.unfinished for one in library.summaries(unfinished=False)] == [""] * 4

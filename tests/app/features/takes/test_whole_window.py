@@ -52,7 +52,7 @@ def test_a_cancelled_text_is_a_take_of_what_was_finished(
     cancel(window, shared_posts, qtbot)
     assert cells(window, "Setting")[0].startswith("Cancelled after 3 of 5 passages: ")
     assert window.state.comparison.take_a is whole, "A stays what can be compared"
-    (cut, kept) = window.features["takes"].library.summaries()
+    (cut, kept) = window.results.library.summaries()
     assert (cut.unfinished, kept.unfinished) == ("cancelled after 3 of 5 passages", "")
     assert 0 < cut.seconds <= kept.seconds
     panel = window.panels["takes"]
@@ -74,7 +74,7 @@ def test_repeat_times_a_and_b_again_and_can_be_cancelled(
     run(window, repeat, qtbot)
     take = window.state.comparison.take_a
     assert len(take.repeats) == 5
-    assert window.features["takes"].library.summary(take.id).repeats == take.repeats
+    assert window.results.library.summary(take.id).repeats == take.repeats
     assert cells(window, "RTF") == [f"{take.measurements.real_time_factor:.3f}"]
     window.workspaces.bring_forward("meters")
     qtbot.waitUntil(lambda: window.features["meters"].meters is not None, timeout=PATIENCE_MILLISECONDS)
@@ -93,6 +93,6 @@ def test_repeat_times_a_and_b_again_and_can_be_cancelled(
     cancel(window, shared_posts, qtbot)
     kept = window.state.comparison.take_a
     assert len(kept.repeats) == 7, "those that were finished before the cancel count"
-    assert window.features["takes"].library.summary(take.id).repeats == kept.repeats
+    assert window.results.library.summary(take.id).repeats == kept.repeats
     assert "after 2 of 5 repeats, which are kept: its times are now those of 7 repeats" in window.notices.banner.text
     assert "7 repeats" in meters._summaries["A"].text()

@@ -6,9 +6,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone.studies.published import published
-from paretone_app.features.tradeoff.model.points import published_points
-from paretone_app.features.tradeoff.model.scene import PlotOptions
 from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.features.tradeoff.scene import PlotOptions
+from paretone_app.results.points import published_points
 from paretone_app.shell.colours import LIGHT
 from tests.app.features.tradeoff.using import POINTS, choose_look
 

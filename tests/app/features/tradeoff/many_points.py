@@ -21,8 +21,8 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.published import published
 from paretone.techniques.registry import in_order
-from paretone_app.features.tradeoff.model.points import STUDY, Point, Sound, published_points
 from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.results.points import STUDY, Point, Sound, published_points
 from paretone_app.shell.theme import Scheme, Theme
 
 NAMES = ("ditreducio", "steps", "guidance_free", "first_block", "error_curve", "guidance_interval")

@@ -14,10 +14,9 @@ from paretone.studies.running import LocalExecutor, run
 from paretone.studies.store import Store
 from paretone_app.audio.same_word import same_place
 from paretone_app.audio.switching import Mode
-from paretone_app.features.tradeoff.model.filtering import Filter
-from paretone_app.features.tradeoff.model.points import Scores
-from paretone_app.features.tradeoff.model.scene import PlotOptions
-from paretone_app.features.tradeoff.model.studies import read_study
+from paretone_app.features.tradeoff.scene import Filter, PlotOptions
+from paretone_app.results.points import Scores
+from paretone_app.results.study import read_study
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.side_panel import CHOSEN
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
@@ -39,8 +38,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_study_keeps_how_tokens_came_about(results: Path) -> None:
-    read = read_study(results, Scores())
-    traces = {point.techniques: read.load(point.sounds[0].take).trace.decoding for point in read.points}
+    read = read_study(results, results.with_suffix(".toml"), scores=Scores())
+    traces = {point.techniques: read.load(point.sounds[0].take).trace.decoding for point in read.parts.points}
     plain, drafted = traces[()], traces[("speculative",)]
     assert plain is not None and drafted is not None
     assert not any(cycle.drafted for cycle in plain.cycles) and any(cycle.drafted for cycle in drafted.cycles)

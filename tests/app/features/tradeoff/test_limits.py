@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from paretone.measure.estimates import Estimate
-from paretone_app.features.tradeoff.model.filtering import Filter
-from paretone_app.features.tradeoff.model.limits import Crossing, in_words, limit
-from paretone_app.features.tradeoff.model.points import STUDY, Point
-from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
+from paretone_app.features.tradeoff.scene import Crossing, Filter, PlotOptions, Pool, Scene, in_words, limit, scene
+from paretone_app.results.points import STUDY, Point
 
 
 def shown(x: str, values: tuple[float, ...], **options: bool) -> Scene:

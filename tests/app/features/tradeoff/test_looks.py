@@ -22,11 +22,10 @@ from paretone.figures.glyphs import HUES, MORE_LIGHT, SERIES_LIGHT, SERIES_ON_AN
 from paretone.measure.estimates import Estimate
 from paretone.studies.report_page import _scatter
 from paretone.studies.results import read
-from paretone_app.features.tradeoff.model.filtering import Filter
-from paretone_app.features.tradeoff.model.points import Scores, study_points
-from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, scene
 from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, scene
 from paretone_app.features.tradeoff.styles import PointStyles, described
+from paretone_app.results.points import Scores, study_points
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import point

@@ -9,11 +9,10 @@ from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
 from paretone.studies.published import published
-from paretone_app.features.tradeoff.model.filtering import BASELINE, Filter
-from paretone_app.features.tradeoff.model.points import published_points
-from paretone_app.features.tradeoff.model.scene import PlotOptions
-from paretone_app.features.tradeoff.model.words import Reference
 from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions
+from paretone_app.features.tradeoff.words import Reference
+from paretone_app.results.points import published_points
 from paretone_app.shell.colours import LIGHT
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import PLAIN, point

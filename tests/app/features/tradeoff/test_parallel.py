@@ -13,15 +13,12 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
 from paretone.setting.setting import Setting
-from paretone_app.features.studies.forms import Bound, Varied
-from paretone_app.features.studies.within import Span, Within
-from paretone_app.features.tradeoff.model.filtering import Filter, Range
-from paretone_app.features.tradeoff.model.memory import recalled, remembered
-from paretone_app.features.tradeoff.model.parallel import DRAWN, nearest, parallel, sampled
-from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool
-from paretone_app.features.tradeoff.model.within import within
+from paretone_app.features.studies.forms import Bound, Span, Varied, Within
 from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.features.tradeoff.parallel import DRAWN, nearest, parallel, sampled, within
 from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
+from paretone_app.features.tradeoff.saved import recalled, remembered
+from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, Range
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_why import PLAIN, point

@@ -11,9 +11,8 @@ from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QToolTip
 from pytestqt.qtbot import QtBot
 
-from paretone_app.features.tradeoff.model.filtering import Filter
-from paretone_app.features.tradeoff.model.scene import PlotOptions
 from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.features.tradeoff.scene import Filter, PlotOptions
 from paretone_app.plotting.sections import EVERYTHING
 from tests.app.features.tradeoff.test_scene import point
 from tests.app.features.tradeoff.using import (

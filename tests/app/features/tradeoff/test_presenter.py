@@ -27,14 +27,12 @@ from paretone.setting.take import Take
 from paretone.studies.store import DATABASE, Store
 from paretone_app.audio.sound import Sound
 from paretone_app.audio.switching import Mode
-from paretone_app.features.tradeoff.model.filtering import Filter, Range
-from paretone_app.features.tradeoff.model.limits import Crossing
-from paretone_app.features.tradeoff.model.points import Scores
-from paretone_app.features.tradeoff.model.scene import PlotOptions
-from paretone_app.features.tradeoff.model.studies import read_study
 from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.features.tradeoff.scene import Crossing, Filter, PlotOptions, Range
 from paretone_app.listening.stimuli import setting_key
 from paretone_app.plotting.sections import EVERYTHING
+from paretone_app.results.points import Scores
+from paretone_app.results.study import read_study
 from paretone_app.shell.window import MainWindow
 from paretone_app.state import idle_work
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
@@ -64,8 +62,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def kept(results: Path) -> tuple[Take, ...]:
     """Two takes of the study: of the baseline and of DiTReducio."""
-    read = read_study(results, Scores())
-    return tuple(read.load(point.sounds[1].take) for point in read.points if point.techniques in ((), ("ditreducio",)))
+    read = read_study(results, results.with_suffix(".toml"), scores=Scores())
+    return tuple(
+        read.load(point.sounds[1].take) for point in read.parts.points if point.techniques in ((), ("ditreducio",))
+    )
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
     qtbot.waitUntil(lambda: window.panels["tradeoff"].pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
     # Studies opens it as well, whereupon it is read once more: not in the middle of a test.
     qtbot.waitUntil(
-        lambda: window.features["studies"].summary is not None and not window.features["tradeoff"].sources.busy,
+        lambda: window.features["studies"].summary is not None and not window.results.busy,
         timeout=PATIENCE_MILLISECONDS,
     )
     choose_look(window.panels["tradeoff"], SHOWN)
@@ -105,9 +105,8 @@ def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
 @pytest.fixture
 def window(borrowed_window: MainWindow, kept: tuple[Take, ...], results: Path, qtbot: QtBot) -> Iterator[MainWindow]:
     """A window that shows the study and the library; it may have no sound."""
-    takes = borrowed_window.features["takes"]
     for take in kept:
-        takes.takes.add(takes.library.add(take))
+        borrowed_window.results.takes.add(take)
     yield showing(borrowed_window, results, qtbot)
     panel = borrowed_window.panels["tradeoff"]
     panel.plot.show_everything()
@@ -158,7 +157,7 @@ def go(window: MainWindow, key: str) -> None:
 def test_a_study_and_the_library_are_shown_together(window: MainWindow, results: Path) -> None:
     panel = window.panels["tradeoff"]
     assert panel.scene.own == 6 and panel.pool.sources == ("Four settings", "Takes")
-    window.state.open_studies.remove(results)
+    window.results.close(results)
     assert panel.scene.own == 2
 
 
@@ -181,11 +180,11 @@ def test_points_of_a_study_are_compared_without_being_kept(window: MainWindow) -
     assert panel.plot.marks.letters[key_of(panel, both)] == "B"
     differ = {one.what for one in state.comparison.differences()}
     assert differ == set(both)
-    assert len(window.features["takes"].library) == 2
+    assert len(window.results.library) == 2
 
 
 def test_a_point_is_brought_into_takes(window: MainWindow, qtbot: QtBot) -> None:
-    panel, library = window.panels["tradeoff"], window.features["takes"].library
+    panel, library = window.panels["tradeoff"], window.results.library
     go(window, key_of(panel, ("steps",)))
     window.action["point_keep"].trigger()
     qtbot.waitUntil(lambda: panel.scene.own == 7, timeout=PATIENCE_MILLISECONDS)
@@ -460,8 +459,8 @@ def test_what_has_not_said_the_sentence_is_made_ahead(
     monkeypatch.setattr(idle_work, "IDLE_MILLISECONDS", 300)
     folder = tmp_path / "partly.study"
     shutil.copytree(results, folder)
-    read = read_study(results, Scores())
-    skipping = next(one for one in read.points if one.techniques == ("ditreducio",))
+    read = read_study(results, results.with_suffix(".toml"), scores=Scores())
+    skipping = next(one for one in read.parts.points if one.techniques == ("ditreducio",))
     sentence = skipping.sounds[0]
     with sqlite3.connect(folder / DATABASE) as database:
         database.execute("DELETE FROM takes WHERE take = ?", (sentence.take,))
@@ -490,8 +489,8 @@ def test_what_has_not_said_the_sentence_is_made_ahead(
         qtbot.waitUntil(lambda: len(recording.samples) > RATE, timeout=PATIENCE_MILLISECONDS)
     assert longest_silence(recording.samples) < 0.1 * RATE + longest_silence(deck.sound.samples) * RATE / 24000
     assert "still to say" not in panel.foot.remarks
-    made = window.features["takes"].library.load(deck.sound.key)
-    np.testing.assert_allclose(made.samples, read.load_audio(sentence.take), atol=1e-4)
+    made = window.results.library.load(deck.sound.key)
+    np.testing.assert_allclose(made.samples, read.load_audio(sentence.take)[0], atol=1e-4)
     assert window.state.comparison.take_a is None, "it is not compared"
     close(window, qtbot)
 
@@ -501,7 +500,7 @@ def test_what_cannot_be_played_along_the_front_is_said(sounding: MainWindow, qtb
     panel, deck = sounding.panels["tradeoff"], sounding.features["player"].deck
     choose_look(panel, SHOWN)
     along, notices = sounding.features["tradeoff"].along, sounding.notices
-    study = next(iter(sounding.features["tradeoff"].sources.known.studies.values()))
+    study = next(iter(sounding.results.studies.values()))
     aside = (study.folder / "audio").rename(study.folder / "aside")
     try:
         sounding.action["front_play"].trigger()
@@ -514,7 +513,7 @@ def test_what_cannot_be_played_along_the_front_is_said(sounding: MainWindow, qtb
 
 @pytest.mark.slow
 def test_no_click_is_dead(sounding: MainWindow, kept: tuple[Take, ...], qtbot: QtBot) -> None:
-    panel, notices, takes = sounding.panels["tradeoff"], sounding.notices, sounding.features["takes"]
+    panel, notices = sounding.panels["tradeoff"], sounding.notices
     panel.plot.setFocus()
     choose_look(panel, PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
     go(sounding, next(one.key for one in panel.scene.points if one.published))
@@ -523,7 +522,7 @@ def test_no_click_is_dead(sounding: MainWindow, kept: tuple[Take, ...], qtbot: Q
         QTest.keyClick(panel.plot, key)
         assert "was measured by others: there is no audio of it." in notices.banner.text
     silent = replace(kept[0], id="e" * 32, samples=np.zeros_like(kept[0].samples), label="Silence")
-    takes.takes.add(takes.library.add(silent))
+    window.results.takes.add(silent)
     choose_look(panel, SHOWN)
     qtbot.waitUntil(lambda: "e" * 32 in panel.scene.index, timeout=PATIENCE_MILLISECONDS)
     go(sounding, "e" * 32)
@@ -531,7 +530,7 @@ def test_no_click_is_dead(sounding: MainWindow, kept: tuple[Take, ...], qtbot: Q
     QTest.keyClick(panel.plot, Qt.Key.Key_Space)
     assert "is silent: there is nothing to hear in this take." in notices.banner.text
     gone = replace(kept[0], id="f" * 32, setting=replace(kept[0].setting, model="a-model-that-is-gone"))
-    takes.takes.add(takes.library.add(gone))
+    window.results.takes.add(gone)
     qtbot.waitUntil(lambda: "f" * 32 in panel.scene.index, timeout=PATIENCE_MILLISECONDS)
     go(sounding, "f" * 32)
     assert "That model is not there any more." in panel.details.use_button.toolTip()
@@ -577,7 +576,7 @@ def test_listening_tests_are_a_quality_axis(own_window: MainWindow, qtbot: QtBot
         trials.append(one, data / "listening")
     window.features["lab"].carried_through.emit()
     qtbot.waitUntil(lambda: any(one.name == "listening:abx" for one in panel.pool.axes), timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.features["tradeoff"].sources.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.results.busy, timeout=PATIENCE_MILLISECONDS)
     choose_look(panel, PlotOptions(x="ops_ratio", y="listening:abx"))
     assert {one.techniques for one in panel.scene.points} == {("ditreducio",)}
     assert {one.folder is None for one in panel.scene.points} == {True, False}, "the take and the study's setting"
@@ -590,11 +589,11 @@ def test_takes_of_a_study_can_be_heard_blindly(window: MainWindow, qtbot: QtBot,
     qtbot.waitUntil(lambda: ticks.count() == 4, timeout=PATIENCE_MILLISECONDS)
     titles = {ticks.item(row).text() for row in range(4)}
     assert any("DiTReducio" in one and "Step pruning" in one for one in titles)
-    guest = next(iter(window.features["tradeoff"].sources.known.studies[results].takes))
+    guest = next(iter(window.results.studies[results].takes))
     samples, rate = window.features["lab"]._loader()(guest)
     assert rate == 24000 and len(samples) > 1000
     window.workspaces.go_to("tradeoff")
-    window.state.open_studies.remove(results)
+    window.results.close(results)
     window.workspaces.go_to("lab")
     qtbot.waitUntil(lambda: ticks.count() == 2, timeout=PATIENCE_MILLISECONDS)
 
@@ -655,7 +654,7 @@ def test_a_folder_without_a_study_is_refused_in_a_sentence(window: MainWindow, t
     window.features["tradeoff"].open_study(tmp_path)
     qtbot.waitUntil(lambda: "There is no study" in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
     # Studies, which reads it as well, may be the first to say so.
-    qtbot.waitUntil(lambda: tmp_path not in window.state.open_studies.folders, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: tmp_path not in window.results.studies, timeout=PATIENCE_MILLISECONDS)
 
 
 def test_what_is_damaged_is_told_and_left_to_studies(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
@@ -667,7 +666,7 @@ def test_what_is_damaged_is_told_and_left_to_studies(window: MainWindow, tmp_pat
     assert "is damaged" in window.notices.banner.text
     panel = window.panels["studies"]
     qtbot.waitUntil(lambda: panel.chooser.findData(str(folder)) >= 0, timeout=PATIENCE_MILLISECONDS)
-    assert folder in window.state.open_studies.folders
+    assert folder in window.results.studies
     window.workspaces.go_to("studies")
     window.features["studies"].opened.choose(folder)
     panel.aside_button.click()
@@ -680,13 +679,13 @@ def test_a_study_that_grows_is_read_again(
 ) -> None:
     panel, folder = window.panels["tradeoff"], tmp_path / "grows.study"
     finished(folder, study(sentences=SENTENCES[:1], grid=None, title="Grows", setting=[{"techniques": {}}]))
-    window.state.open_studies.add(folder)
+    window.results.open(folder)
     qtbot.waitUntil(lambda: panel.scene.own == 7, timeout=PATIENCE_MILLISECONDS)
     finished(folder, study(sentences=SENTENCES[:1], title="Grows"))
     for _ in range(5):
-        window.state.open_studies.touch(folder)
+        window.results.read_study(folder)
     qtbot.waitUntil(lambda: panel.scene.own == 9, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.features["tradeoff"].sources.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.results.busy, timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.mark.slow
@@ -776,7 +775,7 @@ def test_what_is_left_is_ranked_by_ear_at_the_sink(
 
 @pytest.mark.slow
 def test_a_selection_is_shared_as_a_file(sounding: MainWindow, tmp_path: Path) -> None:
-    panel, files = sounding.panels["tradeoff"], sounding.features["tradeoff"].files
+    panel, files = sounding.panels["tradeoff"], sounding.features["tradeoff"]
     choose_look(panel, SHOWN)
     panel.set_filter(Filter(source="Four settings"))
     walk = [panel.scene.points[place].key for place in panel.scene.walk]
@@ -830,10 +829,10 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     assert panel.plot.sections != EVERYTHING
     action["point_everything"].trigger()
     assert panel.plot.sections == EVERYTHING
-    window.features["tradeoff"].files.write(tmp_path / "out.csv")
+    window.features["tradeoff"].write(tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().startswith("title,kind")
     with pytest.raises(PlainError):
-        window.features["tradeoff"].files.write(tmp_path / "nowhere" / "out.csv")
+        window.features["tradeoff"].write(tmp_path / "nowhere" / "out.csv")
 
 
 def test_what_is_shown_is_there_again_after_a_restart(

@@ -23,10 +23,24 @@ from paretone.studies.results import read
 from paretone.studies.store import Store
 from paretone.studies.tasks import MeasureReference, ReferenceMeasured
 from paretone.techniques.registry import in_order
-from paretone_app.features.tradeoff.model.axes import AXES, axis, figure_text
-from paretone_app.features.tradeoff.model.filtering import BASELINE, Filter
-from paretone_app.features.tradeoff.model.memory import recalled, remembered
-from paretone_app.features.tradeoff.model.points import (
+from paretone_app.features.tradeoff.axes import AXES, axis, figure_text
+from paretone_app.features.tradeoff.saved import recalled, remembered
+from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Pool, scene
+from paretone_app.features.tradeoff.styles import PointStyles, described
+from paretone_app.features.tradeoff.words import (
+    comparable,
+    counts,
+    difference_html,
+    figures_html,
+    plain,
+    playing_words,
+    reference_of,
+    remarks,
+    table,
+    tip,
+)
+from paretone_app.listening.stimuli import setting_key
+from paretone_app.results.points import (
     LISTENING,
     STUDY,
     TAKES,
@@ -38,21 +52,6 @@ from paretone_app.features.tradeoff.model.points import (
     study_points,
     take_points,
 )
-from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, scene
-from paretone_app.features.tradeoff.model.words import (
-    comparable,
-    counts,
-    difference_html,
-    figures_html,
-    plain,
-    playing_words,
-    reference_of,
-    remarks,
-    tip,
-)
-from paretone_app.features.tradeoff.styles import PointStyles, described
-from paretone_app.features.tradeoff.table import table
-from paretone_app.listening.stimuli import setting_key
 from paretone_app.shell.colours import LIGHT
 from tests.app.features.tradeoff.many_points import many
 from tests.engine.studies.small import finished, study
@@ -534,7 +533,7 @@ def test_settings_are_told_apart_in_words() -> None:
     text = difference_html(own, reference_of(own), LIGHT)
     assert text.startswith("<b>Against its baseline:</b>") and "DiTReducio: off → δ = 0.1" in text
     assert reference_of(point("b", 1.0, 1.0)) is None, "a baseline has none"
-    from paretone_app.features.tradeoff.model.words import Reference
+    from paretone_app.features.tradeoff.words import Reference
 
     other = Reference("A", replace(FAST, seed=9, options=Values({"steps": 8})), "A text.", "bella")
     text = difference_html(own, other, LIGHT)

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import PlainError, SettingError
-from paretone_app.features.tradeoff.model.filtering import Filter
-from paretone_app.features.tradeoff.model.memory import remembered
-from paretone_app.features.tradeoff.model.points import TAKE
-from paretone_app.features.tradeoff.model.scene import PlotOptions
-from paretone_app.features.tradeoff.model.selection import Selection, find, read, selection_of, write
+from paretone_app.features.tradeoff.saved import Selection, find, read, remembered, selection_of, write
+from paretone_app.features.tradeoff.scene import Filter, PlotOptions
+from paretone_app.results.points import TAKE
 from tests.app.features.tradeoff.test_why import BOTH, PLAIN, PRUNED, point
 
 VIEW = remembered(PlotOptions(x="speed_up", log_x=True), True, Filter(words="steps"))

@@ -7,10 +7,9 @@ from pathlib import Path
 from paretone.measure.estimates import Estimate
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone_app.features.tradeoff.model.filtering import Filter
-from paretone_app.features.tradeoff.model.points import STUDY, TAKE, Point
-from paretone_app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
-from paretone_app.features.tradeoff.model.why import why, why_html
+from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, Scene, scene
+from paretone_app.features.tradeoff.words import why, why_html
+from paretone_app.results.points import STUDY, TAKE, Point
 from paretone_app.shell.colours import LIGHT
 
 PLAIN = Setting("f5-mini", Values({"steps": 16, "guidance": 0.7}))

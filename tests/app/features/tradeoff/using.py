@@ -7,9 +7,9 @@ from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from paretone_app.features.tradeoff.model.points import Sound
-from paretone_app.features.tradeoff.model.scene import PlotOptions
 from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.features.tradeoff.scene import PlotOptions
+from paretone_app.results.points import Sound
 from tests.app.features.tradeoff.test_scene import FAST, PLAIN, point
 
 KEY, NO, CONTROL, SHIFT = (

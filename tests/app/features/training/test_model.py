@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from paretone.models.catalogue import entry
-from paretone.session.jobs.preparing import preparation_for
+from paretone.session.jobs import preparation_for
 from paretone.setting.knobs import defaults
 from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import GuidanceFreeRequest

@@ -11,7 +11,7 @@ from paretone.export.exporting import export
 from paretone.export.programs.crispasr import TARGET
 from paretone.export.targets import account
 from paretone.models.catalogue import entry
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
@@ -30,7 +30,7 @@ def profile(model: str, *techniques: UsedTechnique, seed: int = 5, **options: ob
 
 @needs_shell
 def test_f5_is_run_with_its_flags(tmp_path: Path) -> None:
-    export(profile("F5TTS_v1_Base", steps=7, guidance=1.5, speed=1.2), "crispasr", tmp_path, SilentObserver())
+    export(profile("F5TTS_v1_Base", steps=7, guidance=1.5, speed=1.2), "crispasr", tmp_path, Observer())
     words, _ = called(tmp_path / "speak.sh", "crispasr", "It's a text.", "o.wav")
     assert flags(words) == {
         "--backend": "f5-tts",
@@ -56,7 +56,7 @@ def test_f5_is_run_with_its_flags(tmp_path: Path) -> None:
 def test_omnivoice_is_run_with_its_variables(tmp_path: Path) -> None:
     stride = UsedTechnique("guidance_stride", Values(every=3, between="reuse"))
     given = profile("OmniVoice", stride, steps=16, guidance=1.2, class_temperature=0.4, instruct="female, low pitch")
-    export(given, "crispasr", tmp_path, SilentObserver())
+    export(given, "crispasr", tmp_path, Observer())
     words, variables = called(tmp_path / "speak.sh", "crispasr", "A text.", "o.wav")
     assert flags(words)["--instruct"] == "female, low pitch"
     assert "--tts-cfg-scale" not in flags(words) and "--language" not in flags(words)
@@ -91,7 +91,7 @@ def test_what_it_cannot_do_is_dropped_and_left_out(
 ) -> None:
     given = profile(model, seed=seed, **options)
     assert dropped in [line.what for line in account(TARGET, given).drops]
-    export(given, "crispasr", tmp_path, SilentObserver())
+    export(given, "crispasr", tmp_path, Observer())
     script = (tmp_path / "speak.sh").read_text()
     assert ("--tts-steps" in script) is (dropped != "Steps")
     assert ("--seed" in script) is (dropped != "Seed")

@@ -15,7 +15,7 @@ from paretone.export.programs.f5_triton import FILE, KIND, SCHEMA, TARGET, conte
 from paretone.export.targets import Order, account
 from paretone.models.catalogue import entry
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.flow import sampling_grid
 from paretone.sampling.schedules import evaluation_times
 from paretone.setting.knobs import defaults
@@ -64,7 +64,7 @@ def test_the_recipe_is_changed_and_given_back(official_run: dict) -> None:
 
 
 def test_the_sampler_reads_what_is_written(tmp_path: Path) -> None:
-    export(profile(steps=7, sway=-0.5), "f5-triton", tmp_path, SilentObserver())
+    export(profile(steps=7, sway=-0.5), "f5-triton", tmp_path, Observer())
     assert (paretone_sampler.FILE, paretone_sampler.KIND, paretone_sampler.SCHEMA) == (FILE, KIND, SCHEMA)
     read = paretone_sampler.read(tmp_path / FILE)
     times = sampling_grid(7, "epss", -0.5)
@@ -88,7 +88,7 @@ def test_the_sampler_reads_what_is_written(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_profile_is_refused(tmp_path: Path, change: dict, reason: str) -> None:
-    export(profile(), "f5-triton", tmp_path, SilentObserver())
+    export(profile(), "f5-triton", tmp_path, Observer())
     path = tmp_path / FILE
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(paretone_sampler.ProfileMismatch, match=reason):
@@ -125,7 +125,7 @@ def test_weights_of_its_own_go_with_the_profile(tmp_path: Path) -> None:
     said = account(TARGET, replace(made, variant=MODEL.variant))
     assert said.options["guidance"] == 0
     assert any(line.what == CFG_FREE.title for line in said.honours)
-    written = contents(Order(made, said, str(path.parent), SilentObserver()))
+    written = contents(Order(made, said, str(path.parent), Observer()))
     assert "model_cfg_free_w0.50.safetensors" in written
     assert json.loads(written[FILE])["guidance"] == 0
     assert b"run.sh 1 4" in written["README.md"]

@@ -15,7 +15,7 @@ from paretone.export.exporting import export
 from paretone.export.programs.omnivoice import FILE, KIND, SCHEMA, TARGET
 from paretone.export.targets import account
 from paretone.models.catalogue import entry
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
@@ -65,7 +65,7 @@ def test_what_does_not_belong_together_is_refused_with_the_reason(official_run: 
 
 
 def test_the_module_reads_what_is_written(tmp_path: Path) -> None:
-    export(profile(steps=16, language="en"), "omnivoice", tmp_path, SilentObserver())
+    export(profile(steps=16, language="en"), "omnivoice", tmp_path, Observer())
     assert (paretone_omnivoice.FILE, paretone_omnivoice.KIND, paretone_omnivoice.SCHEMA) == (FILE, KIND, SCHEMA)
     read = paretone_omnivoice.read(tmp_path)
     assert read["generate"]["num_step"] == 16
@@ -93,7 +93,7 @@ def test_a_precision_of_the_whole_network_is_carried(wanted: str, loaded: str | 
 @pytest.mark.timeout(1800)
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 def test_the_script_calls_the_packages_command_with_its_flags(tmp_path: Path, official_run: dict) -> None:
-    export(profile(instruct="female, low pitch", guidance=0.5), "omnivoice", tmp_path / "out", SilentObserver())
+    export(profile(instruct="female, low pitch", guidance=0.5), "omnivoice", tmp_path / "out", Observer())
     (tmp_path / "bin").mkdir()
     command = tmp_path / "bin" / "omnivoice-infer"
     command.write_text('#!/bin/sh\nfor one; do echo "$one"; done\n')

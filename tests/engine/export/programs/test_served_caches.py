@@ -18,7 +18,7 @@ from paretone.export.exporting import export
 from paretone.export.programs import sglang, vllm_omni
 from paretone.export.targets import account
 from paretone.models.catalogue import entry
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
@@ -56,8 +56,8 @@ def profile(model: str = "F5TTS_v1_Base", cache: dict | None = None, **options: 
 @pytest.mark.timeout(1800)
 def test_cache_dit_reads_what_is_written(tmp_path: Path) -> None:
     for name, cache in (("all", ALL), ("usual", {})):
-        export(profile(cache=cache), "sglang", tmp_path / f"sglang {name}", SilentObserver())
-        export(profile(cache=cache), "vllm-omni", tmp_path / f"vllm {name}", SilentObserver())
+        export(profile(cache=cache), "sglang", tmp_path / f"sglang {name}", Observer())
+        export(profile(cache=cache), "vllm-omni", tmp_path / f"vllm {name}", Observer())
     files = [tmp_path / f"sglang {name}" / "cache_dit.yaml" for name in ("all", "usual")]
     files += [tmp_path / f"vllm {name}" / "cache_config.json" for name in ("all", "usual")]
     packages = official.packages("cache-dit-1.5.3", *PACKAGES)
@@ -111,7 +111,7 @@ def test_the_servers_own_grid_is_said(options: dict, what: str, honoured: bool) 
 
 @needs_shell
 def test_vllm_omni_is_started_with_the_cache(tmp_path: Path) -> None:
-    export(profile(cache=ALL, steps=16, guidance=1.5), "vllm-omni", tmp_path / "it's here", SilentObserver())
+    export(profile(cache=ALL, steps=16, guidance=1.5), "vllm-omni", tmp_path / "it's here", Observer())
     words, _ = called(tmp_path / "it's here" / "serve.sh", "vllm")
     assert words[:2] == ["serve", "SWivid/F5-TTS/F5TTS_v1_Base"]
     given = flags(words)
@@ -125,7 +125,7 @@ def test_vllm_omni_is_started_with_the_cache(tmp_path: Path) -> None:
 
 
 def test_no_guidance_is_not_taken_for_none_given(tmp_path: Path) -> None:
-    export(profile(guidance=0.0), "vllm-omni", tmp_path, SilentObserver())
+    export(profile(guidance=0.0), "vllm-omni", tmp_path, Observer())
     assert 0 < json.loads((tmp_path / "request.json").read_text())["guidance_scale"] < 1e-5
     assert not (tmp_path / "cache_config.json").exists()
     assert "--cache" not in (tmp_path / "serve.sh").read_text()
@@ -133,7 +133,7 @@ def test_no_guidance_is_not_taken_for_none_given(tmp_path: Path) -> None:
 
 @needs_shell
 def test_sglang_is_started_with_the_file(tmp_path: Path) -> None:
-    export(profile(cache=ALL, steps=16), "sglang", tmp_path, SilentObserver())
+    export(profile(cache=ALL, steps=16), "sglang", tmp_path, Observer())
     words, _ = called(tmp_path / "serve.sh", "sglang", "my/pipeline")
     given = flags(words)
     assert (words[0], given["--model-path"], given["--backend"]) == ("serve", "my/pipeline", "diffusers")
@@ -178,7 +178,7 @@ def server(status: int = 200) -> Iterator[tuple[str, list[dict]]]:
 
 
 def test_the_client_sends_the_profiles_fields(tmp_path: Path) -> None:
-    export(profile(steps=12), "vllm-omni", tmp_path, SilentObserver())
+    export(profile(steps=12), "vllm-omni", tmp_path, Observer())
     (tmp_path / "voice.wav").write_bytes(b"sound")
     body = speech_request.body("Hello.", str(tmp_path / "voice.wav"), "What is said.", tmp_path / "request.json")
     with server() as (address, asked):
@@ -194,7 +194,7 @@ def test_the_client_sends_the_profiles_fields(tmp_path: Path) -> None:
 def test_omnivoice_is_served_from_a_folder_with_the_settings(tmp_path: Path) -> None:
     given = profile("OmniVoice", steps=16, guidance=1.2, shift=0.2, language="en")
     out = tmp_path / "out"
-    export(given, "vllm-omni", out, SilentObserver())
+    export(given, "vllm-omni", out, Observer())
     release = tmp_path / "release"
     (release / "audio_tokenizer").mkdir(parents=True)
     (release / "model.safetensors").write_bytes(b"weights")

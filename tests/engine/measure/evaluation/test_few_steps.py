@@ -11,8 +11,8 @@ from paretone.measure.melody import diversity, log_pitch
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, run_to_completion
 from paretone.models.catalogue import entry, voices
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting
+from paretone.speaking import stream
 
 TEXTS = ("The birch canoe slid on the smooth planks.", "Glue the sheet to the dark blue background.")
 SEEDS = range(3)
@@ -25,7 +25,7 @@ def spread(model: SpeechModel, steps: int) -> float:
     for text in TEXTS:
         curves = []
         for seed in SEEDS:
-            spoken = model.synthesise(text, voice, replace(setting, seed=seed), (), SilentObserver())
+            spoken = stream(model, text, voice, replace(setting, seed=seed))
             take = run_to_completion(spoken)
             curves.append(log_pitch(np.asarray(take.samples), take.sample_rate))
         found.append(diversity(curves))

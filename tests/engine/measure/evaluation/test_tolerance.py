@@ -15,9 +15,9 @@ from paretone.cli import main
 from paretone.commands.comparison_sides import prepare, typed_side
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models import load_model
-from paretone.models.base import SpeechModel, run_to_completion
+from paretone.models.base import SpeechModel
 from paretone.models.catalogue import unseen_sentences, voices
-from paretone.models.silent_observer import SilentObserver
+from paretone.speaking import synthesise
 from tests.workload import is_thorough
 
 SENTENCES = 16
@@ -32,7 +32,7 @@ def naturalness(model: SpeechModel, tolerance: float) -> float:
     judge, found = judge_named("naturalness").ready(texts), []
     for at, text in enumerate(texts):
         voice = speakers[at % len(speakers)]
-        take = run_to_completion(model.synthesise(text, voice, side.setting, side.artefacts, SilentObserver()))
+        take = synthesise(model, text, voice, side.setting, side.artefacts)
         found.append(judge.hear(text, voice, take.samples, take.sample_rate).figures["naturalness"])
     return float(np.mean(found))
 

@@ -31,12 +31,12 @@ from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
 from paretone.models.catalogue import MODELS, entry, voice
 from paretone.models.llasa import adapter as llasa
 from paretone.models.megatts3 import graphemes
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES, defaults
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.studies.hooks import preparer
-from paretone.techniques import applying_to, ditreducio
+from paretone.techniques import applying_to, compatibility_of, ditreducio
 from paretone.techniques.base import Technique
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_omni_mini, small_speech, speaking
@@ -180,13 +180,13 @@ def test_every_technique_of_a_layout_has_a_roofline(layout: str, tmp_path: Path)
 
 
 def measured(model: SpeechModel, who: Voice, chosen: Setting, *tables: Artefact) -> RooflineReport:
-    return measure_roofline(RooflineTarget(model, Utterance(TEXT, who), chosen, tables), SilentObserver(), rounds=1)
+    return measure_roofline(RooflineTarget(model, Utterance(TEXT, who), chosen, tables), Observer(), rounds=1)
 
 
 def with_technique(model: SpeechModel, plain: Setting, one: Technique) -> tuple[Setting, tuple[Artefact, ...]]:
     if one.artefact is not None and model.info.family == LANGUAGE:
         used = UsedTechnique(one.name, defaults(one.knobs))
-        found = preparer(one.name)(model, (), plain.with_technique(used), SilentObserver())
+        found = preparer(one.name)(model, (), plain.with_technique(used), Observer())
         return plain.with_technique(replace(used, artefact=found.fingerprint)), (found,)
     if one.name != ditreducio.TECHNIQUE.name:
         return plain.with_technique(UsedTechnique(one.name, defaults(one.knobs).replace(**KNOBS.get(one.name, {})))), ()
@@ -198,7 +198,9 @@ def skipping(model: SpeechModel, plain: Setting) -> StrategyTable:
     """A table by which every other step of the upper layers is that of the one before."""
     steps = int(plain.options["steps"])
     row = tuple(SkipAction.TS if step % 2 else SkipAction.NONE for step in range(steps))
-    return StrategyTable(model.compatibility(plain), ((SkipAction.NONE,) * steps, *[row] * (model.info.layers - 1)))
+    return StrategyTable(
+        compatibility_of(model.info, plain), ((SkipAction.NONE,) * steps, *[row] * (model.info.layers - 1))
+    )
 
 
 def require_whole(report: RooflineReport, what: str) -> None:

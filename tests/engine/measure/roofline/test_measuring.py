@@ -17,10 +17,11 @@ from paretone.measure.roofline.report import ATTENTION, FEED_FORWARD, HEAD, JOIN
 from paretone.models import load_model
 from paretone.models.base import FLOW, Utterance
 from paretone.models.catalogue import entry, voice
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 from tests.engine import small_language, small_speech, speaking
 from tests.engine.models.omnivoice.small_release import TEXT as OMNIVOICE_TEXT
 from tests.engine.models.omnivoice.small_release import write_release
@@ -31,7 +32,7 @@ CPU = torch.device("cpu")
 
 def measured(model, setting: Setting, **more: object) -> RooflineReport:
     target = RooflineTarget(model, Utterance("One sentence.", small_speech.VOICE), setting)
-    return measure_roofline(target, SilentObserver(), rounds=1, **more)
+    return measure_roofline(target, Observer(), rounds=1, **more)
 
 
 def small_flow(variant: str = ""):
@@ -105,7 +106,7 @@ def test_guided_and_unguided_evaluations_are_apart(known_ceilings):
 def test_a_language_model_is_taken_apart(known_ceilings, tmp_path):
     model = speaking.load(write_model(tmp_path / "model"))
     target = RooflineTarget(model, Utterance(speaking.TEXT, voice("", "lm-mini")), speaking.setting())
-    made = measure_roofline(target, SilentObserver(), rounds=1)
+    made = measure_roofline(target, Observer(), rounds=1)
     assert [phase.name for phase in made.phases] == ["prefill", "decode", "decoder"]
     decode = made.phases[1]
     by_name = {one.name: one for one in decode.components}
@@ -122,7 +123,7 @@ def test_drafting_and_checking_are_apart(known_ceilings, tmp_path):
     model = speaking.load(speaking.write_all(tmp_path / "model"))
     chosen = speaking.setting(speaking.drafted(draft_length=3, adaptive=False))
     made = measure_roofline(
-        RooflineTarget(model, Utterance(speaking.TEXT, voice("", "lm-mini")), chosen), SilentObserver(), rounds=1
+        RooflineTarget(model, Utterance(speaking.TEXT, voice("", "lm-mini")), chosen), Observer(), rounds=1
     )
     phases = {phase.name: phase for phase in made.phases}
     assert phases["draft"].forwards > phases["decode"].forwards
@@ -136,6 +137,8 @@ def test_what_has_no_layers_is_refused(known_ceilings):
             self.info = replace(small_flow().info, family=FLOW, title="Other")
 
         def make_ready(self, *arguments: object) -> None: ...
+
+        def script(self, *arguments: object) -> None: ...
 
     with pytest.raises(SettingError, match="Other cannot be measured by component"):
         measured(Other(), small_speech.setting(2))
@@ -163,11 +166,11 @@ def masked_model(tmp_path: Path, layers: int = 2):
 def test_a_masked_model_is_taken_apart(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    made = measure_roofline(RooflineTarget(model, utterance, setting), SilentObserver(), rounds=1)
+    made = measure_roofline(RooflineTarget(model, utterance, setting), Observer(), rounds=1)
     assert [phase.name for phase in made.phases] == ["conditioning", "evaluation", "decoder"]
     phase = made.phases[1]
     by_name = {one.name: one for one in phase.components}
-    works = model.internals(utterance.text, utterance.voice, setting)
+    works = model.internals(scripted(model, utterance.text, utterance.voice, setting))
     config, request = works.network.config, works.request
     # The first layer projects the canvas once for both branches, and the last one computes what is filled in only.
     most = request.operations(config, request.frames, Guide.BOTH)
@@ -182,7 +185,7 @@ def test_guided_steps_of_a_masked_model_are_apart(known_ceilings, tmp_path):
     half = UsedTechnique("guidance_interval", Values(steps=2))
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
     target = RooflineTarget(model, utterance, setting.with_technique(half))
-    made = measure_roofline(target, SilentObserver(), rounds=1)
+    made = measure_roofline(target, Observer(), rounds=1)
     guided, unguided = made.phases[1:3]
     assert (guided.title, unguided.title) == ("Guided steps", "Unguided steps")
     assert guided.forwards == 2 and unguided.forwards == 4
@@ -193,11 +196,11 @@ def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_pa
     model, setting = masked_model(tmp_path)
     kept = setting.with_technique(UsedTechnique("frozen_prefix", Values(every=3)))
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    made = measure_roofline(RooflineTarget(model, utterance, kept), SilentObserver(), rounds=1)
+    made = measure_roofline(RooflineTarget(model, utterance, kept), Observer(), rounds=1)
     whole, short = made.phases[1:3]
     assert (whole.title, short.title) == ("Steps", "Steps, text kept")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
-    works = model.internals(utterance.text, utterance.voice, kept)
+    works = model.internals(scripted(model, utterance.text, utterance.voice, kept))
     prefix, frames, config = works.request.prefix, works.request.frames, works.network.config.transformer
     assert prefix > 10
     by_name = [{one.name: one.work.operations for one in phase.components} for phase in (whole, short)]
@@ -216,13 +219,13 @@ def test_steps_that_reuse_layers_are_apart_and_cost_less(known_ceilings, tmp_pat
     knobs = Values(every=3, ends=1)
     reused = setting.with_technique(UsedTechnique("layer_reuse", knobs))
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
-    made = measure_roofline(RooflineTarget(model, utterance, reused), SilentObserver(), rounds=1)
+    made = measure_roofline(RooflineTarget(model, utterance, reused), Observer(), rounds=1)
     whole, short = made.phases[1:3]
     assert (whole.title, short.title) == ("Steps", "Steps, layers reused")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
     assert len(short.layer_launches) == 2 < len(whole.layer_launches) == model.info.layers
     strided = reused.with_technique(UsedTechnique("guidance_stride", Values(every=2)))
-    made = measure_roofline(RooflineTarget(model, utterance, strided), SilentObserver(), rounds=1)
+    made = measure_roofline(RooflineTarget(model, utterance, strided), Observer(), rounds=1)
     # Both branches at steps 0, 2 and 4, all layers at 0 and 3, and at 4, for which 3 found nothing of the other branch.
     assert {phase.title: phase.forwards for phase in made.phases[1:-1]} == {
         "Guided steps": 2,
@@ -237,8 +240,8 @@ def test_blocks_say_which_of_them_was_measured(known_ceilings, tmp_path):
     knobs = Values(block=16, first_block=16, first_steps=2, later_steps=4, look_ahead=16)
     utterance = Utterance(" ".join([OMNIVOICE_TEXT] * 3), voice("", "OmniVoice"))
     blocks = setting.with_technique(UsedTechnique("blockwise", knobs)).with_technique(UsedTechnique("frozen_prefix"))
-    made = measure_roofline(RooflineTarget(model, utterance, blocks), SilentObserver(), rounds=1)
-    count = len(model.internals(utterance.text, utterance.voice, blocks).blocks)
+    made = measure_roofline(RooflineTarget(model, utterance, blocks), Observer(), rounds=1)
+    count = len(model.internals(scripted(model, utterance.text, utterance.voice, blocks)).blocks)
     steps = 2 + 4 * (count - 1)
     (note,) = (one for one in made.notes if "were measured on block" in one)
     assert note.startswith(f"All {steps} steps, the most that each may take, were measured on block {count // 2 + 1}")
@@ -248,4 +251,4 @@ def test_blocks_say_which_of_them_was_measured(known_ceilings, tmp_path):
 
 
 def measured_plainly(model, setting: Setting, utterance: Utterance) -> RooflineReport:
-    return measure_roofline(RooflineTarget(model, utterance, setting), SilentObserver(), rounds=1)
+    return measure_roofline(RooflineTarget(model, utterance, setting), Observer(), rounds=1)

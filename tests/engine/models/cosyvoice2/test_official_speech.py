@@ -21,9 +21,10 @@ from paretone.models import catalogue, load_model
 from paretone.models.base import Piece, Synthesis, Voice, run_to_completion
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import stream, synthesise
 from tests.engine.models.cosyvoice2.small_release import CODES, QWEN2, language_weights, write_release
 
 MODEL = "CosyVoice2-0.5B"
@@ -57,7 +58,7 @@ def setting(**options: object) -> Setting:
 
 
 def speak(model: CosySpeech, voice: Voice, text: str = TEXT, of: Setting | None = None) -> Synthesis:
-    return run_to_completion(model.synthesise(text, voice, of or setting(), (), SilentObserver()))
+    return synthesise(model, text, voice, of or setting())
 
 
 def speech_tokens(said: Synthesis) -> tuple[int, ...]:
@@ -68,7 +69,7 @@ def speech_tokens(said: Synthesis) -> tuple[int, ...]:
 @pytest.mark.slow
 def test_it_speaks_while_it_decodes(model: CosySpeech, voice: Voice) -> None:
     pieces: list[Piece] = []
-    speech = model.synthesise(TEXT, voice, setting(), (), SilentObserver())
+    speech = stream(model, TEXT, voice, setting())
     while True:
         try:
             pieces.append(next(speech))
@@ -97,7 +98,7 @@ def test_streamed_audio_is_that_of_the_whole(model: CosySpeech, voice: Voice) ->
 
 @pytest.mark.slow
 def test_without_streaming_the_same_comes_in_one_piece(model: CosySpeech, voice: Voice) -> None:
-    pieces, speech = [], model.synthesise(TEXT, voice, setting(stream=False), (), SilentObserver())
+    pieces, speech = [], stream(model, TEXT, voice, setting(stream=False))
     while True:
         try:
             pieces.append(next(speech))
@@ -143,7 +144,7 @@ def test_long_texts_come_in_passages(model: CosySpeech, voice: Voice) -> None:
 
 @pytest.mark.slow
 def test_speaking_can_be_cancelled(model: CosySpeech, voice: Voice) -> None:
-    class Impatient(SilentObserver):
+    class Impatient(Observer):
         checks = 0
 
         def check(self) -> None:
@@ -151,7 +152,7 @@ def test_speaking_can_be_cancelled(model: CosySpeech, voice: Voice) -> None:
             if self.checks > 20:
                 raise Cancelled
 
-    speech = model.synthesise(TEXT, voice, setting(), (), Impatient())
+    speech = stream(model, TEXT, voice, setting(), (), Impatient())
     with pytest.raises(Cancelled):
         run_to_completion(speech)
     assert len(speak(model, voice, "Go on.").samples) > 0

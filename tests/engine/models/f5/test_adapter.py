@@ -20,6 +20,8 @@ from paretone.models.catalogue import entry, voice, voices
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted, stream
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
@@ -50,14 +52,14 @@ def skipping(model: SpeechModel, of: Setting, action: SkipAction = SkipAction.TS
     row = tuple(action if step % 2 else SkipAction.NONE for step in range(int(of.options["steps"])))
     plain = (SkipAction.NONE,) * len(row)
     rows = tuple(row if layer > 3 else plain for layer in range(model.info.layers))
-    table = StrategyTable(model.compatibility(of), rows)
+    table = StrategyTable(compatibility_of(model.info, of), rows)
     return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
 def speak(model: SpeechModel, text: str, of: Setting, *tables: StrategyTable, who: Voice | None = None, observer=None):
     """All pieces, and the synthesis."""
     pieces = []
-    speech = model.synthesise(text, who or voice(), of, tables, observer or Recorder())
+    speech = stream(model, text, who or voice(), of, tables, observer or Recorder())
     while True:
         try:
             pieces.append(next(speech).samples)
@@ -95,14 +97,14 @@ def test_skipping_changes_the_audio_but_not_its_length(model: SpeechModel, actio
     assert len(faster.samples) == len(baseline.samples)
     assert not np.array_equal(faster.samples, baseline.samples)
     assert baseline.measurements.ops_ratio == 1.0
-    operations = model.operations(SENTENCE, voice(), setting())
+    operations = model.operations(scripted(model, SENTENCE, voice(), setting(), prepared=False))
     assert faster.measurements.ops_ratio == pytest.approx(table.ops_ratio(operations))
     assert faster.measurements.ops_ratio < 0.9
 
 
 def test_a_table_that_skips_nothing_changes_nothing(model: SpeechModel) -> None:
     _, baseline = speak(model, SENTENCE, setting())
-    table = StrategyTable.computing(model.compatibility(setting()), model.info.layers)
+    table = StrategyTable.computing(compatibility_of(model.info, setting()), model.info.layers)
     used = setting().with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint))
     assert np.array_equal(speak(model, SENTENCE, used, table)[1].samples, baseline.samples)
 
@@ -139,7 +141,7 @@ def test_midpoint_and_ditreducio_exclude_each_other(model: SpeechModel) -> None:
 
 def test_without_guidance_one_branch_runs(model: SpeechModel) -> None:
     of = setting(guidance=0.0)
-    assert model.operations(SENTENCE, voice(), of).branches == 1
+    assert model.operations(scripted(model, SENTENCE, voice(), of, prepared=False)).branches == 1
     assert len(speak(model, SENTENCE, of)[1].samples) > 0
 
 
@@ -151,7 +153,10 @@ def test_speed_scales_the_duration(model: SpeechModel) -> None:
 
 def test_quick_start_shortens_the_first_passage_only(model: SpeechModel) -> None:
     text = "The boy was there when the sun rose. A rod is used to catch pink salmon. Kick the ball straight."
-    quick, patient = (model.operations(text, voice(), setting(quick_start=on)) for on in (True, False))
+    quick, patient = (
+        model.operations(scripted(model, text, voice(), setting(quick_start=on), prepared=False))
+        for on in (True, False)
+    )
     assert quick.feed_forward < patient.feed_forward
 
 
@@ -169,14 +174,14 @@ def test_calibration_gives_a_table_that_uses(model: SpeechModel) -> None:
 
 def test_captured_attention_is_attention(model: SpeechModel) -> None:
     used, table = skipping(model, setting())
-    capture = model.capture_attention(SENTENCE, voice(), used, (table,), 5, 3, Recorder())
+    capture = model.capture_attention(scripted(model, SENTENCE, voice(), used, (table,)), 5, 3, Recorder())
     assert capture.maps.shape[0] == 2
     assert capture.maps.shape[1] == capture.maps.shape[2] <= 512
     assert np.allclose(capture.maps.sum(-1), 1, atol=1e-4)
     assert 0 < capture.prompt_frames < capture.frames
     assert all(0 < one <= 1 for one in capture.similarities)
     with pytest.raises(SettingError, match="no layer 9"):
-        model.capture_attention(SENTENCE, voice(), setting(), (), 8, 0, Recorder())
+        model.capture_attention(scripted(model, SENTENCE, voice(), setting()), 8, 0, Recorder())
 
 
 @pytest.mark.parametrize("text", ["", "   \n", "🙂🎉", "，。", "你好"])

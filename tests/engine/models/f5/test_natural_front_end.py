@@ -13,11 +13,11 @@ from paretone.front_end.natural.phones import PHONES
 from paretone.front_end.natural.reading import NaturalReader
 from paretone.front_end.phones import PhoneVocabulary
 from paretone.models import load_model
-from paretone.models.base import SpeechModel, Voice, run_to_completion
+from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import NATURAL_PHONES
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting
+from paretone.speaking import synthesise
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from tests.engine.awake import awake
 from tests.engine.training.toy_natural import toy_natural_corpus
@@ -49,7 +49,7 @@ def test_text_is_read_as_the_phones_of_natural_speech(model: SpeechModel, record
     assert model.info.text_front_end == NATURAL_PHONES
     text = "Is it 5:30 already?"
     voice = Voice("toy", "Toy", str(recording), "Hello.", (("^", 0.0, 0.4), ("h", 0.4, 1.0)))
-    take = run_to_completion(model.synthesise(text, voice, SETTING, (), SilentObserver()))
+    take = synthesise(model, text, voice, SETTING)
     (piece,), _ = NaturalReader().pieces(text, seed=SETTING.seed)
     assert len(take.samples) == pytest.approx(piece.seconds * 24_000, abs=512)
     ids = labels(piece.phones, piece.mel_frames, PhoneVocabulary(PHONES))
@@ -58,16 +58,13 @@ def test_text_is_read_as_the_phones_of_natural_speech(model: SpeechModel, record
 
 def test_the_phones_of_an_own_recording_are_found_in_it(model: SpeechModel, recording: Path):
     voice = Voice("own", "Own", str(recording), "Hello there.")
-    take = run_to_completion(model.synthesise("Good morning.", voice, SETTING, (), SilentObserver()))
+    take = synthesise(model, "Good morning.", voice, SETTING)
     assert np.isfinite(take.samples).all()
     assert len(take.samples) > 10_000
 
 
 def test_the_pace_is_drawn_from_the_seed(model: SpeechModel, recording: Path):
     voice = Voice("toy", "Toy", str(recording), "Hello.", (("^", 0.0, 0.4), ("h", 0.4, 1.0)))
-    takes = [
-        run_to_completion(model.synthesise("Good morning.", voice, replace(SETTING, seed=seed), (), SilentObserver()))
-        for seed in (3, 3, 4, 5)
-    ]
+    takes = [synthesise(model, "Good morning.", voice, replace(SETTING, seed=seed)) for seed in (3, 3, 4, 5)]
     assert np.array_equal(takes[0].samples, takes[1].samples)
     assert len({len(one.samples) for one in takes}) > 1

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from paretone.models.families.decoding_cost import plain_operations, spent_operations
+from paretone.models.families.language import plain_operations, spent_operations
 from paretone.models.families.token_model import TokenModel
-from paretone.sampling.speculation import speculation
+from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Uniforms
 from tests.engine.speaking import drafted, load, script_of, setting, write_all
 

@@ -6,14 +6,15 @@ import pytest
 import torch
 
 from paretone.errors import Cancelled
-from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.base import Synthesis
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.dit import DiT
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import euler_steps, sampling_grid
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, scripted, synthesise
 from paretone.techniques import resolve
 from paretone.techniques.error_curve import ErrorCurve, measuring
 from tests.engine import small_speech
@@ -32,8 +33,8 @@ def using(name: str, **knobs: object) -> Setting:
 
 
 def speak(model: F5Speech, of: Setting) -> Synthesis:
-    model.make_ready(of, SilentObserver(), VOICE)
-    return run_to_completion(model.synthesise(TEXT, VOICE, of, (), SilentObserver()))
+    make_ready(model, of, VOICE)
+    return synthesise(model, TEXT, VOICE, of)
 
 
 def curves(model: F5Speech) -> list[ErrorCurve]:
@@ -55,7 +56,7 @@ def test_guidance_ends_after_its_steps(model: F5Speech) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DiT, "begin", noting)
-        found = model.sampling(TEXT, VOICE, of)()
+        found = model.sampling(scripted(model, TEXT, VOICE, of))()
     with torch.inference_mode():
         state = torch.randn(found.shape, generator=torch.Generator().manual_seed(of.seed))
         for step in range(STEPS):
@@ -110,12 +111,12 @@ def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(model: F
 
 
 def test_measuring_a_curve_can_be_cancelled(model: F5Speech) -> None:
-    class Stop(SilentObserver):
+    class Stop(Observer):
         def check(self) -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        model.make_ready(using("error_curve", threshold=0.5), Stop(), VOICE)
+        make_ready(model, using("error_curve", threshold=0.5), VOICE, observer=Stop())
     assert not curves(model)
 
 
@@ -129,5 +130,5 @@ def test_rivals_combine_where_they_may(model: F5Speech) -> None:
 def test_attention_is_looked_at_in_the_branches_that_run(model: F5Speech) -> None:
     of = using("guidance_interval", steps=2)
     for step, branches in ((1, 2), (2, 1)):
-        capture = model.capture_attention(TEXT, VOICE, of, (), 1, step, SilentObserver())
+        capture = model.capture_attention(scripted(model, TEXT, VOICE, of), 1, step)
         assert capture.maps.shape[0] == branches

@@ -10,15 +10,18 @@ import pytest
 import torch
 
 from paretone.errors import CheckpointError, SettingError
-from paretone.models.base import Synthesis, Utterance, run_to_completion
+from paretone.models.base import Synthesis, Utterance
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.dit import DiT
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, scripted, synthesise
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.requests import Similarities
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_speech
 from tests.engine.small_speech import LAYERS, VOICE, make_backbone, save_cfg_free, setting
@@ -79,29 +82,31 @@ def using(of: Setting, *entries: UsedTechnique) -> Setting:
 
 def with_table(model: F5Speech, of: Setting) -> tuple[Setting, StrategyTable]:
     """``of`` with a table that repeats every other step in the upper layers."""
-    compatibility = model.compatibility(of)
+    compatibility = compatibility_of(model.info, of)
     row = tuple(SkipAction.TS if step % 2 else SkipAction.NONE for step in range(compatibility.steps))
     table = StrategyTable(compatibility, ((SkipAction.NONE,) * compatibility.steps, *(row,) * (LAYERS - 1)))
     return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
 def speak(model: F5Speech, of: Setting, *tables: StrategyTable) -> Synthesis:
-    model.make_ready(of, SilentObserver())
-    return run_to_completion(model.synthesise(TEXT, VOICE, of, tables, SilentObserver()))
+    make_ready(model, of)
+    return synthesise(model, TEXT, VOICE, of, tables)
 
 
 def test_everything_uses_together(model: F5Speech, seen: Seen) -> None:
     of, table = with_table(model, using(plain(), FREE, PRUNED, NARROW))
-    model.make_ready(of, SilentObserver())
+    make_ready(model, of)
     seen.times.clear()
     seen.evaluations.clear()
-    synthesis = run_to_completion(model.synthesise(TEXT, VOICE, of, (table,), SilentObserver()))
+    synthesis = synthesise(model, TEXT, VOICE, of, (table,))
     assert seen.evaluations == [(step, 1, True, torch.bfloat16) for step in range(7)] * 2
     assert all(np.array_equal(times, sampling_grid(7, "epss", -1.0)[:-1]) for times in seen.times)
     measured = synthesis.measurements
     assert measured.evaluations == 14
     assert [len(one) for one in synthesis.trace.step_seconds] == [7, 7]
-    one_branch, two_branches = (model.operations(TEXT, VOICE, one) for one in (of, plain()))
+    one_branch, two_branches = (
+        model.operations(scripted(model, TEXT, VOICE, one, prepared=False)) for one in (of, plain())
+    )
     saved = 7 * one_branch.evaluation / (32 * two_branches.evaluation)
     assert measured.ops_ratio == pytest.approx(saved * table.ops_ratio(one_branch))
     assert np.isfinite(synthesis.samples).all()
@@ -118,9 +123,9 @@ def test_the_weights_that_run_are_those_that_were_trained(model: F5Speech, seen:
 
 def test_each_technique_alone_changes_what_it_says(model: F5Speech, seen: Seen) -> None:
     def ran(*entries: UsedTechnique) -> list[tuple[int, int, bool, torch.dtype]]:
-        model.make_ready(using(plain(steps=3), *entries), SilentObserver())
+        make_ready(model, using(plain(steps=3), *entries))
         seen.evaluations.clear()
-        run_to_completion(model.synthesise("One.", VOICE, using(plain(steps=3), *entries), (), SilentObserver()))
+        synthesise(model, "One.", VOICE, using(plain(steps=3), *entries))
         return seen.evaluations
 
     assert ran() == [(step, 2, False, torch.float32) for step in range(3)]
@@ -154,17 +159,18 @@ def test_what_was_prepared_is_kept_but_not_without_bound(model: F5Speech, seen: 
 
 
 def test_calibration_is_for_what_runs(model: F5Speech) -> None:
-    class Trials(SilentObserver):
+    class Trials(Observer):
         steps = 0
 
-        def similarities(self, similarities: np.ndarray) -> None:
-            self.steps = similarities.shape[1]
+        def report(self, name: str, value: object) -> None:
+            if isinstance(value, Similarities):
+                self.steps = value.values.shape[1]
 
     of = using(plain(), FREE, PRUNED, NARROW, UsedTechnique("ditreducio", Values(threshold=0.5)))
     observer = Trials()
     record = calibrate_model(model, [Utterance("One.", VOICE)], of, observer)
     assert observer.steps == record.table.steps == 7
-    assert record.table.compatibility == model.compatibility(of)
+    assert record.table.compatibility == compatibility_of(model.info, of)
     assert record.table.compatibility.fingerprint == model.info.weight_sets[0].fingerprint
     assert record.table.count(SkipAction.BS) == 0, "one branch has none to skip"
     used = of.with_technique(UsedTechnique("ditreducio", Values(threshold=0.5), record.table.fingerprint))
@@ -173,11 +179,11 @@ def test_calibration_is_for_what_runs(model: F5Speech) -> None:
 
 def test_attention_is_captured_in_what_runs(model: F5Speech) -> None:
     of = using(plain(), FREE, PRUNED, NARROW)
-    capture = model.capture_attention(TEXT, VOICE, of, (), 1, 6, SilentObserver())
+    capture = model.capture_attention(scripted(model, TEXT, VOICE, of), 1, 6)
     assert capture.maps.shape[0] == 1
     assert capture.maps.dtype == np.float32
     with pytest.raises(SettingError, match="the grid 7 steps"):
-        model.capture_attention(TEXT, VOICE, of, (), 1, 7, SilentObserver())
+        model.capture_attention(scripted(model, TEXT, VOICE, of), 1, 7)
 
 
 def test_takes_say_what_they_are_not(model: F5Speech) -> None:

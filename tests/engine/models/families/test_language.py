@@ -12,14 +12,15 @@ import torch
 
 from paretone.audio.cross_fade import faded_after
 from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
-from paretone.models.base import Piece, StepReport, Synthesis, flow_model, run_to_completion
+from paretone.models.base import Piece, Synthesis, flow_model, run_to_completion
 from paretone.models.catalogue import voice
 from paretone.models.kernels.half_products import available
 from paretone.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural.layout import HOP
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer, StepReport
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import stream
 from paretone.techniques import problem
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
@@ -31,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
     return load(write_all(tmp_path_factory.mktemp("language") / "model"))
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     """Keeps reports, and cancels at the check with a number."""
 
     def __init__(self, cancel_at: int | None = None) -> None:
@@ -58,7 +59,7 @@ def test_pieces_make_the_whole_and_figures_agree(model: LmMiniSpeech) -> None:
             except StopIteration as end:
                 return end.value
 
-    synthesis = collected(model.synthesise(LONG, voice("", "lm-mini"), setting(speed=0.9), (), SilentObserver()))
+    synthesis = collected(stream(model, LONG, voice("", "lm-mini"), setting(speed=0.9)))
     measured, trace = synthesis.measurements, synthesis.trace
     assert len(pieces) > 5
     assert np.array_equal(np.concatenate(pieces), synthesis.samples)
@@ -89,7 +90,7 @@ def test_streamed_audio_is_that_of_all_tokens_at_once(model: LmMiniSpeech) -> No
 
 def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
     observer = Follower()
-    speech = model.synthesise(LONG, voice("", "lm-mini"), setting(), (), observer)
+    speech = stream(model, LONG, voice("", "lm-mini"), setting(), (), observer)
     next(speech)
     checks = observer.checks
     synthesis = run_to_completion(speech)
@@ -97,7 +98,7 @@ def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
 
 
 def test_progress_counts_tokens_of_the_whole_text(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretone.models.families.token_progress.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("paretone.models.families.language.REPORT_SECONDS", 0.0)
     observer = Follower()
     tokens = spoken(model, setting(), LONG, observer).measurements.tokens
     assert list(dict.fromkeys(report.tokens for report in observer.reports)) == list(range(1, tokens + 1))
@@ -182,7 +183,7 @@ def test_three_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
     text = " ".join([LONG] * 30)
     _, passages = brief._prepare(text, voice("", "lm-mini"), setting(speed=1.0).options, lambda: None)
     assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 180
-    pieces, speech = [], brief.synthesise(text, voice("", "lm-mini"), setting(speed=2.0), (), SilentObserver())
+    pieces, speech = [], stream(brief, text, voice("", "lm-mini"), setting(speed=2.0))
     while True:
         try:
             pieces.append(next(speech).samples)

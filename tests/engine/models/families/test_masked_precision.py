@@ -13,6 +13,7 @@ from paretone.models.kernels.fused_masked import FusedMasked
 from paretone.models.kernels.int8 import Int8Linear
 from paretone.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, demask
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
@@ -53,7 +54,7 @@ class Trajectory:
 def trajectory(short_prompts: None) -> Trajectory:  # noqa: F811
     model = load_model("omni-mini", device="cpu")
     setting = Setting("omni-mini", entry("omni-mini").options_with(steps=STEPS))
-    works = model.internals(harvard_sentences()[0], voice("", "omni-mini"), setting)
+    works = model.internals(scripted(model, harvard_sentences()[0], voice("", "omni-mini"), setting))
     request, rules, plain = works.request, works.rules, model.networks.plain
     runs = {name: FusedMasked.of(plain, name).begin(request, rules.guidance) for name in PRECISIONS}
     run, config = works.network.begin(request, rules.guidance), works.network.config

@@ -16,16 +16,16 @@ from safetensors.torch import load_file, save_file
 
 from paretone.errors import CheckpointError
 from paretone.models.catalogue import voice
-from paretone.models.families.decoding import DecodingLoop
+from paretone.models.families.language_network import DecodingLoop
 from paretone.models.families.token_model import TokenModel
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
-from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.draft_length import AdaptiveLength
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.plan import NotPrepared
 from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
+from paretone.speaking import make_ready
 from paretone.studies.wording import described
 from paretone.techniques import problem, resolve, spade, speculative
 from paretone.techniques.resolving import knobs_of
@@ -66,7 +66,7 @@ def test_greedy_speculation_says_the_same(model: LmMiniSpeech) -> None:
 def test_every_way_of_speculation_speaks(model: LmMiniSpeech, knobs: dict) -> None:
     chosen = setting(drafted(**knobs))
     assert problem(model.info, chosen) is None
-    model.make_ready(chosen, SilentObserver(), voice("", "lm-mini"))
+    make_ready(model, chosen, voice("", "lm-mini"))
     synthesis = spoken(model, chosen)
     assert synthesis.measurements.tokens == len(synthesis.trace.decoding.tokens) > 20
     assert len(synthesis.trace.decoding.outcomes) == synthesis.measurements.tokens
@@ -264,7 +264,7 @@ def test_few_networks_are_kept(model: LmMiniSpeech) -> None:
     for kept in itertools.combinations(range(LAYERS), 2):
         spoken(model, setting(shallow(layers=",".join(map(str, kept)), recovery="none")))
     for kept in range(LAYERS):
-        model.make_ready(setting(shallow(layers=str(kept), recovery="none")), SilentObserver())
+        make_ready(model, setting(shallow(layers=str(kept), recovery="none")))
     assert len(model._networks) == 4
 
 

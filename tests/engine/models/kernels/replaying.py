@@ -13,7 +13,7 @@ from torch import Tensor
 
 from paretone.models import load_model
 from paretone.models.kernels.graphs import GraphCache
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from tests.engine import small_speech, speaking
@@ -37,7 +37,7 @@ class Again:
         return replay, output
 
 
-class Told(SilentObserver):
+class Told(Observer):
     """Keeps the lines that a take is told."""
 
     def __init__(self) -> None:

@@ -8,6 +8,7 @@ import torch
 from paretone.models.catalogue import voice
 from paretone.models.kernels.causal_graphs import GraphedTransformer
 from paretone.models.kernels.graphs import GraphCache
+from paretone.speaking import scripted
 from tests.engine import speaking
 from tests.engine.models.kernels.replaying import Again, Told, graphs, language
 from tests.engine.small_language import write_model
@@ -67,7 +68,9 @@ def test_tokens_decoded_outside_of_a_take_are_told_to_none(tmp_path):
     speaking.spoken(model, chosen, observer=take)
     told, before = len(take.lines), record.recorded
     assert told == before > 0
-    for _, decoding in model.decodings(f"{speaking.TEXT} {speaking.TEXT}", voice("", "lm-mini"), chosen):
+    for _, decoding in model.decodings(
+        scripted(model, f"{speaking.TEXT} {speaking.TEXT}", voice("", "lm-mini"), chosen)
+    ):
         list(decoding)
     assert record.recorded > before and len(take.lines) == told
 

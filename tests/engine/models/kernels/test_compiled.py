@@ -14,15 +14,15 @@ import pytest
 import torch
 
 from paretone import device
-from paretone.models.base import run_to_completion
 from paretone.models.kernels import compiled
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRun
 from paretone.models.kernels.masked_rows import MaskedRequest
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, synthesise
 from paretone.techniques import conflict, problem
 from tests.engine import small_speech, speaking
 from tests.engine.models.omnivoice import small_release
@@ -33,7 +33,7 @@ needs_compiler = pytest.mark.skipif(device.compiler() is None, reason="there is 
 
 
 def spoken(model, setting: Setting):
-    return run_to_completion(model.synthesise("One sentence.", small_speech.VOICE, setting, (), SilentObserver()))
+    return synthesise(model, "One sentence.", small_speech.VOICE, setting)
 
 
 def small(variant: str = ""):
@@ -115,10 +115,10 @@ def test_masked_models_are_compiled_before_the_clock_runs(captured_only: list[st
     plain = small_release.setting(steps=4)
     expected = small_release.spoken(model, plain)
     statuses: list[str] = []
-    observer = SilentObserver()
+    observer = Observer()
     observer.status = statuses.append
     for _ in range(2):
-        model.make_ready(plain.with_technique(COMPILED), observer)
+        make_ready(model, plain.with_technique(COMPILED), observer=observer)
     assert statuses == [compiled.COMPILING] and captured_only == [None], "once"
     found = small_release.spoken(model, plain.with_technique(COMPILED))
     assert not any(note.startswith("Compiling failed") for note in found.notes)

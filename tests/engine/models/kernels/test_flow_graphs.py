@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from paretone.models.base import run_to_completion
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted, synthesise
 from tests.engine import small_speech
 from tests.engine.models.kernels.replaying import Again, Told, flow, graphs
 
 
 def spoken(model, setting: Setting, text: str = "One sentence."):
-    return run_to_completion(model.synthesise(text, small_speech.VOICE, setting, (), SilentObserver()))
+    return synthesise(model, text, small_speech.VOICE, setting)
 
 
 @pytest.mark.parametrize("bucket", [1, 32])
@@ -40,10 +39,10 @@ def test_flow_models_say_the_same(bucket, options):
 def test_what_is_recorded_outside_of_a_take_is_told_to_none():
     record, take = Again(), Told()
     model, chosen = flow(record), small_speech.setting(4).with_technique(graphs(bucket=1))
-    run_to_completion(model.synthesise("One sentence.", small_speech.VOICE, chosen, (), take))
+    synthesise(model, "One sentence.", small_speech.VOICE, chosen, (), take)
     assert len(take.lines) == record.recorded == 1
     alone = small_speech.setting(4, guidance=0.0).with_technique(graphs(bucket=1))
-    model.sampling("One sentence.", small_speech.VOICE, alone)()
+    model.sampling(scripted(model, "One sentence.", small_speech.VOICE, alone))()
     assert record.recorded == 2 and len(take.lines) == 1
 
 

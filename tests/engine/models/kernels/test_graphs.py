@@ -13,12 +13,13 @@ from paretone.measure.roofline import benchmarks
 from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.models import load_model
-from paretone.models.base import Utterance, run_to_completion
+from paretone.models.base import Utterance
 from paretone.models.catalogue import voice
 from paretone.models.kernels.graphs import GraphCache, record_cuda
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from paretone.techniques import conflict, problem
 from paretone.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
@@ -165,7 +166,7 @@ def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
     )
     for model, utterance, chosen in cases:
         before = record.replayed
-        made = measure_roofline(RooflineTarget(model, utterance, chosen), SilentObserver(), rounds=1)
+        made = measure_roofline(RooflineTarget(model, utterance, chosen), Observer(), rounds=1)
         assert record.replayed > before, "the whole forward is the recorded one"
         assert all(one.seconds is not None for phase in made.phases for one in phase.components)
 
@@ -195,10 +196,8 @@ def test_graphs_and_compiling_exclude_each_other():
 def test_cuda_graphs_say_the_same(bucket):
     model = load_model("f5-mini", device="cuda")
     plain = Setting("f5-mini", Values(steps=7))
-    speak = lambda chosen: run_to_completion(  # noqa: E731
-        model.synthesise("The birch canoe slid on the smooth planks.", voice(), chosen, (), SilentObserver())
-    )
-    expected, found = speak(plain), speak(plain.with_technique(graphs(bucket=bucket)))
+    text, ways = "The birch canoe slid on the smooth planks.", (plain, plain.with_technique(graphs(bucket=bucket)))
+    expected, found = (synthesise(model, text, voice(), one) for one in ways)
     np.testing.assert_allclose(found.samples, expected.samples, atol=1e-3)
     assert any("Recording a CUDA graph" in note for note in found.notes)
 
@@ -210,6 +209,6 @@ def test_memory_stays_flat_over_many_lengths():
     used = []
     for words in range(3, 23):
         text = " ".join(["canoe"] * words) + "."
-        run_to_completion(model.synthesise(text, voice(), setting, (), SilentObserver()))
+        synthesise(model, text, voice(), setting)
         used.append(torch.cuda.memory_reserved())
     assert max(used[10:]) <= 1.5 * max(used[:10])

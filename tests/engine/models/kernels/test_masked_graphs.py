@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paretone.models.base import run_to_completion
 from paretone.models.catalogue import voice
 from paretone.models.kernels.graphs import GraphCache
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting
+from paretone.speaking import synthesise
 from tests.engine.models.kernels.replaying import Again, graphs, masked
 from tests.engine.models.omnivoice import small_release
 
@@ -21,7 +20,7 @@ BLOCKS = small_release.used(
 
 
 def say(model, chosen: Setting, text: str = small_release.TEXT):
-    return run_to_completion(model.synthesise(text, voice("", "OmniVoice"), chosen, (), SilentObserver()))
+    return synthesise(model, text, voice("", "OmniVoice"), chosen)
 
 
 @pytest.mark.parametrize("bucket", [1, 32])

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
 from paretone.models import catalogue, load_model
-from paretone.models.base import Piece, StepReport, Synthesis, Voice, run_to_completion
+from paretone.models.base import Piece, Synthesis, Voice
 from paretone.models.files.shard_index import INDEX
 from paretone.models.files.shards import WEIGHTS
 from paretone.models.llasa import adapter
@@ -23,10 +23,11 @@ from paretone.models.llasa.adapter import LlasaSpeech
 from paretone.models.llasa.config import FIRST_CODES
 from paretone.models.llasa.voices import LlasaPrompt, spoken_bytes
 from paretone.models.llasa.windows import Window
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer, StepReport
 from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, stream, synthesise
 from tests.engine.models.llasa.small_release import (
     CODES,
     student_tensors,
@@ -75,7 +76,7 @@ def tokens_of(spoken: Synthesis) -> list[int]:
 
 
 def speak(model: LlasaSpeech, text: str = TEXT, of: Setting | None = None, who: Voice = NOBODY) -> Synthesis:
-    return run_to_completion(model.synthesise(text, who, of or setting(), (), SilentObserver()))
+    return synthesise(model, text, who, of or setting())
 
 
 def test_it_speaks(model: LlasaSpeech) -> None:
@@ -118,7 +119,7 @@ def test_the_release_s_own_sampling_is_the_default(model: LlasaSpeech) -> None:
 
 def test_it_streams_and_says_what_streaming_costs(model: LlasaSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
     # The likeliest codes of random weights go round and round: as many come as may.
-    speech = model.synthesise(TEXT, NOBODY, setting(temperature=0.0, stream_codes=30), (), SilentObserver())
+    speech = stream(model, TEXT, NOBODY, setting(temperature=0.0, stream_codes=30))
     pieces = []
     while True:
         try:
@@ -156,7 +157,7 @@ def test_numbers_take_longer_than_they_look() -> None:
 
 
 def test_it_can_be_cancelled(model: LlasaSpeech) -> None:
-    class Impatient(SilentObserver):
+    class Impatient(Observer):
         steps = 0
 
         def step(self, report: StepReport) -> None:
@@ -167,7 +168,7 @@ def test_it_can_be_cancelled(model: LlasaSpeech) -> None:
                 raise Cancelled
 
     with pytest.raises(Cancelled):
-        run_to_completion(model.synthesise(TEXT, NOBODY, setting(), (), Impatient()))
+        synthesise(model, TEXT, NOBODY, setting(), (), Impatient())
     assert len(speak(model).samples)  # and speaks on afterwards
 
 
@@ -193,8 +194,8 @@ def test_voices_need_a_transcript_and_an_encoder(model: LlasaSpeech, tmp_path: P
     with pytest.raises(AudioError, match="lasts 21 s, but LLaSA has room for 20 s"):
         speak(model, of=cloning, who=own(write_recording(tmp_path / "long.wav", 21)))
     with pytest.raises(AudioError, match="is missing"):
-        model.make_ready(cloning, SilentObserver(), own(tmp_path / "none.wav"))
-    model.make_ready(setting(), SilentObserver(), own(tmp_path / "none.wav"))  # Nobody asks for that voice.
+        make_ready(model, cloning, own(tmp_path / "none.wav"))
+    make_ready(model, setting(), own(tmp_path / "none.wav"))  # Nobody asks for that voice.
 
 
 # --- Reading ---------------------------------------------------------------------------------------------------------

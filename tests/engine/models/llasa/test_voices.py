@@ -13,15 +13,15 @@ from safetensors.torch import load_file, save_file
 from paretone.audio.recording import read_recording
 from paretone.errors import CheckpointError
 from paretone.models import catalogue, load_model
-from paretone.models.base import Voice, run_to_completion
+from paretone.models.base import Voice
 from paretone.models.files.shards import WEIGHTS
 from paretone.models.llasa import codec_encoder
 from paretone.models.llasa.codec_encoder import VoiceEncoder
 from paretone.models.llasa.voices import VoiceReader
 from paretone.models.llasa.xcodec2 import CODES
-from paretone.models.silent_observer import SilentObserver
 from paretone.paths import data_folder
 from paretone.setting.setting import Setting
+from paretone.speaking import make_ready, synthesise
 from tests.engine.models.llasa.small_release import (
     CONFIG,
     FIRST_CODE,
@@ -160,12 +160,12 @@ def test_it_continues_a_voice(codec: Path, tmp_path: Path) -> None:
     model = load_model("Llasa-1B", folder=str(with_all_codes(tmp_path / "Llasa-1B")), device="cpu")
     options = catalogue.entry("Llasa-1B").options_with(stream_codes=20)
     voice = Voice("own", "Own", str(write_recording(tmp_path / "own.wav", 1.5)), "It says just this.")
-    model.make_ready(Setting("Llasa-1B", options), SilentObserver(), voice)
+    make_ready(model, Setting("Llasa-1B", options), voice)
     assert len(list((data_folder() / "cache" / "xcodec2").glob("*.npy"))) == 1
 
     def speak(who: Voice, **changes: object) -> tuple[np.ndarray, int]:
         setting = Setting("Llasa-1B", options.replace(**changes), seed=1)
-        spoken = run_to_completion(model.synthesise("A short sentence.", who, setting, (), SilentObserver()))
+        spoken = synthesise(model, "A short sentence.", who, setting)
         return spoken.samples, spoken.measurements.tokens
 
     samples, tokens = speak(voice)

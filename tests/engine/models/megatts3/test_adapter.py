@@ -26,7 +26,8 @@ from paretone.models.minis.natural.layout import HOP
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES, defaults
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import ditreducio, resolve, technique
+from paretone.speaking import scripted, stream
+from paretone.techniques import compatibility_of, ditreducio, resolve, technique
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
@@ -63,7 +64,7 @@ def speak(
 ) -> tuple[list[np.ndarray], Synthesis]:
     """All pieces, and the synthesis."""
     pieces = []
-    speech = model.synthesise(text, who or voice("", MINI), of or setting(), tuple(tables), observer or Recorder())
+    speech = stream(model, text, who or voice("", MINI), of or setting(), tuple(tables), observer or Recorder())
     while True:
         try:
             pieces.append(next(speech).samples)
@@ -74,7 +75,7 @@ def speak(
 def skipping(model: MegaSpeech, of: Setting, action: SkipAction) -> tuple[Setting, StrategyTable]:
     """A setting in which every other step of the upper layers takes ``action``."""
     row = tuple(action if step % 2 else SkipAction.NONE for step in range(STEPS))
-    table = StrategyTable(model.compatibility(of), ((SkipAction.NONE,) * STEPS, *[row] * (LAYERS - 1)))
+    table = StrategyTable(compatibility_of(model.info, of), ((SkipAction.NONE,) * STEPS, *[row] * (LAYERS - 1)))
     return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
@@ -122,9 +123,12 @@ def test_speed_scales_the_durations(model: MegaSpeech) -> None:
 def test_without_amplified_guidance_one_branch_runs(model: MegaSpeech) -> None:
     plain = setting(intelligibility=1.0, similarity=1.0)
     utterance = SENTENCE, voice("", MINI)
-    assert model.operations(*utterance, setting()).branches == 3
-    assert model.operations(*utterance, plain).branches == 1
-    assert model.operations(*utterance, plain).evaluation < model.operations(*utterance, setting()).evaluation
+    assert model.operations(scripted(model, *utterance, setting(), prepared=False)).branches == 3
+    assert model.operations(scripted(model, *utterance, plain, prepared=False)).branches == 1
+    assert (
+        model.operations(scripted(model, *utterance, plain, prepared=False)).evaluation
+        < model.operations(scripted(model, *utterance, setting(), prepared=False)).evaluation
+    )
     assert speak(model, of=plain)[1].measurements.ops_ratio == 1.0
     assert [resolve(model.info, one).branches for one in (setting(), plain)] == [3, 1]
 
@@ -167,7 +171,7 @@ def test_a_synthesis_can_be_cancelled_at_any_step(model: MegaSpeech) -> None:
 @pytest.mark.parametrize("action", [SkipAction.TS, SkipAction.BS])
 def test_an_accelerated_take_differs_by_the_technique_only(model: MegaSpeech, action: SkipAction) -> None:
     _, baseline = speak(model)
-    computing = StrategyTable.computing(model.compatibility(setting()), LAYERS)
+    computing = StrategyTable.computing(compatibility_of(model.info, setting()), LAYERS)
     used = UsedTechnique("ditreducio", NO_VALUES, computing.fingerprint)
     # Its noise is replayed: a table that skips nothing gives the very samples of the baseline.
     _, same = speak(model, of=setting().with_technique(used), tables=(computing,))
@@ -177,7 +181,7 @@ def test_an_accelerated_take_differs_by_the_technique_only(model: MegaSpeech, ac
     _, accelerated = speak(model, of=of, tables=(table,))
     assert accelerated.samples.shape == baseline.samples.shape
     assert not np.allclose(accelerated.trace.mel, baseline.trace.mel, atol=1e-3)
-    operations = model.operations(SENTENCE, voice("", MINI), setting())
+    operations = model.operations(scripted(model, SENTENCE, voice("", MINI), setting(), prepared=False))
     assert operations.branches == 3
     assert accelerated.measurements.ops_ratio == pytest.approx(table.ops_ratio(operations))
     both = operations.attention + operations.feed_forward
@@ -240,13 +244,13 @@ def test_a_table_of_other_guidance_is_refused(model: MegaSpeech) -> None:
 
 
 def test_attention_of_all_three_branches_can_be_looked_at(model: MegaSpeech) -> None:
-    seen = model.capture_attention(SENTENCE, voice("", MINI), setting(), (), LAYERS - 1, 2, Recorder())
+    seen = model.capture_attention(scripted(model, SENTENCE, voice("", MINI), setting()), LAYERS - 1, 2, Recorder())
     assert seen.maps.shape[0] == len(seen.similarities) == 3
     np.testing.assert_allclose(seen.maps.sum(axis=2), 1.0, atol=1e-3)
     assert 0 < seen.prompt_frames < seen.frames
     assert seen.frame_seconds == pytest.approx(GROUP_HOP / 24000)
     with pytest.raises(SettingError, match="no layer 9"):
-        model.capture_attention(SENTENCE, voice("", MINI), setting(), (), 8, 0, Recorder())
+        model.capture_attention(scripted(model, SENTENCE, voice("", MINI), setting()), 8, 0, Recorder())
 
 
 # --- Voices and texts -------------------------------------------------------------------------------------------------

@@ -9,9 +9,8 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from paretone.sampling.flow import integrate, sampling_grid
+from paretone.sampling.flow import OvershootNoise, integrate, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
-from paretone.sampling.overshoot import OvershootNoise, overshoot_steps
 from tests.engine.models.blockwise import prepare
 from tests.engine.models.megatts3.plain_dit import (
     SMALL,

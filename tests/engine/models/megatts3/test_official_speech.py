@@ -15,14 +15,15 @@ import pytest
 from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.files import wav
 from paretone.models import catalogue, load_model
-from paretone.models.base import Synthesis, Voice, run_to_completion
+from paretone.models.base import Synthesis, Voice
 from paretone.models.megatts3 import graphemes
 from paretone.models.megatts3.adapter import MegaSpeech
 from paretone.models.megatts3.duration_model import DurationModel
-from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
+from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.models.megatts3.small_grapheme_model import write_folder
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_release
@@ -74,7 +75,7 @@ def own(path: Path) -> Voice:
 def speak(
     model: MegaSpeech, who: Voice, text: str = TEXT, of: Setting | None = None, *tables: StrategyTable
 ) -> Synthesis:
-    return run_to_completion(model.synthesise(text, who, of or setting(), tables, SilentObserver()))
+    return synthesise(model, text, who, of or setting(), tables)
 
 
 @pytest.mark.slow
@@ -117,7 +118,7 @@ def test_disturbed_durations_are_alike_for_all_takes_of_a_text(
 def test_three_branches_skip_and_the_noise_is_replayed(model: MegaSpeech, folder: Path) -> None:
     released = catalogue.voice("some_noise", MODEL, str(folder))
     baseline = speak(model, released)
-    plain = StrategyTable.computing(model.compatibility(setting()), SMALL_DIT.layers)
+    plain = StrategyTable.computing(compatibility_of(model.info, setting()), SMALL_DIT.layers)
 
     def with_table(table: StrategyTable) -> Synthesis:
         used = UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)

@@ -19,12 +19,12 @@ from paretone.front_end.natural.phones import last_sound
 from paretone.front_end.natural.reading import SHORTEST_SILENCE, NaturalReader
 from paretone.measure.intelligibility import Judge, words_of
 from paretone.models import load_model
-from paretone.models.base import SpeechModel, Synthesis, run_to_completion
+from paretone.models.base import SpeechModel, Synthesis
 from paretone.models.catalogue import entry, voices
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from tests.workload import workload
 
 RATE = 24_000
@@ -94,7 +94,7 @@ def spoken(
     for name in techniques:
         chosen = chosen.with_technique(UsedTechnique(name, Values()))
     speaker = voices(model)[place % len(voices(model))]
-    return run_to_completion(loaded(model).synthesise(text, speaker, chosen, (), SilentObserver()))
+    return synthesise(loaded(model), text, speaker, chosen)
 
 
 def silence_after(text: str, seed: int, **options: object) -> float:

@@ -15,7 +15,7 @@ from safetensors import safe_open
 
 from paretone.errors import CheckpointError
 from paretone.models import load_model
-from paretone.models.base import Synthesis, Voice, run_to_completion
+from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import entry, voice, voices
 from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
 from paretone.models.minis.natural.layout import HOP, LATENT
@@ -26,8 +26,8 @@ from paretone.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecCo
 from paretone.models.minis.omni_mini.decoding import ResidualGridDecoder
 from paretone.models.minis.omni_mini.layout import Layout
 from paretone.models.networks.quantised_mel import read_quantised_mel
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting
+from paretone.speaking import synthesise
 from paretone.training.recipes.natural_tokens import CODEC as SHIPPED_CODEC
 from tests.engine.awake import awake
 from tests.engine.small_language import write_codec
@@ -54,7 +54,7 @@ def setting(**options: object) -> Setting:
 
 
 def spoken(model: OmniMiniSpeech, chosen: Setting, text: str = TEXT, speaker: Voice | None = None) -> Synthesis:
-    return run_to_completion(model.synthesise(text, speaker or voice("", "omni-mini"), chosen, (), SilentObserver()))
+    return synthesise(model, text, speaker or voice("", "omni-mini"), chosen)
 
 
 def test_what_loads_says_what_it_is(model: OmniMiniSpeech) -> None:

@@ -13,13 +13,14 @@ import torch
 from safetensors.torch import save_file
 
 from paretone.models import load_model
-from paretone.models.base import Synthesis, Voice, run_to_completion
+from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import entry, voice
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.omnivoice.adapter import OmniVoiceSpeech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "ar"
 CODES = 64
@@ -89,4 +90,4 @@ def used(name: str, **knobs: object) -> UsedTechnique:
 def spoken(
     model: OmniVoiceSpeech, chosen: Setting, text: str = TEXT, observer: object = None, by: Voice | None = None
 ) -> Synthesis:
-    return run_to_completion(model.synthesise(text, by or voice(), chosen, (), observer or SilentObserver()))
+    return synthesise(model, text, by or voice(), chosen, (), observer or Observer())

@@ -14,17 +14,18 @@ import soundfile
 import torch
 
 from paretone.errors import AudioError, Cancelled, CheckpointError, DeviceError, SettingError, TextError
-from paretone.models.base import Piece, StepReport, Synthesis, Voice, flow_model
+from paretone.models.base import Piece, Synthesis, Voice, flow_model
 from paretone.models.catalogue import voice
 from paretone.models.families.masked_script import guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.models.omnivoice.adapter import OmniVoiceSpeech
 from paretone.models.omnivoice.higgs import WindowedHiggs
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer, StepReport
 from paretone.sampling.demasking import Guide
 from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
 from paretone.setting.take import DemaskingTrace
+from paretone.speaking import make_ready, scripted, stream
 from paretone.techniques import problem, resolve, technique
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, used, write_release
 
@@ -41,7 +42,7 @@ def model(root: Path) -> OmniVoiceSpeech:
     return load(root)
 
 
-class Follower(SilentObserver):
+class Follower(Observer):
     """Keeps reports, and cancels at the check with a number."""
 
     def __init__(self, cancel_at: int | None = None) -> None:
@@ -59,7 +60,7 @@ class Follower(SilentObserver):
 
 
 def pieces_of(model: OmniVoiceSpeech, *given: object, **options: object) -> tuple[list[np.ndarray], Synthesis]:
-    speech, pieces = model.synthesise(given[0], voice(), given[1], (), SilentObserver()), []
+    speech, pieces = stream(model, given[0], voice(), given[1]), []
     while True:
         try:
             piece: Piece = next(speech)
@@ -119,12 +120,12 @@ def test_a_voice_is_continued_and_encoded_once(
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
     fresh = load(root)
     statuses: list[str] = []
-    observer = SilentObserver()
+    observer = Observer()
     observer.status = statuses.append
     cloned = setting(clone=True)
-    fresh.make_ready(cloned, observer, voice())
+    make_ready(fresh, cloned, voice(), observer=observer)
     assert "Encoding the voice …" in statuses
-    request = fresh.internals(TEXT, voice(), cloned).request
+    request = fresh.internals(scripted(fresh, TEXT, voice(), cloned)).request
     assert request.reference.shape[0] == 8
     assert request.reference.shape[1] > 50
     synthesis = spoken(fresh, cloned)
@@ -132,7 +133,7 @@ def test_a_voice_is_continued_and_encoded_once(
     # Another model of the same codec finds the codes on disk.
     other = load(root)
     monkeypatch.setattr("paretone.models.omnivoice.checkpoint.OmniVoiceFolder.encoder", None)
-    assert torch.equal(other.internals(TEXT, voice(), cloned).request.reference, request.reference)
+    assert torch.equal(other.internals(scripted(other, TEXT, voice(), cloned)).request.reference, request.reference)
 
 
 @pytest.mark.parametrize("ahead", [0, 20])
@@ -327,14 +328,15 @@ def test_the_grid_can_be_heard_at_every_step(model: OmniVoiceSpeech) -> None:
     chosen = setting(post_process=False)
     trace = spoken(model, chosen).trace.demasking
     (passage,) = trace.passages
-    parts = [model.decode_partial(passage, step, voice(), chosen, lambda: None) for step in range(6)]
+    plan = resolve(model.info, chosen)
+    parts = [model.decode_partial(passage, step, voice(), plan, lambda: None) for step in range(6)]
     assert {len(one) for one in parts} == {passage.codes.shape[1] * HOP}
     assert np.array_equal(parts[-1], raw(model, trace))
     assert not np.array_equal(parts[0], parts[-1])
     with pytest.raises(SettingError, match="There is no step 7: the passage was filled in in 6 steps"):
-        model.decode_partial(passage, 6, voice(), chosen, lambda: None)
+        model.decode_partial(passage, 6, voice(), plan, lambda: None)
     with pytest.raises(SettingError, match="not OmniVoice's"):
-        model.decode_partial(replace(passage, codes=passage.codes + 64), 0, voice(), chosen, lambda: None)
+        model.decode_partial(replace(passage, codes=passage.codes + 64), 0, voice(), plan, lambda: None)
 
 
 def test_progress_and_cancelling_between_steps(model: OmniVoiceSpeech) -> None:

@@ -13,7 +13,7 @@ import torch
 from paretone.errors import CheckpointError, SettingError, TrainingError
 from paretone.files import wav
 from paretone.models import load_model
-from paretone.models.base import IntervalWeights, run_to_completion
+from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry, voice
 from paretone.models.cosyvoice2.checkpoint import FLOW
 from paretone.models.cosyvoice2.flow_estimator import Estimator, conditions
@@ -22,9 +22,9 @@ from paretone.models.cosyvoice2.memory import Memory
 from paretone.models.cosyvoice2.token_to_mel import FewEvaluations, MelStream, TokenToMel
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from paretone.models.files.interval_weights import described, metadata, save_interval_weights
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, synthesise
 from paretone.techniques import average_velocity, foreseen, resolve
 from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.cosyvoice2 import CosyClip, CosySubject
@@ -205,8 +205,8 @@ def _setting(weights: str = "", evaluations: int = 2) -> Setting:
 
 def _mel(release: Path, setting: Setting) -> np.ndarray:
     model = load_model(MODEL, folder=str(release), device="cpu")
-    model.make_ready(setting, SilentObserver())
-    return run_to_completion(model.synthesise("Hello there.", voice(), setting, (), SilentObserver())).trace.drawn_mel
+    make_ready(model, setting)
+    return synthesise(model, "Hello there.", voice(), setting).trace.drawn_mel
 
 
 @needs("accelerate")

@@ -17,7 +17,7 @@ from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import fingerprint, read_weights
 from paretone.models.files.interval_weights import FOLDER, PREFIX, metadata, save_interval_weights
 from paretone.models.networks.interval import add_interval
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
@@ -53,7 +53,7 @@ def _profile(folder: Path, artefact: str = "") -> Profile:
 
 
 def test_the_weights_are_written_as_they_were_trained_with_their_companions(folder: Path, tmp_path: Path) -> None:
-    written = export(_profile(folder), "average-velocity", tmp_path / "out", SilentObserver(), str(folder))
+    written = export(_profile(folder), "average-velocity", tmp_path / "out", Observer(), str(folder))
     assert {one.name for one in written} >= {
         "model_average_velocity_guidance-1.safetensors",
         "model.yaml",
@@ -85,16 +85,16 @@ def test_a_temperature_of_the_profiles_own_is_dropped_and_said(folder: Path) -> 
 )
 def test_other_targets_refuse_the_profile(folder: Path, tmp_path: Path, target: str, words: str) -> None:
     with pytest.raises(ProfileError, match=words):
-        export(_profile(folder), target, tmp_path / "out", SilentObserver(), str(folder))
+        export(_profile(folder), target, tmp_path / "out", Observer(), str(folder))
 
 
 def test_weights_that_are_not_there_are_named(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match=r"weights 'ffffffffffff' of the profile are in none of .*intervals"):
-        export(_profile(folder, "f" * 64), "average-velocity", tmp_path / "out", SilentObserver(), str(folder))
+        export(_profile(folder, "f" * 64), "average-velocity", tmp_path / "out", Observer(), str(folder))
 
 
 def test_a_profile_without_the_technique_has_no_such_weights(folder: Path, tmp_path: Path) -> None:
     profile = _profile(folder)
     plain = Profile(profile.setting.without(NAME), profile.checkpoint, profile.variant)
     with pytest.raises(ProfileError, match="The profile does without Average velocity"):
-        export(plain, "average-velocity", tmp_path / "out", SilentObserver(), str(folder))
+        export(plain, "average-velocity", tmp_path / "out", Observer(), str(folder))

@@ -12,7 +12,7 @@ import torch
 from paretone.errors import CheckpointError, TrainingError
 from paretone.files import wav
 from paretone.models import load_model
-from paretone.models.base import Voice, run_to_completion
+from paretone.models.base import Voice
 from paretone.models.catalogue import VOICES, entry, voices
 from paretone.models.files.checkpoints import fingerprint, read_float_weights
 from paretone.models.files.interval_weights import described, metadata, save_interval_weights
@@ -20,9 +20,9 @@ from paretone.models.megatts3 import graphemes
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.networks.interval import add_interval
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from paretone.techniques import average_velocity
 from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.fine_tuning import fine_tune
@@ -100,7 +100,7 @@ def _speak(release: Path, weights: str, evaluations: int, voice: Voice) -> np.nd
     options = entry(MODEL).options_with(steps=4)
     used = UsedTechnique(average_velocity.NAME, Values(evaluations=evaluations), weights)
     setting = Setting(MODEL, options, (used,) if weights else ())
-    take = run_to_completion(model.synthesise("Hello.", voice, setting, (), SilentObserver()))
+    take = synthesise(model, "Hello.", voice, setting)
     assert take.measurements.evaluations == (evaluations if weights else 4)
     return take.samples
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from paretone.errors import CheckpointError, SettingError
-from paretone.models.base import IntervalWeights, run_to_completion
+from paretone.models.base import IntervalWeights
 from paretone.models.families.passages import Sampler
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.interval_weights import (
@@ -21,10 +21,10 @@ from paretone.models.files.interval_weights import (
 )
 from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
 from paretone.models.networks.interval import IntervalEmbedding
-from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.guidance import TwoWeightGuidance
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, synthesise
 from paretone.techniques import average_velocity, foreseen, resolve
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_intervals
@@ -130,8 +130,8 @@ def speech(tmp_path: Path):
 
 
 def _spoken(model, of: Setting) -> np.ndarray:
-    model.make_ready(of, SilentObserver())
-    return run_to_completion(model.synthesise("One.", VOICE, of, (), SilentObserver())).trace.drawn_mel
+    make_ready(model, of)
+    return synthesise(model, "One.", VOICE, of).trace.drawn_mel
 
 
 def test_the_untrained_student_takes_the_unguided_models_euler_steps(speech, tmp_path: Path) -> None:

@@ -14,17 +14,18 @@ import pytest
 import torch
 
 from paretone.models import load_model
-from paretone.models.base import StepReport, Synthesis
+from paretone.models.base import Synthesis
 from paretone.models.catalogue import entry, voice
 from paretone.models.families.pacing import FEWEST_STEPS
 from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.models.kernels.masked_rows import MaskedRequest
 from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
 from paretone.models.minis.omni_mini.decoding import ResidualGridDecoder
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer, StepReport
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import stream
 from tests.engine.small_omni_mini import write_model
 from tests.workload import crossed
 
@@ -106,7 +107,7 @@ def speak(model: OmniMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         options = entry("omni-mini").options_with(steps=16, by_sentence=by_sentence)
         setting = Setting("omni-mini", options).with_technique(UsedTechnique("blockwise", Values(knobs)))
         text = TEXT.replace(", ", ". ") if by_sentence else TEXT
-        speech = model.synthesise(text, voice("", "omni-mini"), setting, (), observer or SilentObserver())
+        speech = stream(model, text, voice("", "omni-mini"), setting, (), observer or Observer())
         pieces = []
         while True:
             try:
@@ -229,7 +230,7 @@ def test_what_is_too_short_to_be_heard_does_not_delay_what_is(speak: Callable[..
 
 
 def test_progress_reaches_the_end_where_blocks_are_cut_short(speak: Callable[..., Heard]) -> None:
-    class Follower(SilentObserver):
+    class Follower(Observer):
         def __init__(self) -> None:
             self.reports: list[StepReport] = []
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from paretone.errors import Cancelled
-from paretone.models.base import StepReport
+from paretone.observer import Observer, StepReport
 from paretone.techniques.ditreducio.record import Trial
+from paretone.techniques.ditreducio.requests import Similarities
 
 
-class Recorder:
+class Recorder(Observer):
     """Remembers every report. With ``cancel_after`` it raises :class:`Cancelled` at that many checks."""
 
     def __init__(self, cancel_after: int | None = None) -> None:
@@ -32,11 +33,11 @@ class Recorder:
     def status(self, text: str) -> None:
         self.statuses.append(text)
 
-    def trial(self, trial: Trial) -> None:
-        self.trials.append(trial)
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        self.last_similarities = similarities
+    def report(self, name: str, value: object) -> None:
+        if isinstance(value, Similarities):
+            self.last_similarities = value.values
+        elif isinstance(value, Trial):
+            self.trials.append(value)
 
     def progress(self, done: int, total: int) -> None:
         self.progressed.append((done, total))

@@ -13,8 +13,7 @@ from torch import Tensor
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.models.f5.dit import DiT
 from paretone.sampling.actions import SkipAction
-from paretone.sampling.attention_similarity import diagonal_similarity
-from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
 from paretone.sampling.flow import euler_steps, sampling_grid
 from paretone.sampling.guidance import guided_velocity
 from paretone.sampling.skipping import LayerMemory

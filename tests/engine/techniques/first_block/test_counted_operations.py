@@ -10,12 +10,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from paretone.models import load_model
-from paretone.models.base import run_to_completion
 from paretone.models.catalogue import entry, voice
 from paretone.models.families.evaluations import Evaluations
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from tests.workload import workload
 
 TEXT = "The quick brown fox jumps."
@@ -48,7 +47,7 @@ def test_the_ratio_is_that_of_a_counter_over_all_evaluations(model: str, monkeyp
 
     def spoken(setting: Setting) -> tuple[int, float]:
         counted[0] = 0
-        made = run_to_completion(speech.synthesise(TEXT, voice("", model), setting, (), SilentObserver()))
+        made = synthesise(speech, TEXT, voice("", model), setting)
         return counted[0], made.measurements.ops_ratio
 
     everything, _ = spoken(whole)

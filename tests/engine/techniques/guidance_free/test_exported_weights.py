@@ -13,11 +13,10 @@ from paretone import cli
 from paretone.errors import CheckpointError
 from paretone.export.delivery import deliver
 from paretone.models import load_model
-from paretone.models.base import run_to_completion
 from paretone.models.catalogue import voices
 from paretone.models.f5.checkpoint import read_f5_checkpoint
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting
+from paretone.speaking import synthesise
 from paretone.techniques.guidance_free.exported_weights import GuidanceFreeWeights, cfg_free_metadata
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
 
@@ -59,7 +58,7 @@ def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Pat
     loaded = load_model("f5-mini", folder=str(out))
     assert loaded.info.trained_guidance == 0.5, "what is exported is a model of its own"
     guided = Setting("f5-mini", MODEL.options_with(steps=2, guidance=2.0))
-    spoken = run_to_completion(loaded.synthesise("Rice.", voices()[0], guided, (), SilentObserver()))
+    spoken = synthesise(loaded, "Rice.", voices()[0], guided)
     assert any("more on top would be too much" in note for note in spoken.notes)
 
 

@@ -17,7 +17,7 @@ from paretone.techniques.guidance_free import GuidanceFreeRequest, fine_tuning, 
 from paretone.techniques.guidance_free.fine_tuning import fine_tune, guidance_free_folder, options_of
 from paretone.training import session
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
-from paretone.training.requests import Trained
+from paretone.training.requests import Follower, Trained
 from paretone.training.session import CHECKPOINT, Diverged, Intervals, Milestone
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
@@ -31,7 +31,7 @@ pytestmark = needs("accelerate")
 INTERVALS = Intervals(log_steps=2, validation_steps=4, checkpoint_seconds=0.0, validates_first=True)
 
 
-class Recorder:
+class Recorder(Follower):
     """Remembers what it is told; ``at`` is called with every milestone."""
 
     def __init__(self) -> None:
@@ -39,12 +39,8 @@ class Recorder:
         self.milestones: list[Milestone] = []
         self.at = lambda milestone: None
 
-    def check(self) -> None: ...
-
     def status(self, text: str) -> None:
         self.lines.append(text)
-
-    def progress(self, done: int, total: int) -> None: ...
 
     def milestone(self, milestone: Milestone) -> None:
         self.milestones.append(milestone)

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from paretone.errors import SettingError
-from paretone.models.base import run_to_completion
 from paretone.models.f5.config import OPTIONS as F5_OPTIONS
 from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from paretone.models.silent_observer import SilentObserver
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Values, checked
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements
+from paretone.speaking import scripted, synthesise
 from paretone.techniques import conflict, multistep, resolve
 from paretone.techniques.multistep import TECHNIQUE
 from tests.engine.small_speech import VOICE, load, setting
@@ -32,7 +31,7 @@ def model():
 
 
 def spoken(speech, chosen: Setting) -> tuple[np.ndarray, Measurements]:
-    found = run_to_completion(speech.synthesise("One.", VOICE, chosen, (), SilentObserver()))
+    found = synthesise(speech, "One.", VOICE, chosen)
     return found.samples, found.measurements
 
 
@@ -64,7 +63,7 @@ def test_guided_steps_are_counted_on_the_grid() -> None:
     chosen = stepping(4, interval, start="midpoint")
     _, measured = spoken(speech, chosen)
     assert measured.evaluations == 5
-    counts = speech.operations("One.", VOICE, chosen)
+    counts = speech.operations(scripted(speech, "One.", VOICE, chosen, prepared=False))
     assert measured.ops_ratio == pytest.approx(resolve(speech.info, chosen).ops_ratio(counts), rel=0.02)
     assert any("extrapolates wrongly" in note for note in resolve(speech.info, chosen).notes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import compatibility_of
 from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
 from tests.engine.small_speech import load, setting
 
@@ -16,7 +17,7 @@ def model():
 
 
 def placed(speech, times: tuple[float, ...] = TIMES, **options: object) -> PlacedGrid:
-    return PlacedGrid(placed_for(speech.compatibility(setting(4, **options)), len(times) - 1), times)
+    return PlacedGrid(placed_for(compatibility_of(speech.info, setting(4, **options)), len(times) - 1), times)
 
 
 def using(grid: PlacedGrid | None, *others: UsedTechnique, steps: int = 4, **knobs: object) -> Setting:

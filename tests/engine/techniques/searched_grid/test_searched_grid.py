@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from paretone.errors import ProfileError
-from paretone.models.base import run_to_completion
-from paretone.models.families.flow_script import times_of
-from paretone.models.silent_observer import SilentObserver
+from paretone.models.families.evaluations import times_of
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from paretone.techniques import conflict, foreseen, resolve, technique
 from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
 from tests.engine.small_speech import VOICE, setting
@@ -23,7 +22,7 @@ from tests.engine.techniques.searched_grid.grids import NAME, TIMES, model, plac
 
 
 def spoken(speech, chosen: Setting, *grids: PlacedGrid):
-    return run_to_completion(speech.synthesise("One.", VOICE, chosen, grids, SilentObserver()))
+    return synthesise(speech, "One.", VOICE, chosen, grids)
 
 
 def test_the_placed_times_are_those_of_the_run() -> None:

@@ -13,13 +13,14 @@ from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.measure.baseline_metrics import with_difference
 from paretone.measure.evaluation import judges
 from paretone.measure.metrics import METRICS, NEITHER
-from paretone.models.base import Utterance, Voice, run_to_completion
+from paretone.models.base import Script, Utterance
 from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.grid_search import METHODS, Trial
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics
+from paretone.speaking import scripted, synthesise
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES, figure_of
 from paretone.techniques.searched_grid.objectives import MANY, SEEDS, many_steps
 from paretone.techniques.searched_grid.searching import FOLDER, Journal, search_grid, start_grids
@@ -48,7 +49,7 @@ def still(chosen: Setting) -> Setting:
     return dataclasses.replace(chosen, options=chosen.options.replace(overshoot=0.0))
 
 
-class Following(SilentObserver):
+class Following(Observer):
     """Keeps what it hears; cancels after some checks."""
 
     def __init__(self, checks: int = 10**9) -> None:
@@ -69,15 +70,15 @@ class Following(SilentObserver):
 @pytest.mark.parametrize("method", METHODS)
 def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
     flow = AnalyticFlow()
-    found = search_grid(flow, UTTERANCES, searching(4, search=method, passes=3), SilentObserver())
+    found = search_grid(flow, UTTERANCES, searching(4, search=method, passes=3), Observer())
     starts = {one.title: one.trial.value[0] for one in found.starts}
     assert set(starts) == {"sway −1", "even"}
     assert found.best.value[0] < 0.9 * starts["sway −1"] and found.best.value[0] < 0.8 * starts["even"]
     assert found.grid.times == found.best.times and found.grid.steps == 4
     assert found.grid.solver == "Euler" and "on 2 sentences" in found.grid.origin
     used = searching(4).with_technique(UsedTechnique(NAME, Values(evaluations=4), found.grid.fingerprint))
-    ends = [flow.last_state(one.text, VOICE, used, (found.grid,)) for one in UTTERANCES]
-    many = [flow.last_state(one.text, VOICE, many_steps(searching(4))) for one in UTTERANCES]
+    ends = [flow.last_state(scripted(flow, one.text, VOICE, used, (found.grid,))) for one in UTTERANCES]
+    many = [flow.last_state(scripted(flow, one.text, VOICE, many_steps(searching(4)))) for one in UTTERANCES]
     distances = [abs(end - other).mean() for end, other in zip(ends, many, strict=True)]
     assert sum(distances) / 2 == pytest.approx(found.best.value[0])
 
@@ -94,13 +95,13 @@ def test_a_real_model_is_searched_within_the_foreseen_evaluations() -> None:
 
 def test_a_backbone_whose_layers_cannot_be_skipped_is_searched_as_well() -> None:
     flat = load("small", "", "flat", "cpu", lambda text: None, lambda: None)
-    found = search_grid(flat, UTTERANCES[:1], searching(2, passes=1), SilentObserver())
+    found = search_grid(flat, UTTERANCES[:1], searching(2, passes=1), Observer())
     assert found.best.value <= min(one.trial.value for one in found.starts)
 
 
 def test_other_solvers_have_their_own_grids() -> None:
     found = search_grid(
-        AnalyticFlow(), UTTERANCES, searching(4, UsedTechnique("multistep", Values(method="ab2"))), SilentObserver()
+        AnalyticFlow(), UTTERANCES, searching(4, UsedTechnique("multistep", Values(method="ab2"))), Observer()
     )
     assert found.grid.solver == "Multistep solver (Adams–Bashforth 2 after a first step by Heun)"
 
@@ -126,7 +127,7 @@ def test_it_stops_within_a_step() -> None:
 
 def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
     whole = AnalyticFlow()
-    expected = search_grid(whole, UTTERANCES, searching(), SilentObserver())
+    expected = search_grid(whole, UTTERANCES, searching(), Observer())
     first, second = AnalyticFlow(), AnalyticFlow()
     with pytest.raises(Cancelled):
         search_grid(first, UTTERANCES, searching(), Following(checks=whole.evaluations // 2))
@@ -134,7 +135,7 @@ def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
     with journal.open("a") as file:
         file.write("[[0.0, 0.5")
     tried: list[Trial] = []
-    found = search_grid(second, UTTERANCES, searching(), SilentObserver(), tried.append)
+    found = search_grid(second, UTTERANCES, searching(), Observer(), tried.append)
     assert dataclasses.replace(found, seconds=0.0) == dataclasses.replace(expected, seconds=0.0)
     assert len(tried) == expected.trials
     assert second.evaluations < 0.75 * whole.evaluations
@@ -160,7 +161,7 @@ def test_a_search_can_begin_again(data: Path) -> None:
 def test_a_judges_figure_is_searched_by_and_ties_go_to_the_nearer() -> None:
     """The small model says noise: its pitch range is nothing, whatever the grid, so that the distance decides."""
     chosen = searching(2, passes=1, objective="pitch_range")
-    found = search_grid(model(), UTTERANCES[:1], chosen, SilentObserver())
+    found = search_grid(model(), UTTERANCES[:1], chosen, Observer())
     assert len(found.best.value) == 2 and found.unit.startswith("Pitch range")
     assert found.best.value <= min(one.trial.value for one in found.starts)
     assert figure_of((-0.2, 0.1), "pitch_range") == 0.2 and figure_of((0.3,), "distance") == 0.3
@@ -177,7 +178,7 @@ def test_figures_of_the_sound_are_against_what_many_steps_say(name: str) -> None
     assert found.best.value <= min(one.trial.value for one in found.starts) and apart > 0
     used = searching(2).with_technique(UsedTechnique(NAME, Values(evaluations=2), found.grid.fingerprint))
     ways = ((used, (found.grid,)), (many_steps(searching(2)), ()))
-    near, many = (run_to_completion(said.synthesise("One.", VOICE, *way, SilentObserver())) for way in ways)
+    near, many = (synthesise(said, "One.", VOICE, *way) for way in ways)
     sounds = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (many, near)]
     distance, metrics = with_difference(Metrics(), *sounds)
     expected = distance if name == "log_mel_distance" else getattr(metrics, name)
@@ -188,13 +189,13 @@ def test_figures_of_the_sound_are_against_what_many_steps_say(name: str) -> None
 def test_the_spread_over_seeds_is_of_several_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     spoken: list[int] = []
     said = model()
-    synthesise = said.synthesise
+    speak = said.speak
 
-    def heard(text: str, voice: Voice, chosen: Setting, *more: object) -> object:
-        spoken.append(chosen.seed)
-        return synthesise(text, voice, chosen, *more)
+    def heard(script: Script, *more: object) -> object:
+        spoken.append(script.seed)
+        return speak(script, *more)
 
-    monkeypatch.setattr(said, "synthesise", heard)
+    monkeypatch.setattr(said, "speak", heard)
     watch = Following()
     found = search_grid(said, UTTERANCES[:1], searching(2, passes=1, objective="diversity"), watch)
     assert spoken == list(range(SEEDS)) * found.trials
@@ -211,7 +212,7 @@ def test_a_judge_that_is_not_there_is_said_before_anything_runs(monkeypatch: pyt
     monkeypatch.setattr(judges, "find_spec", lambda name: None)
     flow = AnalyticFlow()
     with pytest.raises(PlainError, match="not installed"):
-        search_grid(flow, UTTERANCES, searching(objective="word_error_rate"), SilentObserver())
+        search_grid(flow, UTTERANCES, searching(objective="word_error_rate"), Observer())
     assert flow.evaluations == 0
 
 
@@ -221,11 +222,11 @@ def test_noise_on_the_way_has_no_end_point() -> None:
     overshoot = next(knob for knob in MEGA_OPTIONS if knob.name == "overshoot")
     flow.info = dataclasses.replace(flow.info, knobs=(*flow.info.knobs, overshoot))
     with pytest.raises(SettingError, match="set Overshoot to 0"):
-        search_grid(flow, UTTERANCES, searching(), SilentObserver())
-    found = search_grid(flow, UTTERANCES, still(searching()), SilentObserver())
+        search_grid(flow, UTTERANCES, searching(), Observer())
+    found = search_grid(flow, UTTERANCES, still(searching()), Observer())
     assert found.grid.compatibility.sampling["overshoot"] == 0.0
 
 
 def test_it_takes_a_sentence() -> None:
     with pytest.raises(SettingError, match="at least one sentence"):
-        search_grid(AnalyticFlow(), (), searching(), SilentObserver())
+        search_grid(AnalyticFlow(), (), searching(), Observer())

@@ -16,7 +16,7 @@ from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, read_record
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.techniques.spade.measuring import measure_layers, own_speech, without
 from paretone.training.token_recipe import divergence
 from tests.engine.small_language import LAYERS, write_model
@@ -31,10 +31,10 @@ def model(tmp_path: Path) -> LmMiniSpeech:
 
 
 def test_divergence_is_that_of_the_model_without_the_layer(model: LmMiniSpeech) -> None:
-    record = measure_layers(model, UTTERANCES, setting(), (DIVERGENCE,), SilentObserver())
+    record = measure_layers(model, UTTERANCES, setting(), (DIVERGENCE,), Observer())
     (measure,) = record.measures
     assert record.checkpoint == model.info.fingerprint and measure.utterances == 2
-    spoken = own_speech(model, UTTERANCES, setting(), SilentObserver())
+    spoken = own_speech(model, UTTERANCES, setting(), Observer())
     tokens, found = model.own.tokens, []
     with torch.inference_mode():
         for (one,) in spoken:
@@ -47,13 +47,13 @@ def test_divergence_is_that_of_the_model_without_the_layer(model: LmMiniSpeech) 
 
 
 def test_turning_is_between_none_and_all_the_way_round(model: LmMiniSpeech) -> None:
-    record = measure_layers(model, UTTERANCES, setting(), (COSINE,), SilentObserver())
+    record = measure_layers(model, UTTERANCES, setting(), (COSINE,), Observer())
     assert all(0 < value < 2 for value in record.deciding.values)
 
 
 def test_an_earlier_record_keeps_what_is_not_measured_again(model: LmMiniSpeech) -> None:
-    earlier = measure_layers(model, UTTERANCES, setting(), (COSINE,), SilentObserver())
-    record = measure_layers(model, UTTERANCES, setting(), (DIVERGENCE,), SilentObserver(), earlier)
+    earlier = measure_layers(model, UTTERANCES, setting(), (COSINE,), Observer())
+    record = measure_layers(model, UTTERANCES, setting(), (DIVERGENCE,), Observer(), earlier)
     assert record.measure(COSINE) == earlier.measure(COSINE)
     assert record.measure(DIVERGENCE) is not None
 
@@ -66,7 +66,7 @@ def test_word_errors_without_each_layer_come_with_their_run_aways(
     # As of a model whose speech has no known length.
     ask = LmMiniSpeech._request
     monkeypatch.setattr(LmMiniSpeech, "_request", lambda *given: replace(ask(*given), length=None))
-    record = measure_layers(model, UTTERANCES, setting(), (WORD_ERROR,), SilentObserver())
+    record = measure_layers(model, UTTERANCES, setting(), (WORD_ERROR,), Observer())
     measure = record.deciding
     # It says noise, and never ends by itself: with a layer less as well.
     assert measure.run_away == (len(UTTERANCES),) * LAYERS
@@ -81,11 +81,11 @@ def test_leaving_out_a_layer_names_the_others() -> None:
 @pytest.mark.parametrize("measures", [(), ("loudness",)])
 def test_a_measure_that_does_not_exist_is_refused(model: LmMiniSpeech, measures: tuple[str, ...]) -> None:
     with pytest.raises(SettingError, match="word_error"):
-        measure_layers(model, UTTERANCES, setting(), measures, SilentObserver())
+        measure_layers(model, UTTERANCES, setting(), measures, Observer())
 
 
 def test_it_can_be_cancelled(model: LmMiniSpeech) -> None:
-    class Stopping(SilentObserver):
+    class Stopping(Observer):
         def progress(self, done: int, total: int) -> None:
             if done == 2:
                 raise Cancelled

@@ -9,6 +9,7 @@ from paretone.models.catalogue import entry, voice
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import scripted
 from paretone.techniques import problem, resolve, spade
 
 DEPTH = 6
@@ -29,7 +30,11 @@ def stage(recovery: str) -> Setting:
 def test_every_stage_is_offered_and_speaks(model: LmMiniSpeech, recovery: str) -> None:
     chosen = stage(recovery)
     assert problem(model.info, chosen) is None
-    cycles = [cycle for _, decoding in model.decodings(TEXT, voice("", "lm-mini"), chosen) for cycle in decoding]
+    cycles = [
+        cycle
+        for _, decoding in model.decodings(scripted(model, TEXT, voice("", "lm-mini"), chosen))
+        for cycle in decoding
+    ]
     tokens = [token for cycle in cycles for token in cycle.tokens]
     assert 1 < len(tokens) / model.info.token_rate < 5
     if recovery != spade.NONE:  # Pruned, speech seldom ends by itself.

@@ -13,14 +13,15 @@ import soundfile
 import torch
 
 from paretone.errors import ProfileError, SettingError
-from paretone.models.base import Synthesis, run_to_completion
+from paretone.models.base import Synthesis
 from paretone.models.catalogue import voice
 from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import conflict, resolve
 from paretone.techniques.token_groups import NAME, TECHNIQUE
@@ -30,7 +31,7 @@ from tests.engine.small_language import CODES, write_model
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, view, write_all
 
 
-class Watching(SilentObserver):
+class Watching(Observer):
     """An observer of a preparation."""
 
     def __init__(self) -> None:
@@ -61,7 +62,7 @@ def with_groups(model: LmMiniSpeech, chosen: Setting) -> tuple[Setting, Groups]:
 
 
 def spoken(model: LmMiniSpeech, chosen: Setting, *groups: Groups) -> Synthesis:
-    return run_to_completion(model.synthesise(TEXT, voice("", "lm-mini"), chosen, groups, SilentObserver()))
+    return synthesise(model, TEXT, voice("", "lm-mini"), chosen, groups)
 
 
 FIXED = {"adaptive": False, "verification": "token"}

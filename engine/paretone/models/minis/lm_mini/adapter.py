@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from paretone import device as devices
-from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork, ReadDraft, ReadStudent
 from paretone.models.families.official_ids import OfficialIds
@@ -20,6 +20,7 @@ from paretone.models.minis.lm_mini.front_end import LmMiniPassage, LmMiniPassage
 from paretone.models.minis.lm_mini.layout import positions
 from paretone.models.minis.lm_mini.parts import LmMiniParts
 from paretone.models.minis.natural.coding import NOBODY
+from paretone.observer import Observer
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, TokenSampler, Uniforms
 from paretone.setting.knobs import Values

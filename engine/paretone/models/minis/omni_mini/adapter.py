@@ -11,7 +11,7 @@ import torch
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
-from paretone.models.base import ModelInfo, Observer, Voice
+from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_script import MaskedScript
 from paretone.models.kernels.fused_masked import FusedMasked
@@ -28,6 +28,7 @@ from paretone.models.minis.omni_mini.front_end import (
 )
 from paretone.models.minis.omni_mini.layout import positions
 from paretone.models.networks.masked_network import MaskedNetwork
+from paretone.observer import Observer
 from paretone.sampling.demasking import Canvas, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block
 from paretone.setting.knobs import Values

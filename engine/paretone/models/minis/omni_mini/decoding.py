@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.models.families.grid_decoder import GridDecoder
 from paretone.models.families.passages import Decoded
+from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.minis.natural.coding import StreamedSpeech
 
 

@@ -14,12 +14,12 @@ from safetensors.torch import save_file
 from paretone.errors import CheckpointError, TextError
 from paretone.front_end.natural.reading import NaturalReader
 from paretone.models import load_model
-from paretone.models.base import SpeechModel, Voice, run_to_completion
+from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry
 from paretone.models.minis.natural.grouped import GROUP_HOP
 from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.setting import Setting
+from paretone.speaking import synthesise
 from paretone.training.recipes.natural_megatts3 import ARCHITECTURE, NaturalMega, NaturalMegaOptions
 from tests.engine.awake import awake
 from tests.engine.small_vocos import write_vocos
@@ -71,7 +71,7 @@ def recording(tmp_path: Path) -> Path:
 
 def spoken(model: SpeechModel, text: str, voice: Voice, seed: int = 0) -> np.ndarray:
     setting = replace(SETTING, seed=seed)
-    return run_to_completion(model.synthesise(text, voice, setting, (), SilentObserver())).samples
+    return synthesise(model, text, voice, setting).samples
 
 
 def test_text_lasts_as_long_as_natural_speech(model: SpeechModel, recording: Path):

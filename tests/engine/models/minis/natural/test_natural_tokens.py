@@ -21,7 +21,7 @@ from paretone.front_end.phones import PhoneVocabulary
 from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.measure.roofline.report import DECODER
 from paretone.models import load_model
-from paretone.models.base import Piece, Synthesis, Utterance, Voice, run_to_completion
+from paretone.models.base import Piece, Synthesis, Utterance, Voice
 from paretone.models.catalogue import entry, voice, voice_problem
 from paretone.models.minis.folder import LAYOUT_FILE, NATURAL_PHONES
 from paretone.models.minis.frames import token_phones
@@ -31,10 +31,11 @@ from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
 from paretone.models.minis.natural.layout import FORMANT, HOP, PITCH, SAMPLE_RATE
 from paretone.models.minis.natural.said import NaturalVoice
 from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import applying_to
+from paretone.speaking import stream, synthesise
+from paretone.techniques import applying_to, resolve
 from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.small_natural import (
     CODEBOOKS,
@@ -89,7 +90,7 @@ def setting(model: Speech, seed: int = 0, **options: object) -> Setting:
 
 def pieces_of(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> tuple[list[Piece], Synthesis]:
     pieces: list[Piece] = []
-    speaking = model.synthesise(text, speaker, chosen, (), SilentObserver())
+    speaking = stream(model, text, speaker, chosen)
     while True:
         try:
             pieces.append(next(speaking))
@@ -98,7 +99,7 @@ def pieces_of(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) 
 
 
 def spoken(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> Synthesis:
-    return run_to_completion(model.synthesise(text, speaker, chosen, (), SilentObserver()))
+    return synthesise(model, text, speaker, chosen)
 
 
 def test_what_loads_reads_natural_phones_at_the_rate_of_its_tokens(lm: LmMiniSpeech, omni: OmniMiniSpeech, anna: Voice):
@@ -163,12 +164,12 @@ def test_streams_give_what_decoding_at_once_gives(lm: LmMiniSpeech, omni: OmniMi
         (lm._coding, torch.randint(CODES, (sum(sizes),), generator=draw)),
         (omni._coding, torch.randint(12, (sum(sizes), CODEBOOKS), generator=draw)),
     ):
-        stream = coding.stream(NOBODY)
-        pieces = [stream.push(one) for one in codes.split(sizes)]
-        joined, whole = np.concatenate([*pieces, stream.finish(codes[:0])]), stream.whole(codes)
+        streamed = coding.stream(NOBODY)
+        pieces = [streamed.push(one) for one in codes.split(sizes)]
+        joined, whole = np.concatenate([*pieces, streamed.finish(codes[:0])]), streamed.whole(codes)
         assert len(joined) == len(whole.samples) == len(codes) * coding.stride * HOP
         assert_same_sound(joined, whole.samples)
-        assert np.abs(stream.mel - whole.mel).max() < 0.05
+        assert np.abs(streamed.mel - whole.mel).max() < 0.05
 
 
 def test_a_seed_gives_the_same_bits_and_a_pace_of_its_own(model: Speech, anna: Voice):
@@ -241,7 +242,8 @@ def test_blocks_are_heard_before_the_canvas_is_full(omni: OmniMiniSpeech, anna: 
 def test_an_unfinished_canvas_is_heard(omni: OmniMiniSpeech, anna: Voice):
     take = spoken(omni, setting(omni), anna)
     (passage,) = take.trace.demasking.passages
-    heard = [omni.decode_partial(passage, step, anna, setting(omni), lambda: None) for step in range(passage.steps)]
+    plan = resolve(omni.info, setting(omni))
+    heard = [omni.decode_partial(passage, step, anna, plan, lambda: None) for step in range(passage.steps)]
     assert {len(one) for one in heard} == {len(take.samples)}
     assert_same_sound(faded_after(heard[-1], end_of(omni, setting(omni), anna)), take.samples)
     assert np.abs(heard[0] - take.samples).max() > 1e-3
@@ -263,7 +265,7 @@ def test_every_technique_speaks(model: Speech, anna: Voice):
 def test_a_roofline_has_the_decoder(model: Speech, anna: Voice, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
     keep_known_ceilings()
-    report = measure_roofline(RooflineTarget(model, Utterance("Oh.", anna), setting(model)), SilentObserver(), rounds=1)
+    report = measure_roofline(RooflineTarget(model, Utterance("Oh.", anna), setting(model)), Observer(), rounds=1)
     (decoder,) = (one for _, one in report.components() if one.name == DECODER)
     assert decoder.seconds > 0 and decoder.launches > 0
 

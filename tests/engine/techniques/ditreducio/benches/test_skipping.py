@@ -10,6 +10,7 @@ from paretone.bench import bundled
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voices
 from paretone.setting.setting import Setting
+from paretone.speaking import scripted
 from paretone.techniques.ditreducio.skipping_bench import sample
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
@@ -24,9 +25,9 @@ def test_what_is_timed_is_what_the_model_samples(name: str) -> None:
     setting = Setting(name, entry(name).options_with(steps=2), seed=5)
     voice = voices(name)[0]
     with torch.inference_mode():
-        target, text = model.calibration_target("A short sentence.", voice, setting)
-        timed = sample(target, None)
-    torch.testing.assert_close(timed, model.sampling(text, voice, setting)(), atol=1e-5, rtol=0)
+        script = scripted(model, "A short sentence.", voice, setting)
+        timed = sample(model.calibration_target(script), None)
+    torch.testing.assert_close(timed, model.sampling(script)(), atol=1e-5, rtol=0)
 
 
 @pytest.mark.slow

@@ -14,12 +14,13 @@ from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.proportions import wilson_interval
 from paretone.models.base import run_to_completion
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.flow import integrate
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
+from paretone.speaking import scripted, stream, synthesise
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio import redundancy_views, threshold_views
 from paretone.techniques.ditreducio.preparation import calibrate_model
@@ -46,7 +47,7 @@ class Direct:
 
     @torch.inference_mode()
     def __init__(self, model: F5Speech) -> None:
-        self.calibration_target, _ = model.calibration_target(SAID.text, SAID.voice, setting(STEPS))
+        self.calibration_target = model.calibration_target(scripted(model, SAID.text, SAID.voice, setting(STEPS)))
         self.states: list[Tensor] = []
         self.outputs: dict[tuple[int, int, str], Tensor] = {}
         target, backbone = self.calibration_target, self.calibration_target.backbone
@@ -155,7 +156,7 @@ def test_shares_by_interval() -> None:
 # --- Tables and what they cost ---------------------------------------------------------------------------------------
 def calibrated(model: F5Speech, threshold: float) -> object:
     used = UsedTechnique("ditreducio", Values(threshold=threshold))
-    return calibrate_model(model, [SAID], setting(STEPS).with_technique(used), SilentObserver())
+    return calibrate_model(model, [SAID], setting(STEPS).with_technique(used), Observer())
 
 
 def as_values(table: object) -> tuple[tuple[float, ...], ...]:
@@ -184,7 +185,7 @@ def test_a_calibration_at_hand_is_used_where_tables_are_predicted(
 
 def test_a_calibration_of_another_grid_is_not_used(model: F5Speech) -> None:
     other = calibrate_model(
-        model, [SAID], setting(3).with_technique(UsedTechnique("ditreducio", Values(threshold=0.01))), SilentObserver()
+        model, [SAID], setting(3).with_technique(UsedTechnique("ditreducio", Values(threshold=0.01))), Observer()
     )
     figure = compute_view("tables", replace(task(model), knobs=Values(count=1, largest=0.01), records=(other,)))
     assert figure.panels[0].values == as_values(calibrated(model, 0.01).table)
@@ -195,11 +196,11 @@ def test_what_is_timed_is_the_run_under_the_table(model: F5Speech) -> None:
     table = calibrated(model, 0.02).table
     assert table.skipped_share > 0
     direct = Direct(model)
-    plain = run_through(direct.calibration_target, Stages(SilentObserver(), 1))
+    plain = run_through(direct.calibration_target, Stages(Observer(), 1))
     torch.testing.assert_close(plain, direct.end)
-    skipped = run_through(direct.calibration_target, Stages(SilentObserver(), 1), table=table)
+    skipped = run_through(direct.calibration_target, Stages(Observer(), 1), table=table)
     used = setting(STEPS).with_technique(UsedTechnique("ditreducio", NO_KNOBS, table.fingerprint))
-    spoken = run_to_completion(model.synthesise(SAID.text, SAID.voice, used, (table,), SilentObserver()))
+    spoken = synthesise(model, SAID.text, SAID.voice, used, (table,))
     expected = torch.from_numpy(spoken.trace.mel)
     torch.testing.assert_close(skipped[0, direct.calibration_target.prompt_frames :][: len(expected)], expected)
 
@@ -212,7 +213,7 @@ def test_the_clock_hears_every_module_once_and_lets_go(model: F5Speech) -> None:
     target = Direct(model).calibration_target
     block = target.backbone.block(0)
     with ModuleClock(target.backbone, target.noise.device) as clock:
-        run_through(target, Stages(SilentObserver(), 1))
+        run_through(target, Stages(Observer(), 1))
         first = clock.read()
         assert set(first) == set(MODULES)
         assert all(seconds > 0 for seconds in first.values())
@@ -241,20 +242,14 @@ def test_ablation(model: F5Speech) -> None:
     titles = [one.title for one in threshold_views.VARIANTS]
     assert [curve.name for curve in trade_off.curves] == titles
     sentences = judged_utterances(SAID, 2)
-    plain = [
-        run_to_completion(model.synthesise(one.text, one.voice, setting(STEPS), (), SilentObserver()))
-        for one in sentences
-    ]
+    plain = [synthesise(model, one.text, one.voice, setting(STEPS)) for one in sentences]
     # The full method is what everybody calibrates.
     for index, threshold in enumerate((0.01, 0.02)):
         table = calibrated(model, threshold).table
         used = setting(STEPS).with_technique(
             UsedTechnique("ditreducio", NO_KNOBS.replace(threshold=threshold), table.fingerprint)
         )
-        spoken = [
-            run_to_completion(model.synthesise(one.text, one.voice, used, (table,), SilentObserver()))
-            for one in sentences
-        ]
+        spoken = [synthesise(model, one.text, one.voice, used, (table,)) for one in sentences]
         pairs = [(one.trace.mel, other.trace.mel) for one, other in zip(plain, spoken, strict=True)]
         distance = sum(log_mel_distance(*pair) for pair in pairs) / 2
         ratio = sum(one.measurements.ops_ratio for one in spoken) / 2
@@ -268,12 +263,12 @@ def test_both_objectives(model: F5Speech) -> None:
     published, ours = figure.panels[0].curves
     assert published.notes == ("δ = 0.01", "δ = 0.02") and ours.notes == ("80 %", "60 %")
     (sentence,) = judged_utterances(SAID, 1)
-    plain = run_to_completion(model.synthesise(sentence.text, sentence.voice, setting(STEPS), (), SilentObserver()))
+    plain = synthesise(model, sentence.text, sentence.voice, setting(STEPS))
     for index, budget in enumerate((80.0, 60.0)):
         used = UsedTechnique("ditreducio", NO_KNOBS.replace(objective="end", operations=budget))
-        table = calibrate_model(model, [SAID], setting(STEPS).with_technique(used), SilentObserver()).table
+        table = calibrate_model(model, [SAID], setting(STEPS).with_technique(used), Observer()).table
         asked = setting(STEPS).with_technique(replace(used, artefact=table.fingerprint))
-        said = model.synthesise(sentence.text, sentence.voice, asked, (table,), SilentObserver())
+        said = stream(model, sentence.text, sentence.voice, asked, (table,))
         spoken = run_to_completion(said)
         assert ours.x[index] == pytest.approx(100 * spoken.measurements.ops_ratio)
         assert ours.x[index] <= budget + 1
@@ -283,7 +278,7 @@ def test_both_objectives(model: F5Speech) -> None:
 
 @pytest.mark.parametrize("variant", threshold_views.VARIANTS, ids=lambda one: one.title)
 def test_variants_leave_out_what_they_say(model: F5Speech, variant: threshold_views.Variant) -> None:
-    record = threshold_views._calibrate(task(model), variant)(0.02, SilentObserver())
+    record = threshold_views._calibrate(task(model), variant)(0.02, Observer())
     assert {trial.action for trial in record.trials} <= set(variant.candidates)
     phases = {trial.phase for trial in record.trials}
     assert phases == ({"pre-calibration", "calibration"} if variant.pre_calibrates else {"calibration"})

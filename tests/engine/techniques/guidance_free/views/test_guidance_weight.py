@@ -8,10 +8,9 @@ import pytest
 
 from paretone.errors import SettingError
 from paretone.measure.fidelity import log_mel_distance
-from paretone.models.base import run_to_completion
-from paretone.models.silent_observer import SilentObserver
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
+from paretone.speaking import synthesise
 from paretone.techniques.guidance_free import view
 from paretone.views.computing import compute_view
 from paretone.views.quality import judged_utterances
@@ -27,16 +26,10 @@ def test_the_effect_of_w(tmp_path: Path) -> None:
 
     def spoken(**options: object) -> list:
         of = setting(STEPS, **options)
-        return [
-            run_to_completion(model.synthesise(one.text, one.voice, of, (), SilentObserver())).trace.mel
-            for one in sentences
-        ]
+        return [synthesise(model, one.text, one.voice, of).trace.mel for one in sentences]
 
     used = setting(STEPS).with_technique(UsedTechnique("guidance_free", Values(weight=0.5)))
-    free = [
-        run_to_completion(model.synthesise(one.text, one.voice, used, (), SilentObserver())).trace.mel
-        for one in sentences
-    ]
+    free = [synthesise(model, one.text, one.voice, used).trace.mel for one in sentences]
     guided, alone = spoken(guidance=1.0), spoken(guidance=0.0)
     for name, mels in ((view.CFG_FREE, free), (view.ALONE, alone)):
         expected = sum(log_mel_distance(one, two) for one, two in zip(guided, mels, strict=True)) / 2

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from paretone.models.base import SpeechModel, Utterance
-from paretone.models.silent_observer import SilentObserver
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.multistep.view import plain, slope
@@ -23,7 +23,7 @@ NAME = "order-of-convergence"
 
 def task(**knobs: object) -> Task:
     speech = load("small", "", "", "cpu", lambda text: None, lambda: None)
-    return Task(speech, Utterance("One.", VOICE), setting(4), Values(knobs), SilentObserver())
+    return Task(speech, Utterance("One.", VOICE), setting(4), Values(knobs), Observer())
 
 
 def test_solvers_of_a_higher_order_come_nearer() -> None:

@@ -1,0 +1,278 @@
+"""Trials of each method: what a listener hears, sees and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
+
+from paretone.listening.trials import CCR
+from paretone_app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
+from paretone_app.listening.abx import AbxSession
+from paretone_app.listening.mushra import HIGHEST, LABELS, REFERENCE, MushraSession
+from paretone_app.listening.preference import FIRST, SECOND, PairsSession
+from paretone_app.listening.staircase import StaircaseSession
+from paretone_app.listening.wording import signed
+from paretone_app.shell.theme import set_look
+from paretone_app.widgets import build
+from paretone_app.widgets.boxes import Slider
+from paretone_app.widgets.layouts import GridLayout, VBoxLayout
+
+_DIGITS = "1234567890"
+"""Keys of answers, or of the first ten sounds."""
+
+
+class TwoAnswersPage(TrialPage):
+    """Hear the sounds, then answer 1 or 2."""
+
+    session: AbxSession | StaircaseSession
+    asked: str
+    """The question."""
+    sounds: tuple[tuple[str, str], ...]
+    """Name and key of each sound."""
+    said: tuple[str, str]
+    """The answers."""
+
+    def _sounds(self) -> QWidget:
+        self.question.setText(self.asked)
+        self.buttons = tuple(sound_button(name, f"Hear {name}", f"Hear {name} ({key})") for name, key in self.sounds)
+        for place, button in enumerate(self.buttons):
+            button.clicked.connect(lambda _=False, one=place: self.hear(one))
+        return row_of(*self.buttons)
+
+    def _answers(self) -> QWidget:
+        self.answer_buttons = tuple(
+            answer_button(f"{text}  ({key})", text) for text, key in zip(self.said, _DIGITS, strict=False)
+        )
+        for place, button in enumerate(self.answer_buttons):
+            button.clicked.connect(lambda _=False, one=place: self.say(one))
+        return row_of(*self.answer_buttons)
+
+    def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        hearing = tuple((key, lambda one=place: self.hear(one)) for place, (_, key) in enumerate(self.sounds))
+        return (*hearing, *((key, lambda one=place: self.say(one)) for place, key in enumerate(_DIGITS[:2])))
+
+    def say(self, what: int) -> None:
+        """Give the first answer (0) or the second (1)."""
+        self._answer(lambda around: self.session.answer(what, around))
+
+    def _show(self) -> None:
+        for place, button in enumerate(self.buttons):
+            button.setChecked(place == self.session.sounding)
+        for button in self.answer_buttons:
+            button.setEnabled(not self.session.why_not_answer())
+
+    def _keys_hint(self) -> str:
+        keys = ", ".join(key for _, key in self.sounds)
+        return (
+            f"Keys: {keys} play; 1, 2 answer; Space plays and pauses; [ and ] set the loop's ends, L loops, "
+            "Backspace returns to the start."
+        )
+
+
+class AbxPage(TwoAnswersPage):
+    """Hear A, B and X in any order, then say what X is."""
+
+    session: AbxSession
+    name = "ABX"
+    asked = "X is A or B. Which one?"
+    sounds = (("A", "A"), ("B", "B"), ("X", "X"))
+    said = ("X is A", "X is B")
+
+    def _known_gains(self) -> str:
+        gains = [signed(one.record.gain, "+") for one in self.session.item.stimuli]
+        return f": A {gains[0]} dB, B {gains[1]} dB"
+
+
+_NAMES = ("First", "Second")
+
+
+class PreferencePage(TrialPage):
+    """Hear both to the end, then say which is better."""
+
+    session: PairsSession
+    name = "Comparison"
+    loops = False
+    restarts = True
+
+    def _sounds(self) -> QWidget:
+        graded = self.session.method == CCR
+        self.question.setText(
+            "Compared with the first, the second is …" if graded else "Which of the two do you prefer?"
+        )
+        self.buttons = tuple(
+            sound_button(name, f"Hear the {name.lower()}", f"Hear the {name.lower()} from its beginning ({key})")
+            for name, key in zip(_NAMES, "AB", strict=True)
+        )
+        for place, button in enumerate(self.buttons):
+            button.clicked.connect(lambda _=False, one=place: self.hear(one))
+        return row_of(*self.buttons)
+
+    def _answers(self) -> QWidget:
+        self.votes = sorted(self.session.votes)
+        self.answer_buttons = tuple(
+            answer_button(f"{self.session.votes[vote]}  ({key})", self.session.votes[vote])
+            for vote, key in zip(self.votes, _DIGITS, strict=False)
+        )
+        for vote, button in zip(self.votes, self.answer_buttons, strict=True):
+            button.clicked.connect(lambda _=False, one=vote: self.vote(one))
+        return row_of(*self.answer_buttons)
+
+    def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        voting = tuple((key, lambda one=vote: self.vote(one)) for vote, key in zip(self.votes, _DIGITS, strict=False))
+        return (("A", lambda: self.hear(FIRST)), ("B", lambda: self.hear(SECOND)), *voting)
+
+    def vote(self, vote: int) -> None:
+        """Vote: how much better the second is than the first."""
+        self._answer(lambda around: self.session.answer(vote, around))
+
+    def _show(self) -> None:
+        for place, button in enumerate(self.buttons):
+            button.setChecked(place == self.session.sounding)
+            button.setText(f"{_NAMES[place]}{'  ✓' if place in self.session.heard_whole else ''}")
+        for button in self.answer_buttons:
+            button.setEnabled(not self.session.why_not_answer())
+
+    def _keys_hint(self) -> str:
+        return f"Keys: A plays the first, B the second; 1 to {len(self.votes)} answer; Space plays and pauses."
+
+    def _mode_reason(self, reason: str) -> str:
+        return "Both play from the beginning."
+
+
+class StaircasePage(TwoAnswersPage):
+    """Hear the reference, A and B in any order, then say which of the two is not the reference."""
+
+    session: StaircaseSession
+    name = "Staircase"
+    asked = "A or B is the reference again. Which one is not?"
+    sounds = (("Reference", "R"), ("A", "A"), ("B", "B"))
+    said = ("A is not the reference", "B is not the reference")
+
+
+_LARGE_STEP = 10
+
+
+class MushraPage(TrialPage):
+    """Rate each sound against the reference; one of them is the reference itself."""
+
+    session: MushraSession
+    name = "MUSHRA"
+    grows = True
+    fades_out_and_in = True
+
+    def _sounds(self) -> QWidget:
+        self.question.setText(
+            "Rate every sound against the reference. One of them is the reference itself: rate it 100. The "
+            "reference is the unaccelerated output of the same model, not human speech."
+        )
+        held = QWidget()
+        grid = GridLayout(held)
+        grid.setContentsMargins(0, 0, 0, 0)
+        self.reference_button = sound_button("Reference", "Hear the reference", "Hear the reference (R)", 1.6)
+        self.reference_button.clicked.connect(lambda _=False: self.hear(REFERENCE))
+        grid.addWidget(self.reference_button, 0, 0)
+        grid.addWidget(_scale(), 1, 0)
+        self.buttons: list[QPushButton] = []
+        self.sliders: list[QSlider] = []
+        self.values: list[QLabel] = []
+        # All pages have as many sliders: the same settings with the same anchors.
+        for button in self.session.sliders:
+            key = _DIGITS[button - 1 : button] or "Left, Right"
+            sound = sound_button(str(button), f"Hear sound {button}", f"Hear sound {button} ({key})", 1.6)
+            sound.clicked.connect(lambda _=False, one=button: self.hear(one))
+            slider = build.named(Slider(Qt.Orientation.Vertical), f"Rating of sound {button}")
+            slider.setRange(0, HIGHEST)
+            slider.setPageStep(_LARGE_STEP)
+            slider.setTickInterval(HIGHEST // len(LABELS))
+            slider.setTickPosition(QSlider.TickPosition.TicksBothSides)
+            slider.valueChanged.connect(lambda value, one=button: self._rate(one, value))
+            value = QLabel("–", alignment=Qt.AlignmentFlag.AlignHCenter)
+            grid.addWidget(sound, 0, button)
+            grid.addWidget(slider, 1, button, Qt.AlignmentFlag.AlignHCenter)
+            grid.addWidget(value, 2, button)
+            self.buttons.append(sound)
+            self.sliders.append(slider)
+            self.values.append(value)
+        grid.setRowStretch(1, 1)
+        return held
+
+    def _answers(self) -> QWidget:
+        self.done_button = answer_button("Next page  (Return)", "Next page")
+        self.done_button.clicked.connect(self.done)
+        return self.done_button
+
+    def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        hearing = tuple(
+            (key, lambda one=button: self.hear(one)) for button, key in zip(self.session.sliders, _DIGITS, strict=False)
+        )
+        return (
+            ("R", lambda: self.hear(REFERENCE)),
+            *hearing,
+            ("Left", lambda: self._hear_neighbour(-1)),
+            ("Right", lambda: self._hear_neighbour(1)),
+            ("Return", self.done),
+            ("Enter", self.done),
+        )
+
+    def _hear_neighbour(self, by: int) -> None:
+        """The sound to the left or right of the one that is heard, the reference being the leftmost."""
+        sounding = self.session.sounding
+        self.hear(REFERENCE if sounding is None else (sounding + by) % len(self.session.trial.order))
+
+    def hear(self, button: int) -> None:
+        super().hear(button)
+        if button in self.session.sliders:
+            # The arrow keys rate what is heard.
+            self.sliders[button - 1].setFocus(Qt.FocusReason.OtherFocusReason)
+        else:
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def done(self) -> None:
+        """Everything is rated."""
+        self._answer(self.session.answer)
+
+    def _rate(self, button: int, score: int) -> None:
+        if self.session.may_rate(button):
+            self.session.rate(button, score)
+            self._show()
+            self._show_hint()
+
+    def _show(self) -> None:
+        session = self.session
+        self.reference_button.setChecked(session.sounding == REFERENCE)
+        for button, sound, slider, value in zip(session.sliders, self.buttons, self.sliders, self.values, strict=True):
+            sound.setChecked(session.sounding == button)
+            slider.setEnabled(session.may_rate(button))
+            score = session.ratings.get(button)
+            value.setText("–" if score is None else str(score))
+            with QSignalBlocker(slider):
+                slider.setValue(0 if score is None else score)
+        self.done_button.setEnabled(not session.why_not_answer())
+        set_look(self.done_button, "" if session.why_not_answer() else "primary")
+
+    def _keys_hint(self) -> str:
+        return (
+            "Keys: R plays the reference, digits the sounds, Left and Right the previous and next; Up, Down, Page Up, "
+            "Page Down rate the playing sound; [ and ] set the loop's ends, L loops; Return continues."
+        )
+
+
+def _scale() -> QWidget:
+    """The scale's words, each in the middle of its fifth, with the numbers between them."""
+    held = QWidget()
+    column = VBoxLayout(held)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    for place, label in enumerate(reversed(LABELS)):
+        number = QLabel(str(HIGHEST - place * HIGHEST // len(LABELS)), alignment=Qt.AlignmentFlag.AlignRight)
+        set_look(number, "muted")
+        column.addWidget(number)
+        column.addStretch(1)
+        column.addWidget(QLabel(label, alignment=Qt.AlignmentFlag.AlignRight))
+        column.addStretch(1)
+    lowest = QLabel("0", alignment=Qt.AlignmentFlag.AlignRight)
+    set_look(lowest, "muted")
+    column.addWidget(lowest)
+    return held

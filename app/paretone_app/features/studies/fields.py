@@ -1,0 +1,375 @@
+"""Fields of the dialog for a new study: parameters to vary, goals of a search, judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QLineEdit, QWidget
+
+from paretone.measure.evaluation.judges import JUDGES
+from paretone.measure.metrics import HIGHER, METRICS, NEITHER, metric
+from paretone.models import catalogue
+from paretone.setting.knobs import Choice, Knob, Switch
+from paretone.techniques import applying_to, techniques
+from paretone_app.features.studies.forms import KINDS, Bound, Goals, Varied, example, objectives
+from paretone_app.shell.metrics import GAP
+from paretone_app.shell.tab_order import insert_after, insert_before
+from paretone_app.state.installing import Installing
+from paretone_app.widgets import build
+from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
+from paretone_app.widgets.cross_button import cross_button
+from paretone_app.widgets.flow_layout import Flow
+from paretone_app.widgets.install_offer import InstallOffer
+from paretone_app.widgets.layouts import FormLayout, GridLayout, HBoxLayout, VBoxLayout
+
+_USUAL = (
+    Bound("word_error_rate", "above_baseline", 0.01),
+    Bound("naturalness", "below_baseline", 0.1),
+    Bound("voice_similarity", "below_baseline", 0.03),
+    Bound("pitch_range", "below_baseline", 0.02),
+    Bound("speaker_similarity", "below_baseline", 0.02),
+)
+"""Default bounds for "as good as the baseline", for installed judges."""
+
+
+class _BoundLine(QWidget):
+    """One constraint."""
+
+    changed = Signal()
+    removed = Signal()
+
+    def __init__(self, bound: Bound) -> None:
+        super().__init__()
+        bounded = ((one.title, one.name) for one in METRICS if one.better != NEITHER)
+        self.metric_box = build.combo("Bounded figure", bounded)
+        self.metric_box.setCurrentIndex(self.metric_box.findData(bound.metric))
+        self.kind = build.combo("Kind of bound", ((title, name) for name, title in KINDS.items()))
+        self.kind.setCurrentIndex(self.kind.findData(bound.kind))
+        self.bound = DoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound)
+        self.bound.setAccessibleName("Bound")
+        self.bound.setToolTip("Type shares as fractions: one point of word error rate is 0.01")
+        self.remove = cross_button("Remove the bound", "Remove this bound")
+        build.fill(HBoxLayout(self), ((self.metric_box, 3), (self.kind, 3), (self.bound, 2), self.remove))
+        self.metric_box.currentIndexChanged.connect(self.changed)
+        self.kind.currentIndexChanged.connect(self.changed)
+        self.bound.valueChanged.connect(self.changed)
+        self.remove.clicked.connect(self.removed)
+
+    @property
+    def filled_in(self) -> Bound:
+        return Bound(self.metric_box.currentData(), self.kind.currentData(), self.bound.value())
+
+
+class GoalsEditor(QWidget):
+    """Methods in, signals out."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.goals = [ComboBox(), ComboBox()]
+        self.goals[1].addItem("nothing else", "")
+        for combo, name in zip(self.goals, ("Goal", "Second goal"), strict=True):
+            combo.setAccessibleName(name)
+            for one in objectives():
+                combo.addItem(f"{'highest' if one.better == HIGHER else 'lowest'} {one.title}", one.name)
+            combo.currentIndexChanged.connect(self.changed)
+        self.goals[0].setCurrentIndex(self.goals[0].findData("speed_up"))
+        self.goals[1].setToolTip("With two goals the answer is a Pareto front: settings that no other beats in both")
+        self.trials = SpinBox(minimum=1, maximum=10_000, value=40)
+        self.trials.setAccessibleName("Number of settings to try")
+        self.trials.setToolTip("Search budget; each setting speaks all sentences")
+        self.trials.valueChanged.connect(self.changed)
+        self.bounds: list[_BoundLine] = []
+        self._column = VBoxLayout()
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self.add_button = build.button(
+            "Add &bound", lambda: self.add(Bound("log_mel_distance", "at_most", 0.5)).metric_box.setFocus()
+        )
+        form = FormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        goals = HBoxLayout()
+        for combo in self.goals:
+            goals.addWidget(combo, 1)
+        label = QLabel("&Goal")
+        label.setBuddy(self.goals[0])
+        form.addRow(label, goals)
+        form.addRow("whose", self._column)
+        form.addRow("", self.add_button)
+        form.addRow("Tr&ials", self.trials)
+
+    def add(self, bound: Bound) -> _BoundLine:
+        """Add a bound."""
+        line = _BoundLine(bound)
+        self.bounds.append(line)
+        self._column.addWidget(line)
+        insert_before(self.add_button, (line.metric_box, line.kind, line.bound, line.remove))
+        line.changed.connect(self.changed)
+        line.removed.connect(lambda: self._remove(line))
+        self.changed.emit()
+        return line
+
+    def replace(self, bounds: Sequence[Bound]) -> None:
+        """Have these bounds and no others."""
+        for line in tuple(self.bounds):
+            self._remove(line)
+        for bound in bounds:
+            self.add(bound)
+
+    def add_usual(self, judges: set[str]) -> None:
+        """As good as the baseline, by those of the usual ``judges`` that are there."""
+        for bound in _USUAL:
+            if metric(bound.metric).judge in judges:
+                self.add(bound)
+
+    @property
+    def filled_in(self) -> Goals:
+        """The entered values."""
+        names = tuple(combo.currentData() for combo in self.goals if combo.currentData())
+        return Goals(names, tuple(line.filled_in for line in self.bounds), self.trials.value())
+
+    def _remove(self, line: _BoundLine) -> None:
+        self.bounds.remove(line)
+        self._column.removeWidget(line)
+        line.hide()
+        line.deleteLater()
+        self.add_button.setFocus()
+        self.changed.emit()
+
+
+USUAL_JUDGES = ("words", "naturalness", "voice", "melody")
+"""Ticked at first, where installed."""
+
+
+class JudgeBoxes(QWidget):
+    """One box for each judge; those that cannot be used say why."""
+
+    changed = Signal()
+    """Another choice of judges."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.boxes: dict[str, QCheckBox] = {}
+        for one in JUDGES:
+            box = self.boxes[one.name] = QCheckBox(one.title)
+            box.toggled.connect(self.changed)
+        self.install = InstallOffer()
+        build.fill(VBoxLayout(self), [*self.boxes.values(), self.install])
+        self.show_missing()
+
+    def follow(self, installing: Installing) -> None:
+        """Offer to install what the usual judges lack."""
+        self.install.follow(installing)
+        self.show_missing()
+
+    def show_missing(self) -> None:
+        """Enable those that are there now."""
+        lacking = ""
+        for one in JUDGES:
+            reason = one.problem()
+            build.allow(self.boxes[one.name], reason, f"Adds {', '.join(one.metrics)}")
+            lacking = lacking or (reason if one.name in USUAL_JUDGES else "")
+        self.install.offer(lacking)
+
+
+_MODEL = ""
+"""Stands for the model among the owners of knobs."""
+
+
+class _Line(QWidget):
+    """One line."""
+
+    changed = Signal()
+    removed = Signal()
+
+    def __init__(self, model: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = ""
+        self.owner = build.named(ComboBox(), "Technique or model")
+        self.knob = build.named(ComboBox(), "Parameter")
+        self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
+        self.choices = Flow(GAP)
+        self._boxes: dict[str, tuple[tuple[str, QCheckBox], ...]] = {}
+        """For each knob with named values, by its owner and name: what is put into a study, and its box."""
+        self.without = build.named(QCheckBox("Include “off”"), tip="Also compare without the technique")
+        self.remove = cross_button("Remove the line", "Do not vary this")
+        grid = GridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        for column, one in enumerate((self.owner, self.knob, self.values, self.without, self.remove)):
+            grid.addWidget(one, 0, column)
+        grid.addWidget(self.choices, 1, 0, 1, grid.columnCount())
+        for column, stretch in ((0, 3), (1, 3), (2, 4)):
+            grid.setColumnStretch(column, stretch)
+        for combo in (self.owner, self.knob):
+            combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            combo.setMinimumContentsLength(10)
+        self.owner.currentIndexChanged.connect(self._change_owner)
+        self.knob.currentIndexChanged.connect(self._change_knob)
+        self.values.textChanged.connect(self.changed)
+        self.without.toggled.connect(self.changed)
+        self.remove.clicked.connect(self.removed)
+        self.offer(model)
+
+    def offer(self, model: str) -> None:
+        """Have what ``model`` and the techniques for its family can vary; what was chosen stays where it can."""
+        if model == self._model:
+            return
+        self._model, chosen = model, (self.owner.currentData(), self.knob.currentData())
+        entry = catalogue.entry(model)
+        with QSignalBlocker(self.owner):
+            self.owner.clear()
+            for one in applying_to(entry.family, entry.options, entry.mel_steps):
+                self.owner.addItem(one.title, one.name)
+            self.owner.addItem(f"{entry.title} (model)", _MODEL)
+            self.owner.setCurrentIndex(max(0, self.owner.findData(chosen[0])))
+        self._change_owner()
+        self.knob.setCurrentIndex(max(0, self.knob.findData(chosen[1])))
+
+    def choose(self, line: Varied) -> None:
+        """Fill the line in."""
+        self.owner.setCurrentIndex(max(0, self.owner.findData(line.technique)))
+        self.knob.setCurrentIndex(max(0, self.knob.findData(line.knob)))
+        self.values.setText(line.text)
+        self.values.setCursorPosition(0)
+        ticked = [one.strip() for one in line.text.split(",")]
+        for value, box in self.boxes:
+            box.setChecked(value in ticked)
+        self.without.setChecked(line.without)
+
+    @property
+    def varied(self) -> Varied:
+        """The entered values."""
+        owner = self.owner.currentData()
+        knob, without = self.knob.currentData(), self.without.isChecked() and owner != _MODEL
+        typed = ", ".join(value for value, box in self.boxes if box.isChecked()) if self.boxes else self.values.text()
+        return Varied(owner, knob, typed if knob else "", without)
+
+    @property
+    def reachable(self) -> tuple[QWidget, ...]:
+        """The widgets in Tab order."""
+        boxes = (box for one in self._boxes.values() for _, box in one)
+        return self.owner, self.knob, *boxes, self.values, self.without, self.remove
+
+    @property
+    def boxes(self) -> tuple[tuple[str, QCheckBox], ...]:
+        """The named values of the chosen knob, each with its box; none for what is typed."""
+        return self._boxes.get(self._key, ())
+
+    @property
+    def _key(self) -> str:
+        return f"{self.owner.currentData()}.{self.knob.currentData()}"
+
+    def _show_boxes(self, knob: Knob | None) -> None:
+        """Have a box for each named value of ``knob``."""
+        named = _named_values(knob)
+        if named and self._key not in self._boxes:
+            self._boxes[self._key] = tuple((value, QCheckBox(title)) for value, title in named)
+            for _, box in self.boxes:
+                box.setAccessibleName(f"Values: {box.text()}")
+                box.setToolTip(knob.meaning if knob is not None else "")
+                box.toggled.connect(self.changed)
+                self.choices.add(box)
+            insert_after(self.knob, [box for _, box in self.boxes])
+        for key, boxes in self._boxes.items():
+            for _, box in boxes:
+                box.setVisible(key == self._key)
+        self.choices.setVisible(bool(named))
+        self.values.setVisible(not named)
+        self.choices.arrange()
+
+    def _knobs(self) -> tuple[Knob, ...]:
+        owner = self.owner.currentData()
+        if owner == _MODEL:
+            return catalogue.entry(self._model).options
+        return next((one.knobs for one in techniques() if one.name == owner), ())
+
+    def _change_owner(self) -> None:
+        owner = self.owner.currentData()
+        with QSignalBlocker(self.knob):
+            self.knob.clear()
+            for one in self._knobs():
+                self.knob.addItem(" ".join(filter(None, (one.title, one.symbol))), one.name)
+            if owner != _MODEL:
+                self.knob.addItem("default settings", "")
+        self.without.setEnabled(owner != _MODEL)
+        self.owner.setToolTip(
+            next((one.summary for one in techniques() if one.name == owner), "An option of the model")
+        )
+        self._change_knob()
+
+    def _change_knob(self) -> None:
+        one = next((one for one in self._knobs() if one.name == self.knob.currentData()), None)
+        self._show_boxes(one)
+        self.values.setEnabled(one is not None)
+        self.values.setPlaceholderText(example(one) if one is not None else "")
+        self.values.setToolTip(f"{one.meaning}\nFor example: {example(one)}" if one is not None else "")
+        self.knob.setToolTip(one.meaning if one is not None else "The technique with all its knobs at their defaults")
+        self.changed.emit()
+
+
+def _named_values(knob: Knob | None) -> list[tuple[str, str]]:
+    """What is put into a study, and its title, for each value of a knob that has a few."""
+    if isinstance(knob, Switch):
+        return [("yes", "on"), ("no", "off")]
+    if isinstance(knob, Choice):
+        return list(zip(knob.values, knob.titles or knob.values, strict=True))
+    return []
+
+
+class AxesEditor(QWidget):
+    """All lines. Methods in, signals out."""
+
+    changed = Signal()
+
+    def __init__(self, model: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self.lines: list[_Line] = []
+        self._column = VBoxLayout()
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self.add_button = build.button(
+            "Add p&arameter", lambda: self.add().owner.setFocus(), "Add an option of the model or a knob of a technique"
+        )
+        build.fill(VBoxLayout(self), (self._column, self.add_button))
+
+    def add(self, varied: Varied | None = None) -> _Line:
+        """Add a line, filled in where ``varied`` is given."""
+        line = _Line(self._model)
+        if varied is not None:
+            line.choose(varied)
+        self.lines.append(line)
+        self._column.addWidget(line)
+        line.changed.connect(self.changed)
+        line.removed.connect(lambda: self._remove(line))
+        insert_before(self.add_button, line.reachable)
+        self.changed.emit()
+        return line
+
+    def replace(self, lines: Sequence[Varied]) -> None:
+        """Vary these and nothing else."""
+        for one in tuple(self.lines):
+            self._remove(one)
+        for varied in lines:
+            self.add(varied)
+
+    def offer(self, model: str) -> None:
+        """Vary what ``model`` has."""
+        self._model = model
+        for line in self.lines:
+            line.offer(model)
+        self.changed.emit()
+
+    @property
+    def varied(self) -> tuple[Varied, ...]:
+        """The entered values."""
+        return tuple(line.varied for line in self.lines)
+
+    def _remove(self, line: _Line) -> None:
+        place = self.lines.index(line)
+        self.lines.remove(line)
+        self._column.removeWidget(line)
+        line.hide()
+        line.deleteLater()
+        (self.lines[min(place, len(self.lines) - 1)].owner if self.lines else self.add_button).setFocus()
+        self.changed.emit()

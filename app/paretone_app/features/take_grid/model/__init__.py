@@ -1,1 +1,0 @@
-"""Takes in a grid of two dimensions around a reference. Free of Qt and of torch."""

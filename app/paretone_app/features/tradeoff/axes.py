@@ -1,0 +1,231 @@
+"""Axes of the trade-off view, the values of points on them, and why a point has none. Free of
+Qt."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from paretone.measure.estimates import Estimate
+from paretone.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
+from paretone.models import catalogue
+from paretone.setting.knobs import Knob, Number
+from paretone.setting.setting import Setting
+from paretone.techniques import techniques
+from paretone_app.numbers import general
+from paretone_app.results.points import LISTENING, PUBLISHED, TAKE, Point, technique_title
+
+RATIOS_ALREADY = ("speed_up", "ops_ratio")
+"""Metrics that already are ratios to the baseline."""
+TIMES = ("real_time_factor", "first_audio_seconds", "largest_gap_seconds", "peak_memory")
+"""Metrics that only takes of one machine can be compared by."""
+WALL_TIMES = frozenset(one.name for one in METRICS if one.wall_time)
+"""Metrics that other processes on the machine change."""
+_KNOB = "knob:"
+"""Prefix of the names of knobs' axes; technique, a full stop and the knob's name follow."""
+_BY_EAR = " (listening test)"
+"""Ending of titles of listening scores."""
+
+
+@dataclass(frozen=True)
+class TradeoffAxis:
+    """One axis."""
+
+    name: str
+    title: str
+    definition: str
+    better: str
+    """``LOWER``, ``HIGHER`` or ``NEITHER``, as metrics have it."""
+    unit: str = ""
+    relative: bool = False
+    """Whether it is measured against the baseline, whose own value says nothing."""
+    studied: bool = False
+    """Whether only studies have it."""
+    judged: bool = False
+    """Whether a judge gives it."""
+    technique: str = ""
+    """Of an axis of a knob: the name of its technique, ``""`` for options of models."""
+    knob: str = ""
+    """Name of the knob or option, if this is an axis of one."""
+
+    @property
+    def listened(self) -> bool:
+        """Whether it comes from listening tests."""
+        return self.name.startswith(LISTENING)
+
+    def label(self, ratios: bool) -> str:
+        """The axis title."""
+        if ratios and self.takes_ratios:
+            return f"{self.title} ÷ baseline’s"
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    @property
+    def takes_ratios(self) -> bool:
+        """Whether the ratio to the baseline's value means more than the value itself."""
+        return not self.relative and self.name not in RATIOS_ALREADY and self.better != NEITHER
+
+    def is_ratio(self, ratios: bool) -> bool:
+        """Whether published results, which are ratios to their own baselines, have a place on it."""
+        return self.name in RATIOS_ALREADY or (ratios and self.takes_ratios)
+
+    def figure(self, point: Point, ratios: bool) -> Estimate | None:
+        """Value of ``point`` on this axis, with its interval. A ratio's interval is the point's own over the baseline's
+        value. What a knob is set to has none."""
+        if self.knob:
+            value = None if point.setting is None else knob_value(point.setting, self.technique, self.knob)
+            return None if value is None else Estimate(value, value, value, 1, 1)
+        found = point.figures.get(self.name)
+        if point.published:
+            return found if self.is_ratio(ratios) else None
+        if found is None or not (ratios and self.takes_ratios):
+            return found
+        other = point.baseline.get(self.name)
+        if other is None or other.value <= 0.0:
+            return None
+        low, high = found.low / other.value, found.high / other.value
+        return Estimate(found.value / other.value, low, high, found.n, found.clusters)
+
+    def floor(self, point: Point, ratios: bool) -> Estimate | None:
+        """The judge's score of the reference speech for ``point``, if this axis shows it."""
+        return None if ratios and self.takes_ratios else point.floors.get(self.name)
+
+    def why_not(self, point: Point, ratios: bool) -> str:
+        """Why ``point`` has no place on it: the end of a sentence that begins with "not shown:"."""
+        if self.knob:
+            return f"the setting has no {self.title}"
+        if point.kind == PUBLISHED:
+            return f"no paper gives {self.title} as a ratio to a baseline"
+        found = point.figures.get(self.name)
+        if found is not None and not (ratios and self.takes_ratios):
+            return f"{self.title} is not a number"
+        if found is not None:
+            other = point.baseline.get(self.name)
+            if other is None:
+                return f"no baseline with {self.title} to divide by"
+            return f"{self.title} of the baseline is 0, so there is no ratio"
+        if self.listened:
+            return f"no listening test gave the setting {self.title.removesuffix(_BY_EAR)}"
+        if point.kind == TAKE:
+            if self.studied:
+                return f"only studies measure {self.title}"
+            if self.judged:
+                return f"{self.title} of the take was not judged"
+            return f"{self.title} was not measured: no baseline take from the same noise"
+        if not point.finished:
+            return "no take is finished yet"
+        if self.judged:
+            return f"{self.title} was not judged in the study; put its judge into the study’s file"
+        return f"{self.title} could not be measured for this model"
+
+
+_METHODS = {
+    "mushra": ("MUSHRA", "Mean rating, 0 to 100, of the lab's listeners who passed post-screening.", HIGHER, "of 100"),
+    "abx": (
+        "ABX, right answers",
+        "Share of right answers against the unaccelerated output; 0.5 means no audible difference.",
+        LOWER,
+        "",
+    ),
+    "ccr": ("CMOS", "Mean vote against the unaccelerated output, -3 to 3, by the lab's listeners.", HIGHER, ""),
+    "preference": ("Preference", "Mean preference over the unaccelerated output, -1 to 1.", HIGHER, ""),
+}
+AXES: tuple[TradeoffAxis, ...] = (
+    *(
+        TradeoffAxis(
+            one.name, one.title, one.definition, one.better, one.unit, one.relative, one.of is None, bool(one.judge)
+        )
+        for one in METRICS
+    ),
+    *(
+        TradeoffAxis(LISTENING + method, title + _BY_EAR, definition, better, unit)
+        for method, (title, definition, better, unit) in _METHODS.items()
+    ),
+)
+
+
+def _of_knob(technique: str, knob: Knob) -> TradeoffAxis:
+    title = f"{technique_title(technique)}: {knob.title.lower()}" if technique else knob.title
+    return TradeoffAxis(
+        f"{_KNOB}{technique}.{knob.name}",
+        f"{title} {knob.symbol}".rstrip(),
+        knob.meaning,
+        NEITHER,
+        knob.unit,
+        technique=technique,
+        knob=knob.name,
+    )
+
+
+KNOB_AXES: tuple[TradeoffAxis, ...] = tuple(
+    {
+        one.name: one
+        for one in (
+            *(_of_knob(each.name, knob) for each in techniques() for knob in each.knobs if isinstance(knob, Number)),
+            *(_of_knob("", knob) for each in catalogue.MODELS for knob in each.options if isinstance(knob, Number)),
+        )
+    }.values()
+)
+"""Axes of what settings are set to: knobs of techniques, then options of models."""
+
+
+def knob_value(setting: Setting, technique: str, knob: str) -> float | None:
+    """What ``setting`` sets a knob or an option to, if that is a number; ``None`` where there is no such knob."""
+    used = setting.technique(technique) if technique else None
+    values = setting.options if not technique else used.knobs if used is not None else {}
+    value = values.get(knob)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def varied(points: Iterable[Point]) -> tuple[TradeoffAxis, ...]:
+    """The knobs that ``points`` have several values of."""
+    seen: dict[tuple[str, str], set[object]] = defaultdict(set)
+    for point in points:
+        setting = point.setting
+        if setting is not None:
+            for name, value in setting.options.items():
+                seen["", name].add(value)
+            for one in setting.techniques:
+                for name, value in one.knobs.items():
+                    seen[one.technique, name].add(value)
+    return tuple(one for one in KNOB_AXES if len(seen.get((one.technique, one.knob), ())) > 1)
+
+
+def axis(name: str) -> TradeoffAxis:
+    """The axis called ``name``; raises :class:`StopIteration` if there is none."""
+    return next(one for one in (*AXES, *KNOB_AXES) if one.name == name)
+
+
+def values(points: Sequence[Point], one: TradeoffAxis, ratios: bool) -> np.ndarray:
+    """(points, 3): value, low and high end of the interval; NaN where a point has no place."""
+    found = np.full((len(points), 3), np.nan)
+    for place, point in enumerate(points):
+        figure = one.figure(point, ratios)
+        if figure is not None and isfinite(figure.value):
+            found[place] = figure.value, figure.low, figure.high
+    return found
+
+
+def said(value: float, unit: str = "") -> str:
+    """A value in words."""
+    text = general(value, 3).replace("-", "−")
+    return f"{text} {unit}" if unit else text
+
+
+def figure_text(one: TradeoffAxis, figure: Estimate, ratio: bool = False) -> str:
+    """A figure with its unit, interval and what it is from, for example ``2.05 times (1.98 to 2.12; n = 4)``."""
+    unit = "" if ratio and one.takes_ratios else one.unit
+    text = said(figure.value, unit)
+    if one.knob:
+        return text
+    if not figure.n:
+        return f"{text} (published, no interval)"
+    over = f", {figure.over}" if figure.over else ""
+    if figure.n == 1:
+        return f"{text} (one take{over})"
+    if not figure.spreads:
+        return f"{text} (n = {figure.n}{over})"
+    return f"{text} (95 %: {said(figure.low)} to {said(figure.high)}; n = {figure.n})"

@@ -1,0 +1,171 @@
+"""Parallel axes: points by all their figures and knobs, and a study within what is brushed. Free of Qt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from paretone.errors import SettingError
+from paretone.measure.metrics import METRICS, NEITHER
+from paretone.models import catalogue
+from paretone.setting.setting import Setting
+from paretone.techniques import technique
+from paretone_app.features.studies.forms import Bound, Span, Within
+from paretone_app.features.tradeoff.axes import KNOB_AXES, TradeoffAxis, knob_value, said
+from paretone_app.features.tradeoff.scene import Filter, Pool, Range
+from paretone_app.numbers import counted
+from paretone_app.results.points import Point
+
+DRAWN = 2000
+"""Lines beyond which more cannot be told apart."""
+_ROOM = 0.02
+"""Room at both ends of an axis, as a share of it, so that a brush can begin beyond the outermost value."""
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """What is drawn: ``points`` that pass the filter but for its ranges, and which of them are ``inside`` those."""
+
+    axes: tuple[TradeoffAxis, ...] = ()
+    ends: np.ndarray = field(default_factory=lambda: np.empty((0, 2)), repr=False)
+    """(axes, 2): lowest and highest value, with some room."""
+    points: tuple[Point, ...] = ()
+    values: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    """(points, axes), NaN where a point has none."""
+    inside: np.ndarray = field(default_factory=lambda: np.empty(0, bool), repr=False)
+    ranges: tuple[Range, ...] = ()
+
+    @cached_property
+    def heights(self) -> np.ndarray:
+        """(points, axes): places on the axes, 0 at the low end and 1 at the high one."""
+        low, high = self.ends.T
+        return (self.values - low) / (high - low)
+
+    def range_of(self, axis: int) -> Range | None:
+        """What is brushed on the axis of this number."""
+        return next((one for one in self.ranges if one.axis == self.axes[axis].name), None)
+
+    def brushed(self, axis: int, low: float, high: float) -> tuple[Range, ...]:
+        """The ranges with another on the axis of this number, whose ends may be in any order; none if it is empty."""
+        name = self.axes[axis].name
+        others = tuple(one for one in self.ranges if one.axis != name)
+        return others if low == high else (*others, Range(name, min(low, high), max(low, high)))
+
+    def in_words(self, axis: int) -> str:
+        """An axis with what is brushed on it, as sentences."""
+        column, brush = self.values[:, axis], self.range_of(axis)
+        text = f"{self.axes[axis].label(False)}, {said(float(np.nanmin(column)))} to {said(float(np.nanmax(column)))}."
+        if brush is not None:
+            text += f" Brushed from {said(brush.low)} to {said(brush.high)}."
+        kept, total = int(self.inside.sum()), len(self.points)
+        return f"{text} {kept} of {counted(total, 'point', 'points')} in all ranges."
+
+
+def parallel(pool: Pool, chosen: Filter) -> Parallel:
+    """Own points of ``pool`` that pass ``chosen``, on every axis on which they differ: knobs first, then figures."""
+    places = np.flatnonzero(pool.wanted(replace(chosen, ranges=())) & pool.own)
+    axes: list[TradeoffAxis] = []
+    columns: list[np.ndarray] = []
+    for one in sorted(pool.axes, key=lambda one: not one.knob):
+        column = pool.values(one, False)[places, 0]
+        known = column[~np.isnan(column)]
+        if len(known) and known.max() > known.min():
+            axes.append(one)
+            columns.append(column)
+    values = np.stack(columns, axis=1) if columns else np.empty((len(places), 0))
+    return Parallel(
+        tuple(axes),
+        _ends(values),
+        tuple(pool.points[place] for place in places),
+        values,
+        pool.wanted(chosen)[places],
+        tuple(one for one in chosen.ranges if one.axis in {axis.name for axis in axes}),
+    )
+
+
+def _ends(values: np.ndarray) -> np.ndarray:
+    if not values.size:
+        return np.empty((values.shape[1], 2))
+    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    room = _ROOM * (high - low)
+    return np.stack([low - room, high + room], axis=1)
+
+
+def nearest(heights: np.ndarray, inside: Sequence[bool] | np.ndarray, at: float, height: float) -> tuple[int, float]:
+    """The line, of those ``inside``, that is nearest to ``height`` (0 to 1) at the place ``at`` between axes, such as
+    1.5 halfway from the second axis to the third; and how far it is. −1 if there is none."""
+    left = int(np.clip(np.floor(at), 0, max(heights.shape[1] - 2, 0)))
+    right = min(left + 1, heights.shape[1] - 1)
+    share = min(max(at - left, 0.0), 1.0)
+    far = np.abs((1 - share) * heights[:, left] + share * heights[:, right] - height)
+    far = np.where(np.isnan(far) | ~np.asarray(inside, bool), np.inf, far)
+    index = int(far.argmin()) if len(far) else -1
+    return (index, float(far[index])) if index >= 0 and np.isfinite(far[index]) else (-1, float("inf"))
+
+
+def sampled(places: np.ndarray) -> list[int]:
+    """``places``, or :data:`DRAWN` of them, evenly."""
+    if len(places) > DRAWN:
+        places = places[np.linspace(0, len(places) - 1, DRAWN).astype(int)]
+    return places.tolist()
+
+
+_BOUNDED = frozenset(one.name for one in METRICS if one.better != NEITHER)
+"""Figures that searches can keep within bounds."""
+
+
+def within(shown: Parallel) -> Within:
+    """The study of the model of the points in all ranges: knobs vary as far as those points do, and the brushed figures
+    stay within their ranges. Raises :class:`SettingError` where that is no study."""
+    inside = [point for point, is_in in zip(shown.points, shown.inside, strict=True) if is_in]
+    models = {one.setting.model for one in inside if one.setting is not None}
+    if not shown.ranges or not inside:
+        raise SettingError("Brush ranges first: no point lies within." if shown.ranges else "Brush ranges first.")
+    if len(models) != 1:
+        raise SettingError("The points in all ranges are of several models; choose one above Trade-off.")
+    if all(one.id not in models for one in catalogue.MODELS):
+        raise SettingError("The model of these points is not there any more, so no study can be made of it.")
+    settings = [one.setting for one in inside if one.setting is not None]
+    spans = _spans(settings, {one.axis for one in shown.ranges})
+    if not spans:
+        raise SettingError("The points in all ranges do not differ in any knob, so there is nothing to vary.")
+    bounds = tuple(bound for at, axis in enumerate(shown.axes) for bound in _bounds(shown, at, axis))
+    return Within(models.pop(), spans, bounds)
+
+
+def _spans(settings: Sequence[Setting], brushed: Collection[str]) -> tuple[Span, ...]:
+    """The knobs that are ``brushed``, or else all in which ``settings`` differ."""
+    found = {}
+    for axis in KNOB_AXES:
+        values = [knob_value(one, axis.technique, axis.knob) for one in settings]
+        known = sorted({one for one in values if one is not None})
+        without = bool(axis.technique) and any(one.technique(axis.technique) is None for one in settings)
+        first = bool(axis.technique) and technique(axis.technique).knobs[0].name == axis.knob
+        if len(known) > 1 or (known and without and first):
+            found[axis.name] = Span(axis.technique, axis.knob, tuple(known), without)
+    chosen = [span for name, span in found.items() if name in brushed]
+    return tuple(chosen or found.values())
+
+
+def _bounds(shown: Parallel, at: int, axis: TradeoffAxis) -> Iterator[Bound]:
+    """The ends of a figure's range that leave something out."""
+    brush: Range | None = shown.range_of(at)
+    if brush is None or axis.name not in _BOUNDED:
+        return
+    column = shown.values[:, at]
+    if brush.high < np.nanmax(column):
+        yield Bound(axis.name, "at_most", _outwards(brush.high, math.ceil))
+    if brush.low > np.nanmin(column):
+        yield Bound(axis.name, "at_least", _outwards(brush.low, math.floor))
+
+
+def _outwards(value: float, rounded: Callable[[float], int]) -> float:
+    """Four digits of ``value``, away from what lies within."""
+    if value == 0.0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 3)
+    return float(f"{rounded(round(value / unit, 6)) * unit:.6g}")

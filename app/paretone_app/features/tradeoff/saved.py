@@ -1,0 +1,182 @@
+"""Axes and filter of the trade-off view between sessions, and a selection of points as a file to share. Free of Qt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from paretone import files
+from paretone.errors import SettingError
+from paretone.fields import exact
+from paretone.reading import read_json
+from paretone.setting.setting import Setting
+from paretone_app.features.tradeoff.axes import AXES, KNOB_AXES
+from paretone_app.features.tradeoff.scene import ORIGINS, Filter, PlotOptions, Range
+from paretone_app.numbers import counted
+from paretone_app.results.points import STUDY, Point
+
+_AXES = ("x", "y")
+_KEPT = (*ORIGINS, "words")
+
+
+def remembered(options: PlotOptions, own_axes: bool, chosen: Filter) -> str:
+    """As JSON. Axes that the user did not choose are left out, and so are the points of *Show only these*: which those
+    were is of the moment."""
+    look_kept = {name: value for name, value in asdict(options).items() if own_axes or name not in _AXES}
+    filter_kept = {name: getattr(chosen, name) for name in _KEPT} | {"hidden": sorted(chosen.hidden)}
+    filter_kept["ranges"] = [[one.axis, one.low, one.high] for one in chosen.ranges]
+    return json.dumps({"look": look_kept, "filter": filter_kept})
+
+
+def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
+    """Remembered options, whether the axes are the user's choice, and filter. Unreadable values and other versions are
+    ignored."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    look_kept, filter_kept = (_part(found, name) for name in ("look", "filter"))
+    axes = _axes(look_kept)
+    options = PlotOptions() if axes is None else PlotOptions(*axes)
+    switches = [one.name for one in fields(PlotOptions) if one.name not in _AXES]
+    options = replace(options, **{name: look_kept[name] for name in switches if isinstance(look_kept.get(name), bool)})
+    origins = {name: filter_kept[name] for name in _KEPT if isinstance(filter_kept.get(name), str)}
+    hidden = filter_kept.get("hidden")
+    names = frozenset(one for one in hidden if isinstance(one, str)) if isinstance(hidden, list) else frozenset()
+    return options, axes is not None, Filter(**origins, hidden=names, ranges=tuple(_ranges(filter_kept.get("ranges"))))
+
+
+def _ranges(kept: object) -> Iterator[Range]:
+    known = {one.name for one in (*AXES, *KNOB_AXES)}
+    for one in kept if isinstance(kept, list) else ():
+        match one:
+            case [str(name), float() | int() as low, float() | int() as high] if name in known and low <= high:
+                yield Range(name, float(low), float(high))
+
+
+def _axes(kept: dict) -> tuple[str, str] | None:
+    """The user's own X axis and Y axis; ``None`` if there are none, or not any more."""
+    x, y = (kept.get(name) for name in _AXES)
+    if isinstance(x, str) and isinstance(y, str) and {x, y} <= {one.name for one in (*AXES, *KNOB_AXES)}:
+        return x, y
+    return None
+
+
+def _part(found: object, name: str) -> dict:
+    part = found.get(name) if isinstance(found, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+_VERSION = 1
+_FIELDS = {"paretone_selection": int, "view": dict, "points": list, "current": int}
+_POINT_FIELDS = {"study": str, "title": str, "setting": dict}
+_LARGEST = 32 * 2**20
+"""Bytes of a file."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A setting of a study, wherever that is open."""
+
+    study: str
+    """The study's title."""
+    title: str
+    setting: Setting
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is seen and selected."""
+
+    view: str
+    """Axes and filter, as :func:`paretone_app.features.tradeoff.saved.remembered` writes them."""
+    points: tuple[Chosen, ...]
+    current: Chosen | None = None
+    """The point that is looked at."""
+
+
+def selection_of(view: str, selected: Sequence[Point], current: Point | None) -> Selection:
+    """The studies' points among the ``selected`` ones. Raises :class:`SettingError` if there are none: takes are in
+    nobody else's library."""
+    chosen = {one.key: Chosen(one.source, one.title, one.setting) for one in selected if one.setting and _shared(one)}
+    if not chosen:
+        raise SettingError("Select points of a study first; takes are in your library alone.")
+    return Selection(view, tuple(chosen.values()), None if current is None else chosen.get(current.key))
+
+
+def _shared(point: Point) -> bool:
+    return point.kind == STUDY
+
+
+def write(selection: Selection, path: Path) -> None:
+    """Raises :class:`PlainError` if ``path`` cannot be written."""
+    points = [{"study": one.study, "title": one.title, "setting": one.setting.to_json()} for one in selection.points]
+    data = {
+        "paretone_selection": _VERSION,
+        "view": json.loads(selection.view),
+        "points": points,
+        "current": -1 if selection.current is None else selection.points.index(selection.current),
+    }
+    files.write(path, json.dumps(data, ensure_ascii=False, indent=1).encode())
+
+
+def read(path: Path) -> Selection:
+    """Raises :class:`SettingError` that says what is wrong with the file at ``path``."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise SettingError(f"{path} is too large for a selection; choose a file that Trade-off saved.")
+        data = read_json(path)
+    except OSError as error:
+        raise SettingError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except ValueError:
+        raise SettingError(f"{path} is not a selection; choose a file that Trade-off saved.") from None
+    fields = exact(data, str(path), _FIELDS, SettingError)
+    if fields["paretone_selection"] != _VERSION:
+        raise SettingError(f"{path} is from another version of Paretone ({fields['paretone_selection']}).")
+    points = tuple(_chosen(one, f"{path}: points[{at}]") for at, one in enumerate(fields["points"]))
+    current = fields["current"]
+    return Selection(json.dumps(fields["view"]), points, points[current] if 0 <= current < len(points) else None)
+
+
+def _chosen(data: Any, where: str) -> Chosen:
+    fields = exact(data, where, _POINT_FIELDS, SettingError)
+    return Chosen(fields["study"], fields["title"], Setting.from_json(fields["setting"]))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Which points a selection means."""
+
+    keys: tuple[str, ...]
+    current: str
+    """Key of the point that is looked at; ``""`` if that is not there."""
+    remark: str
+    """A sentence on those that are not there, or ``""``."""
+
+
+def find(selection: Selection, points: Sequence[Point]) -> Found:
+    """Among ``points``, those of the study with the title first, else of any study with that setting: a study may be
+    called otherwise elsewhere. Raises :class:`SettingError` if none is there."""
+    by_study = {(one.source, one.setting): one.key for one in points if _shared(one)}
+    anywhere = {one.setting: one.key for one in points if _shared(one)}
+    keys: dict[Chosen, str] = {}
+    missing = []
+    for one in selection.points:
+        key = by_study.get((one.study, one.setting)) or anywhere.get(one.setting)
+        if key is None:
+            missing.append(one)
+        else:
+            keys[one] = key
+    studies = " and ".join(f"“{title}”" for title in dict.fromkeys(one.study for one in missing))
+    if not keys:
+        named = studies or "that it is of"
+        raise SettingError(f"None of the selected settings is here; open the study {named} first (Open study…).")
+    remark = ""
+    if missing:
+        count, title = counted(len(missing), "selected setting is", "selected settings are"), missing[0].title
+        remark = f"{count} not here, such as “{title}”; open the study {studies}, or a newer copy of it."
+    found = "" if selection.current is None else keys.get(selection.current, "")
+    return Found(tuple(keys.values()), found, remark)

@@ -1,0 +1,410 @@
+"""The one reader of what was made and measured: takes of the library, open studies, and listening tests.
+
+What reads studies is imported on use: the window is to be there before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QWidget
+
+from paretone.errors import PlainError
+from paretone.listening import trials
+from paretone.setting.library import Library, TakeSummary
+from paretone.setting.setting import Artefact, Setting
+from paretone.setting.take import Take
+from paretone_app.results.takes import KeptTakes, open_library
+from paretone_app.shell.background import Background
+from paretone_app.state.app_state import AppState
+
+if TYPE_CHECKING:
+    from paretone.listening.results import HeardFrom
+    from paretone.studies.results import Results as StudyResults
+    from paretone_app.results.points import Point, Scores, Sound
+    from paretone_app.results.study import OpenStudy, Pace
+
+_MARKED = 8
+"""Maximum number of marked points with the setting in Setup: those of studies first, then the newest takes."""
+_TAKES, _LISTENED = "takes", "listened"
+"""Sources to read, next to the folders of studies."""
+_Found = TypeVar("_Found")
+_Load = Callable[[str], tuple[np.ndarray, int]]
+"""Gives samples and rate of a take by its id, in any thread. Raises :class:`PlainError` when it cannot be read."""
+
+
+class Results(QObject):
+    """Reads in one thread, each source again after it has changed. Points are worked out only while somebody sees
+    them."""
+
+    study_changed = Signal(object)
+    """The study in this folder, a :class:`~pathlib.Path`, was opened, read again, or closed: see :attr:`studies`."""
+    points_changed = Signal()
+    """There are other points, or staircases have found something else."""
+    problem = Signal(str)
+    """What could not be read, as a sentence."""
+
+    def __init__(self, state: AppState, folder: Path, parent: QObject | None = None) -> None:
+        """``folder`` is that of the user's data."""
+        super().__init__(parent)
+        self._state = state
+        self.takes = KeptTakes(open_library(folder / "takes"), self)
+        self._trials = folder / trials.FOLDER
+        self._background = Background("results", self)
+        self._under_way: dict[object, Callable[[], None] | None] = {}
+        """What is being read, and how to read it again if that was asked for meanwhile."""
+        self._watching: list[QWidget] = []
+        self._stale: set[str | Path] = {_LISTENED, _TAKES}
+        """Sources of points that have changed."""
+        self.studies: dict[Path, OpenStudy] = {}
+        """The open ones, by the folders of their results, in the order of opening."""
+        self.points: tuple[Point, ...] = ()
+        """All that are known, those of studies first."""
+        self.heard: tuple[HeardFrom, ...] = ()
+        """What staircases have found."""
+        self.of_take: dict[str, list[str]] = {}
+        """The keys of the points that each take belongs to, by its id."""
+        self._of_setting: dict[tuple[str, str], list[str]] = {}
+        """The keys of the points of each setting: by what studies know it as, and the fingerprint of its strategy
+        table; those of studies first."""
+        self._of_takes: tuple[Point, ...] = ()
+        self.taken: frozenset[str] = frozenset()
+        """Ids of the library's takes that are points."""
+        self._said: dict[tuple[str, tuple[str, str, int]], Sound] | None = None
+        """What the library's takes say, by setting; ``None`` until it is asked for."""
+        self._scores: Scores | None = None
+        """Known to the thread only."""
+        self.takes.changed.connect(self._takes_changed)
+
+    def shut_down(self) -> None:
+        """End the thread and close the library."""
+        self._background.shut_down()
+        self.takes.library.close()
+
+    @property
+    def library(self) -> Library:
+        """The take library, for any thread."""
+        return self.takes.library
+
+    # --- When something is read ---------------------------------------------------------------------------------------
+    @property
+    def busy(self) -> bool:
+        """Whether something is being read."""
+        return bool(self._under_way)
+
+    def watch(self, panel: QWidget, shown: Any) -> None:
+        """Keep points up to date while ``panel`` is seen, which the signal ``shown`` says."""
+        self._watching.append(panel)
+        shown.connect(self.read)
+
+    @property
+    def _is_seen(self) -> bool:
+        return any(one.isVisible() for one in self._watching)
+
+    @Slot()
+    def read(self) -> None:
+        """Work out the points of what has changed, if anybody sees them."""
+        if not self._is_seen:
+            return
+        stale, self._stale = self._stale, set()
+        for what in sorted(stale, key=lambda one: one != _LISTENED):  # Points have scores.
+            if what == _LISTENED:
+                self._run(what, self._listened, self._take_heard)
+            elif what == _TAKES:
+                self._run(what, partial(self._points_of, self.takes.finished), self._take_points)
+            elif isinstance(what, Path):
+                self.read_study(what)
+
+    @Slot()
+    def read_listened(self) -> None:
+        """A listening test has ended: read its results, on which points depend."""
+        self._stale |= {_LISTENED, _TAKES, *self.studies}
+        self.read()
+
+    @Slot()
+    def _takes_changed(self) -> None:
+        self._stale.add(_TAKES)
+        self.read()
+
+    def _run(self, what: object, work: Callable[[], Any], take: Callable[[Any], object]) -> None:
+        """What is asked for again while it is read is read once more afterwards, however often it was."""
+        if what in self._under_way:
+            self._under_way[what] = partial(self._run, what, work, take)
+            return
+        self._under_way[what] = None
+        self._background.run(work, lambda found: self._deliver(what, found, take))
+
+    def _deliver(self, what: object, found: object, take: Callable[[Any], object]) -> None:
+        again = self._under_way.pop(what)
+        if again is not None:
+            again()
+        if isinstance(found, PlainError):
+            self.problem.emit(str(found))
+        elif isinstance(found, BaseException):
+            raise found
+        else:
+            take(found)
+
+    # --- Studies ------------------------------------------------------------------------------------------------------
+    def open(self, place: Path, then: Callable[[OpenStudy], object] = lambda study: None) -> None:
+        """Open the study that the file ``place`` describes, or whose results are in the folder ``place``, and do
+        ``then`` with it."""
+        from paretone_app.results.study import read_study_at
+
+        place = Path(place).expanduser().resolve()
+        pace, whole = self.pace(), self._is_seen
+        self._run(object(), lambda: read_study_at(place, pace, self._known_scores(whole)), partial(self._opened, then))
+
+    def _opened(self, then: Callable[[OpenStudy], object], study: OpenStudy) -> None:
+        if study.study is None and study.results is None and not study.folder_problem:
+            self.problem.emit(study.file_problem)
+            return
+        damage = study.results.damage if study.results is not None else ""
+        if damage and study.folder not in self.studies:
+            self.problem.emit(f"The study in {study.folder} is damaged ({damage}); its readable part is shown.")
+        self.studies.setdefault(study.folder, study)
+        self._take_study(study)
+        then(study)
+
+    def read_study(self, folder: Path) -> None:
+        """Read a study again; nothing happens if it is not open."""
+        from paretone_app.results.study import read_study
+
+        study = self.studies.get(folder)
+        if study is not None:
+            pace, whole = self.pace(), self._is_seen
+            self._run(folder, lambda: read_study(folder, study.file, pace, self._known_scores(whole)), self._take_study)
+
+    def close(self, folder: Path) -> None:
+        """Close a study; nothing happens if it is not open."""
+        study = self.studies.pop(folder, None)
+        if study is not None:
+            self._stale.discard(folder)
+            self.study_changed.emit(folder)
+            if study.parts is not None:
+                self._arrange()
+
+    def set_aside(self, folder: Path) -> Path:
+        """Move the damaged results of a study away, so that it can be run again; gives their place. Raises
+        :class:`PlainError`."""
+        from paretone.studies.running import set_aside
+
+        backup = set_aside(folder)
+        self.read_study(folder)
+        return backup
+
+    def write_report(self, folder: Path, written: Callable[[Path | BaseException], object]) -> None:
+        """Write the report of the study in ``folder``; ``written`` is given its page."""
+        from paretone_app.results.study import report
+
+        self.run(lambda: report(folder, self._trials), written)
+
+    def run(self, work: Callable[[], _Found], done: Callable[[_Found | BaseException], object]) -> None:
+        """Do ``work`` in the thread, after all that is being read; ``done`` is given what comes of it."""
+        self._background.run(work, done)
+
+    @property
+    def measured(self) -> dict[Path, StudyResults]:
+        """Results of the open studies that have any, by folder."""
+        return {folder: one.results for folder, one in self.studies.items() if one.results is not None}
+
+    def pace(self) -> Pace:
+        """Speed of models in stored takes and in those of open studies."""
+        from paretone.studies import estimating
+
+        takes, studies = self.takes.finished, tuple(self.studies.values())
+
+        def pace(model: str) -> float | None:
+            known = [(one.setting, one.text, one.measurements) for one in takes]
+            known += (one for study in studies if study.model == model for one in study.measured)
+            return estimating.pace(model, known)
+
+        return pace
+
+    def _take_study(self, study: OpenStudy) -> None:
+        before = self.studies.get(study.folder)
+        if before is None:
+            return  # Closed meanwhile.
+        lost = study.results is None and study.folder_problem and before.results is not None
+        if study.results is not None and study.parts is None:
+            self._stale.add(study.folder)
+        if study.parts is None and (study.results is not None or study.folder_problem):
+            # Its points stay as they were until somebody sees them, and they can be read.
+            study = replace(study, takes=study.takes or before.takes, parts=before.parts)
+        self.studies[study.folder] = study
+        self.study_changed.emit(study.folder)
+        if study is before or study.parts is not before.parts:
+            self._arrange()
+        if lost:
+            self.problem.emit(study.folder_problem)
+        self.read()
+
+    # --- Listening tests ----------------------------------------------------------------------------------------------
+    def keep_trial(self, trial: trials.TrialRecord) -> None:
+        """Keep one answer of a listener. Raises :class:`PlainError`."""
+        trials.append(trial, self._trials)
+
+    @property
+    def trials(self) -> trials.Records:
+        """All answers of listeners. Raises :class:`PlainError`."""
+        return trials.read(self._trials)
+
+    def _listened(self) -> tuple[HeardFrom, ...]:
+        """In the thread: read what listening tests found. The lab says what is wrong with its records; what was
+        measured is there without them."""
+        from paretone.listening import results
+        from paretone_app.results.points import Scores
+
+        self._scores = Scores()
+        try:
+            self._scores = Scores(results.scores(self._trials))
+            return results.heard_from(self._trials)
+        except PlainError:
+            return ()
+
+    def _known_scores(self, whole: bool) -> Scores | None:
+        """In the thread: the scores of points; ``None`` if points are not wanted, see ``whole``."""
+        if whole and self._scores is None:
+            self._listened()
+        return self._scores if whole else None
+
+    def _take_heard(self, heard: tuple[HeardFrom, ...]) -> None:
+        if heard != self.heard:
+            self.heard = heard
+            self.points_changed.emit()
+
+    # --- Points -------------------------------------------------------------------------------------------------------
+    def _points_of(self, takes: tuple[TakeSummary, ...]) -> tuple[Point, ...]:
+        """In the thread: the points of the library's takes."""
+        from paretone_app.results.points import Scores, take_points
+
+        return take_points(takes, self._known_scores(True) or Scores())
+
+    def _take_points(self, points: tuple[Point, ...]) -> None:
+        self._of_takes, self._said, self.taken = points, None, frozenset(one.key for one in points)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Find all points by take and by setting from now on."""
+        parts = [one.parts for one in self.studies.values() if one.parts is not None]
+        self.points = (*(point for one in parts for point in one.points), *self._of_takes)
+        self.of_take, self._of_setting = {}, {}
+        for point in self.points:
+            # A study calibrates automatically, so its points also match settings without a table.
+            for artefact in {self._artefact(point), "" if point.folder is not None else self._artefact(point)}:
+                self._of_setting.setdefault((point.candidate, artefact), []).append(point.key)
+            for sound in point.sounds:
+                self.of_take.setdefault(sound.take, []).append(point.key)
+        self.points_changed.emit()
+
+    @property
+    def setup(self) -> tuple[str, str]:
+        """Identity of the setting in Setup: its key in studies, and the fingerprint of its strategy table."""
+        setting = self._state.selection.setting
+        used = self._state.artefacts.entry(setting)
+        return setting.bare.fingerprint, used.artefact if used is not None else ""
+
+    def of_setup(self) -> list[str]:
+        """The keys of the points of the setting that is in Setup, its strategy table included: of studies, and the
+        newest takes."""
+        return self._of_setting.get(self.setup, [])[:_MARKED] if self._state.selection.info is not None else []
+
+    def of_takes(self, takes: Collection[str], shown: Collection[str]) -> set[str]:
+        """The keys of the points of these takes: their own if they are among ``shown``; of those that have none
+        there, those of studies with the same settings."""
+        own = {take for take in takes if take in shown}
+        settings = {one.candidate for one in self._of_takes if one.key in takes and one.key not in own}
+        known = {key for (setting, _), keys in self._of_setting.items() if setting in settings for key in keys}
+        return own | (known - self.taken)
+
+    def takes_of(self, points: Iterable[Point]) -> set[str]:
+        """Ids of the library's takes that these points are, and of those made with the settings of studies' points."""
+        points = [one for one in points if not one.published]
+        settings = {one.candidate for one in points if one.folder is not None}
+        own = {one.key for one in points if one.folder is None}
+        return own | {one.key for one in self._of_takes if one.candidate in settings} if settings else own
+
+    def sound_of(self, point: Point, spoken: tuple[str, str, int]) -> Sound | None:
+        """The take in which ``point``, or else a take of the library with its setting, says this in this voice with
+        this seed."""
+        own = next((one for one in point.sounds if one.spoken == spoken), None)
+        if own is not None or point.setting is None:
+            return own
+        if self._said is None:
+            every = ((one.candidate, sound) for one in reversed(self._of_takes) for sound in one.sounds)
+            self._said = {(candidate, sound.spoken): sound for candidate, sound in every}  # The newest counts.
+        return self._said.get((point.candidate, spoken))
+
+    # --- Takes --------------------------------------------------------------------------------------------------------
+    @property
+    def all_takes(self) -> tuple[TakeSummary, ...]:
+        """Finished takes, the library's first, the newest first, then those of open studies whose points are seen."""
+        parts = (one.parts for one in self.studies.values() if one.parts is not None)
+        return (*self.takes.finished, *(take for one in parts for take in one.summaries.values()))
+
+    def take_reader(self, take: str) -> Callable[[], Take]:
+        """What reads the take with this id, whole, in any thread. It raises :class:`PlainError` when it cannot be
+        read."""
+        studied = (one for one in self.studies.values() if one.parts is not None and take in one.parts.summaries)
+        study = next(studied, None)
+        return partial(self.library.load if study is None else study.load, take)
+
+    def take_of(self, point: Point, sound: Sound) -> Take:
+        """One of a point's takes, whole. Raises :class:`PlainError` when it cannot be read."""
+        return self.library.load(sound.take) if point.folder is None else self.studies[point.folder].load(sound.take)
+
+    def load_audio(self) -> _Load:
+        """What gives samples and rate of the takes that are known now, by their ids, in any thread. It raises
+        :class:`PlainError` when they cannot be read."""
+        studies, library = tuple(self.studies.values()), self.library
+
+        def load(take: str) -> tuple[np.ndarray, int]:
+            study = next((one for one in studies if take in one.takes), None)
+            if study is not None:
+                return study.load_audio(take)
+            return library.load_audio(take), library.summary(take).sample_rate
+
+        return load
+
+    # --- Artefacts ----------------------------------------------------------------------------------------------------
+    def table_of(self, point: Point) -> Artefact | None:
+        """The strategy table that a point's takes were made with, if it is known."""
+        if point.setting is None:
+            return None
+        if point.folder is not None:
+            study = self.studies.get(point.folder)
+            return None if study is None or study.parts is None else study.parts.tables.get(point.candidate)
+        return self._artefact_of(point.setting)
+
+    def _artefact_of(self, setting: Setting) -> Artefact | None:
+        """The artefact that ``setting`` names: one at hand, or one of a study."""
+        found, used = self._state.artefacts.find(setting), self._state.artefacts.entry(setting)
+        if found is not None or used is None:
+            return found
+        parts = (one.parts for one in self.studies.values() if one.parts is not None)
+        tables = (table for one in parts for table in one.tables.values())
+        made = self._state.making.artefacts.get(used.artefact)
+        return made or next((one for one in tables if one.fingerprint == used.artefact), None)
+
+    def _artefact(self, point: Point) -> str:
+        """The fingerprint of the strategy table that a point's takes were made with, or ``""``."""
+        if point.folder is not None:
+            table = self.table_of(point)
+            return "" if table is None else table.fingerprint
+        used = self._state.artefacts.entry(point.setting) if point.setting is not None else None
+        return "" if used is None else used.artefact
+
+    def prepared(self, setting: Setting, table: Artefact | None = None) -> tuple[Setting, tuple[Artefact, ...]]:
+        """``setting`` with ``table``, or with the artefact that it names, and that artefact; one that is not at hand
+        any more is not named, so that it is prepared again."""
+        entry, found = self._state.artefacts.entry(setting), table or self._artefact_of(setting)
+        if entry is None:
+            return setting, ()
+        named = setting.with_technique(replace(entry, artefact="" if found is None else found.fingerprint))
+        return named, () if found is None else (found,)

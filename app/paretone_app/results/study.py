@@ -1,0 +1,402 @@
+"""An open study: the plan in its file, the results in its folder, and problems of both.
+
+Reading is too slow for the window's thread: call :func:`read_study` in another one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from paretone import files
+from paretone.errors import PlainError, StudyError
+from paretone.listening.results import listened
+from paretone.measure.estimates import Estimate
+from paretone.setting.library import TakeSummary
+from paretone.setting.setting import Artefact, Setting
+from paretone.setting.take import Measurements, Take, Trace
+from paretone.studies import definition, estimating
+from paretone.studies.report import write_report
+from paretone.studies.results import Results, read, results
+from paretone.studies.search import answer
+from paretone.studies.store import DATABASE, Store, StudyDamaged
+from paretone.studies.stored import RULED_OUT, StoredTake
+from paretone.studies.study import BASELINE, SEARCH, Study, results_folder
+from paretone.studies.wording import (
+    REFERENCE,
+    answer_lines,
+    busy_lines,
+    described,
+    idle_lines,
+    lost_lines,
+    reference_lines,
+    search_in,
+    setting_title,
+)
+from paretone.studies.writing import written
+from paretone_app.numbers import localised
+from paretone_app.results.points import Point, Scores, study_points
+from paretone_app.state.differences import prepared_entry
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting of a study."""
+
+    key: str
+    title: str
+    setting: Setting | None
+    """``None`` for reference speech, which is no setting."""
+    baseline: bool
+    finished: int
+    total: int | None
+    """``None`` for a setting that the study's file no longer asks for."""
+    figures: Mapping[str, Estimate] = field(default_factory=dict, repr=False)
+    problem: str = ""
+    """Why it cannot be run, or ``""``."""
+    answer: bool = False
+    """Whether the search chose it."""
+    busy: int = 0
+    """Finished takes during which the machine was busy with other things."""
+
+
+@dataclass(frozen=True)
+class FailedTake:
+    """One take that could not be made, or all of a setting's."""
+
+    setting: str
+    text: str
+    voice: str
+    seed: int | None
+    why: str
+
+
+@dataclass(frozen=True)
+class OpenStudy:
+    """A study as it was when it was last read."""
+
+    folder: Path
+    file: Path
+    """File that describes it; may be missing."""
+    study: Study | None = field(default=None, repr=False)
+    """As its file says now."""
+    results: Results | None = field(default=None, repr=False)
+    """As far as it has been run."""
+    file_problem: str = ""
+    """Why it cannot be run, as a sentence, or ``""``."""
+    folder_problem: str = ""
+    """Why its results cannot be read or added to, as a sentence, or ``""``."""
+    damaged: bool = False
+    """Whether its results are damaged, and can be set aside."""
+    rows: tuple[Row, ...] = field(default=(), repr=False)
+    """All settings: those in the folder, then those that the file adds."""
+    failures: tuple[FailedTake, ...] = field(default=(), repr=False)
+    """Failures, whole settings first."""
+    findings: tuple[str, ...] = ()
+    """Findings of search and judges, in sentences."""
+    left: int = 0
+    """Takes to be made, those of a search included."""
+    seconds: float | None = None
+    """Estimated time of the remaining takes; ``None`` if unknown."""
+    lost_folder: str = ""
+    """The model's folder that the study names, if it is gone."""
+    takes: Mapping[str, StoredTake] = field(default_factory=dict, repr=False)
+    """Those that can be heard, by their ids."""
+    parts: StudyParts | None = field(default=None, repr=False)
+    """Its points and takes one by one; ``None`` while nobody shows them."""
+
+    # --- What it is ---------------------------------------------------------------------------------------------------
+    @property
+    def title(self) -> str:
+        """Its title."""
+        known = self.study or self.results
+        return known.title if known is not None and known.title else self.folder.stem
+
+    @property
+    def model(self) -> str:
+        """The id of its model, or ``""``."""
+        known = self.study or self.results
+        return known.model if known is not None else ""
+
+    @property
+    def made(self) -> int:
+        """Finished takes."""
+        return sum(one.finished for one in self.rows)
+
+    @property
+    def reference(self) -> Row | None:
+        """The judges' scores of the reference speech, shown with the settings; ``None`` without any."""
+        references = self.results.references if self.results is not None else {}
+        return Row("", REFERENCE, None, False, 0, None, references) if references else None
+
+    @property
+    def definition(self) -> str:
+        """The study's file as text, or what the folder remembers of it."""
+        known = self.study.definition if self.study else self.results.definition if self.results else {}
+        return written(known, self.file.name) if known else ""
+
+    @property
+    def measured(self) -> Iterator[tuple[Setting, str, Measurements]]:
+        """Its takes, as :func:`paretone.studies.estimating.pace` has them."""
+        settings = {one.key: one.setting for one in self.rows if one.setting is not None}
+        return ((settings[one.cell.setting], one.text, one.measurements) for one in self.takes.values())
+
+    # --- Its takes ----------------------------------------------------------------------------------------------------
+    def load_audio(self, take: str) -> tuple[np.ndarray, int]:
+        """Samples, float32, (n,), and rate of the take ``take``. Raises :class:`paretone.errors.StudyError`."""
+        with Store(self.folder, read_only=True) as store:
+            return store.audio(take), self.takes[take].sample_rate
+
+    def load(self, take: str) -> Take:
+        """The take with the id ``take``, whole, as the library keeps takes. Raises
+        :class:`paretone.errors.StudyError`."""
+        assert self.parts is not None, "it is heard by its points"
+        summary = self.parts.summaries[take]
+        values = {name: getattr(summary, name) for name in TakeSummary.__dataclass_fields__ if name != "frames"}
+        with Store(self.folder, read_only=True) as store:
+            return Take(**values, samples=store.audio(take), trace=Trace(decoding=store.decoding(take)))
+
+    def load_table(self, key: str) -> Artefact | None:
+        """The artefact that was prepared for the setting with this key. Raises
+        :class:`paretone.errors.StudyError`."""
+        if self.parts is not None:
+            return self.parts.tables.get(key)
+        with Store(self.folder, read_only=True) as store:
+            return store.artefacts().get(key)
+
+
+@dataclass(frozen=True)
+class StudyParts:
+    """What a study consists of."""
+
+    points: tuple[Point, ...]
+    summaries: Mapping[str, TakeSummary]
+    """Its takes as the library knows its own, by their ids."""
+    tables: Mapping[str, Artefact]
+    """Artefacts, by the keys of the settings that they were prepared for."""
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------
+Pace = Callable[[str], float | None]
+"""Gives a model's seconds per character of text; see :mod:`paretone.studies.estimating`."""
+
+
+def read_study(folder: Path, file: Path, pace: Pace = lambda model: None, scores: Scores | None = None) -> OpenStudy:
+    """The study that ``file`` describes, with results in ``folder``; with ``scores``, its parts as well."""
+    study, file_problem = None, ""
+    try:
+        study = definition.read(file)
+    except PlainError as error:
+        file_problem = str(error)
+    found, takes, parts, folder_problem, damaged = None, {}, None, "", False
+    try:
+        if os.path.lexists(folder / DATABASE):
+            with Store(folder, read_only=True) as store:
+                found, stored = results(store), store.takes()
+                tables = store.artefacts() if scores is not None else {}
+            lost = frozenset(found.lost)
+            takes = {one.take: one for one in stored if one.cell.round == 0 and one.take not in lost}
+            if scores is not None:
+                parts = _parts(found, stored, takes, tables, scores)
+    except PlainError as error:
+        found, folder_problem, damaged = None, str(error), isinstance(error, StudyDamaged)
+    if found is not None and found.damage:
+        damaged = True
+        folder_problem = (
+            f"{folder / DATABASE} is damaged and read-only ({found.damage}). Set it aside to run the study again; "
+            "its content is kept."
+        )
+    rows = _rows(study, found)
+    left = _left(study, found, rows)
+    return OpenStudy(
+        folder,
+        file,
+        study,
+        found,
+        file_problem,
+        folder_problem,
+        damaged,
+        rows,
+        _failures(study, found) if found is not None else (),
+        _findings(found) if found is not None else (),
+        left,
+        _seconds(study, found, rows, left, pace),
+        _lost_folder(file, found),
+        takes,
+        parts,
+    )
+
+
+def read_study_at(place: Path, pace: Pace, scores: Scores | None = None) -> OpenStudy:
+    """The study at ``place``, its file or the folder of its results. Raises :class:`StudyError` for a folder without
+    any."""
+    if not place.is_dir():
+        return read_study(results_folder(place), place, pace, scores)
+    if not (place / DATABASE).exists():
+        raise StudyError(f"There is no study in {place}; choose another folder.")
+    file = place.with_suffix(".toml")
+    try:
+        with Store(place, read_only=True) as store:
+            file = Path(store.about().get("file") or file)
+    except PlainError:
+        pass  # What is wrong with it is said when it is shown.
+    return read_study(place, file, pace, scores)
+
+
+def report(study: Path, trials: Path) -> Path:
+    """The page of a report on the study in this folder, with what listeners in ``trials`` said of its takes. Raises
+    :class:`StudyError`."""
+    place = study / "report"
+    try:
+        place.mkdir(exist_ok=True)
+    except OSError as error:
+        raise StudyError(f"{place} could not be created: {files.reason(error)}.") from error
+    return write_report(read(study), place, listened(trials))[0]
+
+
+# --- Its parts --------------------------------------------------------------------------------------------------------
+def _parts(
+    found: Results,
+    stored: tuple[StoredTake, ...],
+    takes: Mapping[str, StoredTake],
+    tables: Mapping[str, Artefact],
+    scores: Scores,
+) -> StudyParts:
+    machines: dict[str, dict[str, None]] = defaultdict(dict)
+    for one in stored:
+        machines[one.cell.setting].setdefault(one.machine)
+    points = study_points(found, scores, {key: tuple(known) for key, known in machines.items()})
+    titles = {one.key: point.title for one, point in zip(found.settings, points, strict=True)}
+    settings = {one.key: _as_made(one.setting, tables.get(one.key)) for one in found.settings}
+    baselines = {one.key: one.baseline for one in found.settings}
+    ids = {one.cell: take for take, one in takes.items()}
+
+    def summary(one: StoredTake) -> TakeSummary:
+        key = one.cell.setting
+        fidelity = ""
+        if one.log_mel_distance is not None and baselines[key] != key:
+            fidelity = ids.get(replace(one.cell, setting=baselines[key]), "")
+        return TakeSummary(
+            one.take,
+            one.created,
+            one.text,
+            one.voice,
+            replace(settings[key], seed=one.cell.seed),
+            one.sample_rate,
+            one.frames,
+            one.measurements,
+            titles[key],
+            fidelity_to=fidelity,
+            log_mel_distance=one.log_mel_distance if fidelity else None,
+            notes=one.notes,
+            machine=one.machine,
+            metrics=one.metrics,
+            checkpoint=found.checkpoint,
+        )
+
+    return StudyParts(points, {take: summary(one) for take, one in takes.items()}, tables)
+
+
+def _as_made(setting: Setting, table: Artefact | None) -> Setting:
+    """``setting`` with the artefact that its takes were made with."""
+    used = prepared_entry(setting)
+    if used is None or table is None or used.artefact:
+        return setting
+    return setting.with_technique(replace(used, artefact=table.fingerprint))
+
+
+# --- Its summary ------------------------------------------------------------------------------------------------------
+def _lost_folder(file: Path, results: Results | None) -> str:
+    try:
+        values = definition.values(file)
+    except PlainError:
+        values = results.definition if results is not None else {}
+    folder = values.get("folder") if isinstance(values, Mapping) else ""
+    return folder if isinstance(folder, str) and folder and not Path(folder).exists() else ""
+
+
+def _rows(study: Study | None, results: Results | None) -> tuple[Row, ...]:
+    planned = {one.key: one for one in study.candidates} if study else {}
+    each = study.takes_each if study else 0
+    searches = study is not None and study.search is not None
+    search = search_in(results) if results else None
+    chosen = {one.setting for one in answer(search, results.trials).trials} if search and results else set()
+    rows = [
+        Row(
+            one.key,
+            setting_title(one),
+            one.setting,
+            one.origin == BASELINE,
+            one.finished,
+            each if one.key in planned or (searches and one.origin == SEARCH) else None,
+            one.figures,
+            one.problem,
+            one.key in chosen,
+            one.busy,
+        )
+        for one in (results.settings if results else ())
+    ]
+    there = {one.key for one in rows}
+    for key, one in planned.items():
+        if key not in there:
+            title = one.name if one.name and one.origin != BASELINE else described(one.setting)
+            rows.append(Row(key, title, one.setting, one.origin == BASELINE, 0, each))
+    return tuple(rows)
+
+
+def _left(study: Study | None, results: Results | None, rows: tuple[Row, ...]) -> int:
+    if study is None:
+        return 0
+    known = sum(max(0, one.total - one.finished) for one in rows if one.total is not None and not one.problem)
+    if study.search is None:
+        return known
+    begun = sum(one.state != RULED_OUT for one in results.trials) if results else 0
+    return known + max(0, study.search.trials - begun) * study.takes_each
+
+
+def _failures(study: Study | None, results: Results) -> tuple[FailedTake, ...]:
+    said = {one.key: (one.text, one.voice.id) for one in study.utterances} if study else {}
+    titles = {one.key: setting_title(one) for one in results.settings}
+    whole = [FailedTake(titles[one.key], "", "", None, one.problem) for one in results.settings if one.problem]
+    takes = [
+        FailedTake(
+            titles.get(one.cell.setting, one.cell.setting),
+            *((one.text, one.voice) if one.text else said.get(one.cell.utterance, ("", ""))),
+            one.cell.seed,
+            one.sentence,
+        )
+        for one in results.failed
+    ]
+    return (*whole, *takes)
+
+
+def _findings(results: Results) -> tuple[str, ...]:
+    search = search_in(results)
+    lines = (
+        *(answer_lines(search, results) if search else ()),
+        *reference_lines(results),
+        *lost_lines(results),
+        *busy_lines(results),
+        *idle_lines(results),
+    )
+    return tuple(map(localised, lines))
+
+
+def _seconds(
+    study: Study | None,
+    results: Results | None,
+    rows: tuple[Row, ...],
+    left: int,
+    pace: Pace,
+) -> float | None:
+    made = sum(one.finished for one in rows)
+    if study is None:
+        return None
+    if results is None or not made:
+        return estimating.seconds(study, pace(study.model))
+    return results.busy_seconds / made * left

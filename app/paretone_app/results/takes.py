@@ -1,0 +1,214 @@
+"""The take library as the window has it: there is always one, what is known of its takes is in memory, and one that is
+damaged can be replaced."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from paretone.errors import LibraryError, PlainError
+from paretone.setting.library import DeletedTakes, KeptAudio, Library, LibraryDamaged, TakeSummary
+from paretone.setting.take import Measurements, Take
+
+
+class KeptTakes(QObject):
+    """The takes of the library. All that changes them goes through here, so the library is not read again for that."""
+
+    changed = Signal()
+    """Takes have come or gone, or something else is known of one: see :attr:`all`."""
+    problem = Signal(str)
+    """What could not be read or written, as a sentence."""
+
+    def __init__(self, opened: OpenedLibrary, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.all: tuple[TakeSummary, ...] = ()
+        """Newest first, unfinished ones included."""
+        self.opened = opened
+        self._audio = KeptAudio(opened.library.folder)
+        """Of takes that were deleted."""
+        with suppress(PlainError):  # The window says what is wrong with its library.
+            self.all = opened.library.summaries()
+
+    @property
+    def library(self) -> Library:
+        """The library itself, for any thread."""
+        return self.opened.library
+
+    @property
+    def finished(self) -> tuple[TakeSummary, ...]:
+        """Those that no passage is missing of."""
+        return tuple(one for one in self.all if not one.unfinished)
+
+    def read(self) -> None:
+        """Read the library again."""
+        try:
+            self._put(self.library.summaries())
+        except PlainError as error:
+            self.problem.emit(str(error))
+
+    def _put(self, takes: Iterable[TakeSummary]) -> None:
+        self.all = tuple(takes)
+        self.changed.emit()
+
+    def _replace(self, take: TakeSummary) -> None:
+        self._put(take if one.id == take.id else one for one in self.all)
+
+    # --- Changing it --------------------------------------------------------------------------------------------------
+    # These raise :class:`PlainError` if the library cannot be written.
+    def add(self, take: Take) -> TakeSummary:
+        """Keep ``take``."""
+        kept = self.library.add(take)
+        self._put((kept, *self.all))
+        return kept
+
+    def measure(self, take: str, figures: Mapping[str, float]) -> None:
+        """Keep further ``figures`` of a take, by its id; nothing is kept of one that was deleted."""
+        if take in self.library:
+            self._replace(self.library.measure(take, figures))
+
+    def repeat(self, take: str, runs: Sequence[Measurements]) -> None:
+        """Keep the measurements of a take that was timed again; nothing is kept of one that was deleted."""
+        if take in self.library:
+            self._replace(self.library.repeat(take, runs))
+
+    def star(self, takes: Collection[str], on: bool) -> None:
+        """Star these takes, or take their stars away."""
+        done: set[str] = set()
+        try:
+            for one in takes:
+                if one in self.library:
+                    self.library.star(one, on)
+                    done.add(one)
+        finally:
+            self._put(replace(one, starred=on) if one.id in done else one for one in self.all)
+
+    def delete(self, takes: Collection[str]) -> DeletedTakes:
+        """Delete these takes, audio included; gives those that can come back, as long as somebody holds them. One whose
+        audio cannot be read cannot."""
+        deleted = DeletedTakes(self._audio)
+        try:
+            for one in takes:
+                try:
+                    whole = self.library.load(one)
+                except PlainError:
+                    if one in self.library:
+                        self.library.delete(one)
+                else:
+                    deleted.delete(whole, self.library)
+        except PlainError as error:
+            self.problem.emit(str(error))
+        self._forget_deleted(takes)
+        return deleted
+
+    def delete_again(self, deleted: DeletedTakes) -> None:
+        """Delete takes that were restored."""
+        deleted.delete_again(self.library)
+        self._forget_deleted(tuple(deleted))
+
+    def restore(self, deleted: DeletedTakes) -> None:
+        """Have takes back that were deleted."""
+        try:
+            deleted.restore(self.library)
+        finally:
+            self.read()
+
+    def _forget_deleted(self, takes: Collection[str]) -> None:
+        gone = {one for one in takes if one not in self.library}
+        left = tuple(one for one in self.all if one.id not in gone)
+        if len(left) < len(self.all):
+            self._put(left)
+
+    # --- Another library ----------------------------------------------------------------------------------------------
+    def move(self, folder: Path) -> None:
+        """Keep takes in ``folder`` from now on. Raises :class:`PlainError` if that cannot be used."""
+        self._use(moved(self.opened, folder))
+
+    def replace_damaged(self) -> None:
+        """Set the damaged library aside and have an empty one; see :func:`replace_damaged`."""
+        self._use(replace_damaged(self.opened))
+
+    def _use(self, opened: OpenedLibrary) -> None:
+        self.opened, self._audio = opened, KeptAudio(opened.library.folder)
+        self.read()
+
+
+@dataclass(frozen=True)
+class OpenedLibrary:
+    """The library to use, what is wrong with it, and what could be set aside to mend that."""
+
+    library: Library
+    problem: str = ""
+    """A sentence for the user, or ``""``."""
+    damaged: Path | None = None
+    """The folder of a damaged library that a new one can replace; see :func:`replace_damaged`."""
+    temporary: bool = False
+    """Whether takes are kept for this session only."""
+
+
+def open_library(folder: Path) -> OpenedLibrary:
+    """The take library in ``folder``, or one for this session only if that cannot be opened."""
+    try:
+        library = Library(folder)
+    except (PlainError, OSError) as error:
+        temporary = Path(tempfile.mkdtemp(prefix="paretone-takes-"))
+        damaged = folder if isinstance(error, LibraryDamaged) else None
+        return OpenedLibrary(Library(temporary), f"{error} Meanwhile, takes are kept in {temporary}.", damaged, True)
+    if not library.damage:
+        return OpenedLibrary(library)
+    problem = (
+        f"The take library in {folder} is damaged and read-only ({library.damage}). "
+        "New takes can be played and saved as WAV, but are not kept."
+    )
+    return OpenedLibrary(library, problem, folder)
+
+
+def moved(opened: OpenedLibrary, folder: Path) -> OpenedLibrary:
+    """The take library in ``folder``, with the takes that were kept for this session only. Raises
+    :class:`PlainError` if it cannot be used, and leaves ``opened`` as it is."""
+    library = Library(folder)
+    if library.damage:
+        library.close()
+        raise LibraryError(f"The take library in {folder} is damaged ({library.damage}); choose another folder.")
+    if opened.temporary:
+        _add_all(library, opened.library)
+    opened.library.close()
+    if opened.temporary:
+        shutil.rmtree(opened.library.folder, ignore_errors=True)
+    return OpenedLibrary(library)
+
+
+def _add_all(library: Library, others: Library) -> None:
+    known = {take.id for take in library.summaries()}
+    for take in reversed(others.summaries()):
+        if take.id not in known:
+            library.add(others.load(take.id))
+
+
+def replace_damaged(opened: OpenedLibrary) -> OpenedLibrary:
+    """Set the damaged library aside and open an empty one, with the takes that were kept elsewhere meanwhile.
+
+    ``problem`` of what comes back says where the damaged one is, or why it could not be set aside.
+    """
+    folder, meanwhile = opened.damaged, opened.library
+    assert folder is not None
+    elsewhere = meanwhile.folder != folder
+    if not elsewhere:
+        meanwhile.close()
+    try:
+        backup = Library.set_aside(folder)
+        fresh = Library(folder)
+        if elsewhere:
+            _add_all(fresh, meanwhile)
+    except LibraryError as error:
+        again = opened if elsewhere else open_library(folder)
+        return OpenedLibrary(again.library, str(error), again.damaged, again.temporary)
+    if elsewhere:
+        meanwhile.close()
+        shutil.rmtree(meanwhile.folder, ignore_errors=True)
+    return OpenedLibrary(fresh, f"The damaged take library is in {backup}, with its audio. New takes are kept again.")

@@ -1,0 +1,279 @@
+"""What carries out commands that do not speak: loading, installing, exporting, judging, preparing, studies.
+
+Each is a function ``(command, executor, job) -> Event | None``: it does what the command says, reports to the job on
+the way, and returns the event that says what came of it. It raises what goes wrong, and
+:class:`paretone.errors.Cancelled` soon after the job was cancelled. Those that speak are in
+:mod:`paretone.session.synthesis`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from paretone import device
+from paretone.errors import SettingError, StudyError
+from paretone.extras import extra
+from paretone.installing import install
+from paretone.measure.evaluation.judged_takes import judged_figures
+from paretone.measure.evaluation.judges import judge_named
+from paretone.models.base import ModelInfo
+from paretone.models.catalogue import entry
+from paretone.models.files.downloads import download
+from paretone.observer import StepReport
+from paretone.session.commands import (
+    DownloadModel,
+    ExportProfile,
+    ExportWeights,
+    InstallExtra,
+    JudgeTake,
+    LoadModel,
+    Prepare,
+    RunStudy,
+)
+from paretone.session.events import (
+    ExtraInstalled,
+    ModelDownloaded,
+    ModelLoaded,
+    Prepared,
+    ProfileExported,
+    Progress,
+    StudyBegun,
+    StudyEnded,
+    StudyTakeDone,
+    TakeJudged,
+    WeightsExported,
+)
+from paretone.session.executor import Executor
+from paretone.session.observers import JobObserver, PreparationObserver, RunningJob
+from paretone.setting.knobs import Values
+from paretone.setting.plan import Part
+from paretone.studies import definition
+from paretone.studies.cluster import Cluster
+from paretone.studies.hooks import Finding, hooks
+from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, StudyFollower, TaskExecutor, run
+from paretone.studies.store import Store
+from paretone.studies.stored import StoredTake
+from paretone.studies.study import Study, results_folder
+from paretone.techniques.base import Job as Preparation
+from paretone.techniques.base import JobTask
+from paretone.techniques.registry import plug_in, technique
+
+
+def load_model(command: LoadModel, executor: Executor, job: RunningJob) -> ModelLoaded:
+    """Load the model and let the executor have it."""
+    started = time.perf_counter()
+    info = executor.load_model(command, JobObserver(job))
+    return ModelLoaded(command.job, info, time.perf_counter() - started)
+
+
+def download_model(command: DownloadModel, executor: Executor, job: RunningJob) -> ModelDownloaded:
+    """Fetch what of the checkpoint is not there yet."""
+    observer = JobObserver(job)
+    files = download(command.model, Path(command.folder), command.licence, observer.progress, observer.check)
+    return ModelDownloaded(command.job, tuple(map(str, files)))
+
+
+def install_extra(command: InstallExtra, executor: Executor, job: RunningJob) -> ExtraInstalled:
+    """Install an extra into the running environment."""
+    observer = JobObserver(job)
+
+    def tell(phase: int, phases: int, line: str) -> None:
+        # Without an estimate: how long one phase takes says nothing of the next.
+        job.post(Progress(command.job, phase, phases, None, line))
+
+    ready = install(extra(command.extra), tell, observer.check)
+    return ExtraInstalled(command.job, command.extra, ready)
+
+
+def export_profile(command: ExportProfile, executor: Executor, job: RunningJob) -> ProfileExported:
+    """Write a profile in the form of its target."""
+    # Imported on use, as below: whoever loads a model exports none yet.
+    from paretone.export.exporting import export
+
+    folder = Path(command.folder)
+    written = export(command.profile, command.target, folder, JobObserver(job), command.model_folder)
+    names = tuple(path.relative_to(folder).as_posix() for path in written)
+    return ProfileExported(command.job, command.target, command.folder, names)
+
+
+def export_weights(command: ExportWeights, executor: Executor, job: RunningJob) -> WeightsExported:
+    """Write a student or a draft as a checkpoint."""
+    from paretone.export.language import LanguageExport, export_language
+
+    folder = Path(command.folder)
+    wanted = LanguageExport(command.model, command.kind, folder, command.file, command.settings, command.model_folder)
+    names = tuple(path.relative_to(folder).as_posix() for path in export_language(wanted, JobObserver(job)))
+    return WeightsExported(command.job, command.kind, command.folder, names)
+
+
+def judge_take(command: JudgeTake, executor: Executor, job: RunningJob) -> TakeJudged:
+    """Ask the judges that are installed; their networks stay loaded."""
+    check = JobObserver(job).check
+    figures = judged_figures(command.samples, command.sample_rate, command.prompt, check)
+    return TakeJudged(command.job, command.take, figures)
+
+
+def prepare(command: Prepare, executor: Executor, job: RunningJob) -> Prepared:
+    """Have the technique's own function do it."""
+    preparation = preparation_for(command.technique, command.request)
+    model = executor.model_for(command.request.setting) if preparation.on_loaded_model else None
+    observer = PreparationObserver(job, command.technique, preparation.title)
+    created = datetime.now(UTC).isoformat(timespec="milliseconds")
+    task = JobTask(command.request, observer, model, executor.machine, created)
+    result = Part(preparation.run, owner=plug_in(command.technique)).make(task)
+    info = _info(executor, command.request, observer) if preparation.finds_weights else None
+    return Prepared(command.job, command.technique, result, info)
+
+
+def preparation_for(name: str, request: object) -> Preparation:
+    """The job of the technique called ``name`` that takes ``request``. Raises :class:`SettingError` without one."""
+    declared, kind = technique(name), type(request)
+    wanted = f"{kind.__module__}:{kind.__qualname__}"
+    found = next((one for one in declared.jobs if one.request == wanted), None)
+    if found is None:
+        raise SettingError(f"{declared.title} has no preparation that takes a {kind.__qualname__}.")
+    return found
+
+
+def _info(executor: Executor, request: Any, observer: PreparationObserver) -> ModelInfo | None:
+    """The loaded model, which looks for what there is now, where the preparation was for it."""
+    model = executor.model
+    if model is None or getattr(request, "model", model.info.id) != model.info.id:
+        return None
+    return model.look_for_weights(observer.check)
+
+
+class StudyObserver(JobObserver, StudyFollower):
+    """Follows a study. Its progress is counted in takes and such."""
+
+    def __init__(self, job: RunningJob) -> None:
+        super().__init__(job)
+        self.made = 0
+        """Takes of this run."""
+        self._pausing = job.pausing
+        self._folder = ""
+        self._seconds_left: float | None = None
+        self._under_way = 0, 0, ""
+        self._percent = 0
+
+    def begin(self, folder: str, title: str) -> None:
+        """Say which study it is."""
+        self._folder = folder
+        self.post(StudyBegun(self.job, folder, title))
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop."""
+        self.check()
+
+    def begun(self, title: str, done: int, total: int) -> None:
+        """Tell what is being made."""
+        self._under_way, self._percent = (done, total, title), 0
+        self._tell(title)
+
+    def progress(self, done: int, total: int, text: str = "") -> None:
+        """Tell how far the calibration under way is, by the hundredth: its units are not the study's."""
+        self.check()
+        percent = 100 * done // max(1, total)
+        if percent > self._percent:
+            self._percent = percent
+            self._tell(f"{self._under_way[2]} ({percent} %)")
+
+    def _tell(self, title: str) -> None:
+        done, total, _ = self._under_way
+        self.post(Progress(self.job, done, total, self._seconds_left, f"Study: {done} of {total}, now {title}"))
+
+    def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
+        """Tell how far it is, with the study's own estimate."""
+        self.check()
+        self._seconds_left = seconds_left
+        self.post(Progress(self.job, done, total, seconds_left, f"Study: {done} of {total}"))
+
+    def pausing(self) -> bool:
+        return self._pausing.is_set()
+
+    def take(self, take: StoredTake) -> None:
+        """Tell of a finished take."""
+        self.made += 1
+        self.post(StudyTakeDone(self.job, self._folder, take))
+
+
+def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEnded:
+    """Do what is left of a study."""
+    study = definition.read(command.file)
+    folder = Path(command.folder) if command.folder else results_folder(command.file)
+    workers: TaskExecutor
+    if command.ray:
+        workers = Cluster(command.ray, command.workers, executor.load)
+    else:
+        _require_judges(study)
+        workers = LocalExecutor(executor.load, executor.model if _serves(executor, study) else None)
+    observer = StudyObserver(job)
+    with Store(folder) as store:
+        store.begin(study, command.file)
+        observer.begin(str(folder), study.title)
+        state = run(study, store, workers, observer)
+        if state == FINISHED:
+            _require_a_take(store)
+        found = [] if state != FINISHED else list(_found(study, store))
+    for name, finding in found:
+        _tell(name, finding, executor, observer)
+    return StudyEnded(
+        command.job,
+        str(folder),
+        state == PAUSED,
+        observer.made,
+        tuple(workers.log()),
+        tuple(one.sentence for _, one in found),
+        Values({name: value for _, one in found for name, value in one.fields}),
+    )
+
+
+def _require_a_take(store: Store) -> None:
+    """A study of which nothing could be made is no finished one."""
+    if store.takes():
+        return
+    reasons = [*store.failures().values(), *(one.problem for one in store.settings() if one.problem)]
+    first = reasons[0] if reasons else "there was none to make."
+    raise StudyError(
+        f"No take of the study could be made; the first because: {first} Once that is put right, run the study again."
+    )
+
+
+def _found(study: Study, store: Store) -> Iterator[tuple[str, Finding]]:
+    """Findings of techniques in a finished study."""
+    for owner, finished in hooks("finished"):
+        finding = finished(study, store)
+        if finding is not None:
+            yield owner.name, finding
+
+
+def _require_judges(study: Study) -> None:
+    """Before the model is loaded. On a cluster it is the workers that need them."""
+    for problem in (judge_named(name).problem() for name in study.judges):
+        if problem:
+            raise StudyError(problem)
+
+
+def _tell(technique: str, finding: Finding, executor: Executor, observer: StudyObserver) -> None:
+    """Let the loaded model know what was found of it."""
+    model = executor.model
+    if finding.result is not None and model is not None and model.info.all_weights == finding.checkpoint:
+        info = model.look_for_weights(observer.check)
+        observer.post(Prepared(observer.job, technique, finding.result, info))
+
+
+def _serves(executor: Executor, study: Study) -> bool:
+    """Whether the loaded model is the one that a study wants, on the device that it wants."""
+    model, loaded = executor.model, executor.loaded
+    if model is None or model.info.id != study.model or str(device.choose(study.device)) != executor.device:
+        return False
+    if loaded is not None and loaded.vocoder != study.vocoder:
+        return False
+    if study.folder or study.variant:
+        place = Path(study.folder).absolute(), study.variant
+        return loaded is not None and (Path(loaded.folder).absolute(), loaded.variant) == place
+    return Path(model.info.checkpoint).is_relative_to(entry(study.model).folder)

@@ -1,0 +1,231 @@
+"""What carries out commands with the loaded model: speaking, hearing tokens and unfinished canvases, looking inside.
+The others are in :mod:`paretone.session.jobs`, which says what such functions have in common.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from paretone.errors import SettingError
+from paretone.measure.audible import audible, require_finite
+from paretone.measure.takes import make_take
+from paretone.models.base import (
+    FLOW,
+    Piece,
+    SpeechModel,
+    Synthesis,
+    Utterance,
+    finished_part,
+    flow_model,
+    run_to_completion,
+)
+from paretone.models.families.language import LanguageSpeech
+from paretone.models.families.masked import MaskedSpeech
+from paretone.observer import Passing
+from paretone.session.commands import (
+    CaptureAttention,
+    ComputeView,
+    DecodePartial,
+    EncodePrompts,
+    HearTokens,
+    MakeTake,
+    MeasureRoofline,
+    Synthesise,
+    TimeAgain,
+)
+from paretone.session.events import (
+    AttentionCaptured,
+    AudioReady,
+    PartialDecoded,
+    PromptsEncoded,
+    RooflineMeasured,
+    TakeMade,
+    TakeReady,
+    TimedAgain,
+    TokensHeard,
+    ViewComputed,
+)
+from paretone.session.executor import Executor
+from paretone.session.observers import JobObserver, MeasuringObserver, RepeatingObserver, RunningJob, SynthesisObserver
+from paretone.setting.setting import Artefact, Setting
+from paretone.setting.take import Measurements, Take
+from paretone.speaking import scripted
+from paretone.studies.hooks import preparer
+from paretone.studies.study import Candidate, seeded
+from paretone.techniques import resolve, technique
+from paretone.views import computing
+from paretone.views.view import Task
+
+
+def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> TakeReady:
+    """Speak; each piece is posted as soon as it can be played. If that is cancelled or fails, the passages that were
+    finished until then are posted as a take first."""
+    observer = SynthesisObserver(job, executor.device)
+    model = executor.model_for(command.setting)
+    plan = resolve(model.info, command.setting, command.artefacts)
+    model.make_ready(plan, observer, command.voice)
+    observer.status("Synthesising …")
+    observer.begin()
+    script = model.script(command.text, command.voice, plan, observer)
+    number = 0
+
+    def play(piece: Piece) -> None:
+        nonlocal number
+        number += 1
+        samples = audible(piece.samples, f"piece {number}", command.setting, model.info)
+        observer.delivered(len(samples) / model.info.sample_rate)
+        observer.post(AudioReady(command.job, samples, model.info.sample_rate, piece.passage, piece.trace))
+
+    def take_of(synthesis: Synthesis) -> Take:
+        audible(synthesis.samples, "the whole", command.setting, model.info)
+        return make_take(
+            synthesis,
+            command.text,
+            command.voice,
+            command.setting,
+            executor.machine,
+            executor.device,
+            model.info.all_weights,
+            label=command.label,
+            first_audio_seconds=observer.first_audio_seconds,
+            peak_memory_bytes=observer.memory.peak_bytes,
+        )
+
+    try:
+        take = take_of(run_to_completion(model.speak(script, observer), play))
+    except (Exception, KeyboardInterrupt) as error:
+        finished = finished_part(error)
+        if finished is not None:
+            observer.post(TakeReady(command.job, take_of(finished)))
+        raise
+    operations = flow_model(model, "Counting operations").operations(script) if model.info.family == FLOW else None
+    return TakeReady(command.job, take, operations)
+
+
+def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> TimedAgain:
+    """Speak several times without being heard, for the times only. If that is cancelled or fails, the runs that were
+    finished until then count."""
+    observer = RepeatingObserver(job, command.times)
+    model = executor.model_for(command.setting)
+    plan = resolve(model.info, command.setting, command.artefacts)
+    model.make_ready(plan, observer, command.voice)
+    observer.status(f"Timing again, {command.times} times …")
+    runs: list[Measurements] = []
+    try:
+        while observer.done < command.times:
+            script = model.script(command.text, command.voice, plan, observer)
+            runs.append(run_to_completion(model.speak(script, observer)).measurements)
+            observer.done += 1
+    except (Exception, KeyboardInterrupt):
+        if runs:
+            observer.post(TimedAgain(command.job, command.take, tuple(runs)))
+        raise
+    return TimedAgain(command.job, command.take, tuple(runs))
+
+
+def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) -> TakeMade:
+    """Speak without being heard, under a setting whose artefact is prepared if it has none."""
+    observer = SynthesisObserver(job, executor.device, live=False)
+    model = executor.model_for(command.setting)
+    setting, artefacts = _prepared(command, model, observer)
+    plan = resolve(model.info, setting, artefacts)
+    model.make_ready(plan, observer, command.voice)
+    observer.status("Making a take …")
+    script = model.script(command.text, command.voice, plan, observer)
+    synthesis = run_to_completion(model.speak(script, observer))
+    observer.check()
+    audible(synthesis.samples, "the whole", setting, model.info)
+    take = make_take(
+        synthesis,
+        command.text,
+        command.voice,
+        setting,
+        executor.machine,
+        executor.device,
+        model.info.all_weights,
+        label=command.label,
+        peak_memory_bytes=observer.memory.peak_bytes,
+    )
+    return TakeMade(command.job, take, artefacts)
+
+
+def _prepared(
+    command: MakeTake, model: SpeechModel, observer: SynthesisObserver
+) -> tuple[Setting, tuple[Artefact, ...]]:
+    """The setting with the artefact that it lacks, if it lacks one, and all its artefacts."""
+    candidate = Candidate(command.setting, origin="")
+    lacking = candidate.unprepared
+    if not lacking:
+        return command.setting, command.artefacts
+    observer.status(f"Calibrating {technique(lacking).title} …")
+    utterances = (Utterance(command.text, command.voice),)
+    artefact = preparer(lacking)(model, utterances, command.setting, Passing(observer, "caution", "progress"))
+    setting = seeded(candidate, command.setting.seed, artefact.fingerprint)
+    return setting, (*command.artefacts, artefact)
+
+
+def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) -> PartialDecoded:
+    """Decode a passage as it was after a step."""
+    observer = JobObserver(job)
+    model = executor.model_for(command.setting)
+    if not isinstance(model, MaskedSpeech):
+        raise SettingError(f"{model.info.title} is not a masked model; load the model of the take.")
+    plan = resolve(model.info, command.setting)
+    samples = model.decode_partial(command.passage, command.step, command.voice, plan, observer.check)
+    observer.check()
+    samples = audible(samples, f"the speech after step {command.step + 1}", command.setting, model.info)
+    return PartialDecoded(command.job, samples, model.info.sample_rate, command.step)
+
+
+def encode(command: EncodePrompts, executor: Executor, job: RunningJob) -> PromptsEncoded:
+    """Make voice and text ready, and list what would be continued."""
+    model, check = _language_model(executor, command.setting), JobObserver(job).check
+    prompts = model.official_prompts(command.text, command.voice, resolve(model.info, command.setting), check)
+    return PromptsEncoded(command.job, prompts, model.official_ids)
+
+
+def hear(command: HearTokens, executor: Executor, job: RunningJob) -> TokensHeard:
+    """Decode tokens to sound."""
+    model, check = _language_model(executor, command.setting), JobObserver(job).check
+    plan = resolve(model.info, command.setting)
+    samples = model.heard(command.tokens, command.text, command.voice, plan, check)
+    return TokensHeard(command.job, samples, model.info.sample_rate)
+
+
+def _language_model(executor: Executor, setting: Setting) -> LanguageSpeech:
+    """The loaded model. Raises :class:`SettingError` for one without tokens."""
+    model = executor.model_for(setting)
+    if not isinstance(model, LanguageSpeech):
+        raise SettingError(f"{model.info.title} decodes no tokens one by one; choose a speech language model.")
+    return model
+
+
+def capture_attention(command: CaptureAttention, executor: Executor, job: RunningJob) -> AttentionCaptured:
+    """Run up to a step and keep the attention of a layer there."""
+    observer = JobObserver(job)
+    model = flow_model(executor.model_for(command.setting), "Capturing attention at a step")
+    script = scripted(model, command.text, command.voice, command.setting, command.artefacts, observer)
+    found = model.capture_attention(script, command.layer, command.step, observer)
+    observer.check()
+    require_finite(found.maps, f"the attention of layer {found.layer + 1}", command.setting, model.info)
+    return AttentionCaptured(command.job, found)
+
+
+def compute_view(command: ComputeView, executor: Executor, job: RunningJob) -> ViewComputed:
+    """Compute a view's figure."""
+    model = executor.model_for(command.setting)
+    task = Task(model, command.utterance, command.setting, command.knobs, JobObserver(job), command.records)
+    return ViewComputed(command.job, computing.compute_view(command.view, task))
+
+
+def measure_roofline(command: MeasureRoofline, executor: Executor, job: RunningJob) -> RooflineMeasured:
+    """Measure every component against the machine's ceilings."""
+    # Imported on use: torch's profiler takes its time.
+    from paretone.measure.roofline import measuring
+
+    model = executor.model_for(command.setting)
+    target = measuring.RooflineTarget(model, command.utterance, command.setting, command.artefacts)
+    trace = Path(command.trace) if command.trace else None
+    observer = MeasuringObserver(job)
+    report = measuring.measure_roofline(target, observer, command.again, command.rounds, trace)
+    return RooflineMeasured(command.job, report)

@@ -1,0 +1,69 @@
+"""Speaking under a setting: for those that have a loaded model and a setting, and no plan yet.
+
+Models are given plans. Each function here resolves its setting once, and has the text read once:
+
+* :func:`synthesise` speaks to the end; :func:`stream` yields pieces as they can be played;
+* :func:`scripted` reads a text for anything else that is asked of a model, such as ``model.operations(script)``;
+* :func:`make_ready` does beforehand what should not count as speaking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from paretone.models.base import Piece, SpeechModel, Synthesis, Voice, run_to_completion
+from paretone.observer import SILENT, Observer
+from paretone.setting.setting import Artefact, Setting
+from paretone.techniques.resolving import resolve
+
+
+def scripted(
+    model: SpeechModel,
+    text: str,
+    voice: Voice,
+    setting: Setting,
+    artefacts: Sequence[Artefact] = (),
+    observer: Observer = SILENT,
+    *,
+    prepared: bool = True,
+) -> Any:
+    """The script of ``text``, of the kind that ``model`` has: see :class:`paretone.models.base.Script`. ``artefacts``
+    and ``prepared`` as in :func:`paretone.techniques.resolve`. Raises :class:`paretone.errors.PlainError`."""
+    return model.script(text, voice, resolve(model.info, setting, artefacts, prepared=prepared), observer)
+
+
+def stream(
+    model: SpeechModel,
+    text: str,
+    voice: Voice,
+    setting: Setting,
+    artefacts: Sequence[Artefact] = (),
+    observer: Observer = SILENT,
+) -> Generator[Piece, None, Synthesis]:
+    """Speak: see :meth:`paretone.models.base.SpeechModel.speak`."""
+    return (yield from model.speak(scripted(model, text, voice, setting, artefacts, observer), observer))
+
+
+def synthesise(
+    model: SpeechModel,
+    text: str,
+    voice: Voice,
+    setting: Setting,
+    artefacts: Sequence[Artefact] = (),
+    observer: Observer = SILENT,
+) -> Synthesis:
+    """Speak to the end. Raises :class:`paretone.errors.PlainError`; :func:`paretone.finished_part` gives what was
+    finished before an error or an interrupt."""
+    return run_to_completion(stream(model, text, voice, setting, artefacts, observer))
+
+
+def make_ready(
+    model: SpeechModel,
+    setting: Setting,
+    voice: Voice | None = None,
+    artefacts: Sequence[Artefact] = (),
+    observer: Observer = SILENT,
+) -> None:
+    """Have ``model`` read, warm up and measure what ``setting`` needs; what is not prepared yet may be missing."""
+    model.make_ready(resolve(model.info, setting, artefacts, prepared=False), observer, voice)
