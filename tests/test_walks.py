@@ -19,13 +19,12 @@ from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone_app.audio.mixer import Mixer
 from paretone_app.audio.player import Player
 from paretone_app.features.strategy.state import NAME, StrategyState
-from paretone_app.shell.bridge import Bridge
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.prompts import short_prompts  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
-from tests.walks import Walk
+from tests.walks import ENGINE, Walk
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_prompts")]
 TO_THE_LOUDSPEAKER, TO_A_SKIPPED_LAYER = 22, 14
@@ -33,7 +32,36 @@ TO_THE_LOUDSPEAKER, TO_A_SKIPPED_LAYER = 22, 14
 
 
 @pytest.fixture
+def loudspeaker() -> Iterator[Walk]:
+    """From the text to the loudspeaker."""
+    walk = Walk(
+        submit=(EngineThread, "submit"),
+        resolve=(synthesis, "resolve"),
+        step=(diffusion.DiffusionTransformer, "layer"),
+        deliver=(Player, "append"),
+        mixer=(Mixer, "render"),
+    )
+    yield walk
+    walk.close()
+
+
+@pytest.fixture
+def delta() -> Iterator[Walk]:
+    """From δ to a skipped layer."""
+    walk = Walk(
+        delta=(StrategyState, "set_threshold"),
+        table=(CalibrationRecord, "derive"),
+        plan=(Part, "of", ENGINE),
+        layer=(diffusion, "apply_module"),
+    )
+    yield walk
+    walk.close()
+
+
+@pytest.fixture
 def window(
+    loudspeaker: Walk,
+    delta: Walk,
     null_sink: NullSink,  # noqa: F811
     theme: Theme,
     qapp: QApplication,
@@ -46,8 +74,10 @@ def window(
     made = MainWindow(theme, settings, tmp_path / "data", EngineThread)
     made.show()
     player = made.features["player"].player
-    ready = lambda: made.is_built and made.state.selection.ready and player.usable and not made.jobs.busy  # noqa: E731
-    qtbot.waitUntil(ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(
+        lambda: made.is_built and made.state.selection.ready and player.usable and not made.jobs.busy,
+        timeout=PATIENCE_MILLISECONDS,
+    )
     made.state.selection.set_text("Rice.")
     made.state.selection.set_option("steps", 3)
     yield made
@@ -61,38 +91,20 @@ def done(window: MainWindow, qtbot: QtBot, begin: Callable[[], None]) -> None:
     assert blocker.args[1].value == "finished", blocker.args[2]
 
 
-def test_a_text_to_the_loudspeaker(window: MainWindow, qtbot: QtBot) -> None:
-    walk = Walk(
-        submit=(EngineThread, "submit"),
-        resolve=(synthesis, "resolve"),
-        step=(diffusion.DiffusionTransformer, "layer"),
-        post=(Bridge, "post"),
-        deliver=(Player, "append"),
-        mixer=(Mixer, "render"),
-    )
-    with walk:
+def test_nobody_gets_lost(window: MainWindow, qtbot: QtBot, loudspeaker: Walk, delta: Walk) -> None:
+    with loudspeaker:
         done(window, qtbot, window.action.baseline.trigger)
-        qtbot.waitUntil(lambda: not walk.unreached, timeout=PATIENCE_MILLISECONDS)
-    print(walk)
-    assert len(walk.files) <= TO_THE_LOUDSPEAKER, walk
-
-
-def test_delta_to_a_skipped_layer(window: MainWindow, qtbot: QtBot) -> None:
+        qtbot.waitUntil(lambda: bool(loudspeaker.stacks["mixer"]), timeout=PATIENCE_MILLISECONDS)
+    print(loudspeaker)
     window.state.selection.switch(NAME, True)
     done(window, qtbot, window.action["calibrate"].trigger)
     window.workspaces.go_to("threshold")
-    panel = window.panels["threshold"]
-    walk = Walk(
-        delta=(StrategyState, "set_threshold"),
-        table=(CalibrationRecord, "derive"),
-        plan=(Part, "of"),
-        layer=(diffusion, "apply_module"),
-    )
-    with walk:
+    with delta:
         for _ in range(3):
-            qtbot.keyClick(panel.histogram, Qt.Key.Key_Right)
+            qtbot.keyClick(window.panels["threshold"].histogram, Qt.Key.Key_Right)
         done(window, qtbot, window.action.accelerated.trigger)
-    assert not walk.unreached, walk
-    assert window.state.comparison.take_b.measurements.ops_ratio < 1
-    print(walk)
-    assert len(walk.files) <= TO_A_SKIPPED_LAYER, walk
+    print(delta)
+    assert window.state.comparison.take_b.measurements.ops_ratio < 1, "layers were skipped"
+    assert not loudspeaker.unreached and not delta.unreached
+    assert len(loudspeaker.files) <= TO_THE_LOUDSPEAKER, loudspeaker
+    assert len(delta.files) <= TO_A_SKIPPED_LAYER, delta

@@ -1,6 +1,8 @@
 """Walks through the packages: files of ours on the Python stacks at named checkpoints of a real run.
 
-with Walk(submit=(EngineThread, "submit"), mixer=(Mixer, "render")) as walk:
+walk = Walk(submit=(EngineThread, "submit"), mixer=(Mixer, "render"))
+...make a window...
+with walk:
     ...run...
 assert len(walk.files) <= 22, walk
 """
@@ -8,6 +10,7 @@ assert len(walk.files) <= 22, walk
 from __future__ import annotations
 
 import sys
+import threading
 from types import FrameType
 from typing import Any, Self
 
@@ -16,16 +19,23 @@ import pytest
 from paretone.paths import CHECKOUT
 
 PACKAGES = tuple(str(CHECKOUT / root) + "/" for root in ("engine/paretone", "app/paretone_app"))
+ENGINE = "engine"
+"""The name of the engine's thread."""
 
 
 class Walk:
-    """Each checkpoint is an owner, a class or a module, and the name of a function of it."""
+    """Each checkpoint is an owner, a class or a module, and the name of a function of it; then, optionally, the name of
+    the only thread that counts. They are watched from the beginning, since a window keeps methods; :meth:`close` ends
+    that."""
 
-    def __init__(self, **checkpoints: tuple[Any, str]) -> None:
+    def __init__(self, **checkpoints: tuple[Any, ...]) -> None:
         self.stacks: dict[str, set[str]] = {name: set() for name in checkpoints}
-        """Files of ours, from the checkout, by checkpoint: those that called it, on any thread, and its own."""
-        self._checkpoints = checkpoints
+        """By checkpoint the files of ours, from the checkout, of the shortest way there: those that called it, and its
+        own."""
+        self._on = False
         self._patch = pytest.MonkeyPatch()
+        for name, (owner, attribute, *thread) in checkpoints.items():
+            self._watch(name, owner, attribute, *thread)
 
     @property
     def files(self) -> set[str]:
@@ -37,7 +47,7 @@ class Walk:
         """Checkpoints that nothing came to."""
         return [name for name, files in self.stacks.items() if not files]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines, seen = [f"{len(self.files)} files:"], set[str]()
         for name, files in self.stacks.items():
             lines += [f"{name}:", *(f"  {one}" for one in sorted(files - seen))]
@@ -45,19 +55,24 @@ class Walk:
         return "\n".join(lines)
 
     def __enter__(self) -> Self:
-        for name, (owner, attribute) in self._checkpoints.items():
-            self._watch(name, owner, attribute)
+        self._on = True
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._on = False
+
+    def close(self) -> None:
+        """Watch no longer."""
         self._patch.undo()
 
-    def _watch(self, checkpoint: str, owner: Any, attribute: str) -> None:
-        function, found = getattr(owner, attribute), self.stacks[checkpoint]
+    def _watch(self, checkpoint: str, owner: Any, attribute: str, thread: str = "") -> None:
+        function = getattr(owner, attribute)
 
         def passing(*given: Any, **named: Any) -> Any:
-            found.update(_ours(sys._getframe(1)))
-            found.update(_relative(function.__code__.co_filename))
+            if self._on and thread in ("", threading.current_thread().name):
+                way, known = _ours(sys._getframe(1)) | _relative(function.__code__.co_filename), self.stacks[checkpoint]
+                if not known or len(way) < len(known):
+                    self.stacks[checkpoint] = way
             return function(*given, **named)
 
         self._patch.setattr(owner, attribute, passing)

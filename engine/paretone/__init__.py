@@ -1,7 +1,7 @@
 """Paretone's engine: models, techniques, measurements. Never imports Qt.
 
-The names below are the public Python interface. They are imported on first use, so that ``import paretone`` (and with
-it every front end) stays free of torch until something needs it."""
+The names below are the public Python interface; :mod:`paretone.notebook` is where to begin. They are imported on first
+use, so that ``import paretone`` (and with it every front end) stays free of torch until something needs it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ cap_kernels()  # Here, because it has to precede torch's first convolution, and 
 __version__ = "0.2.0"
 
 _PUBLIC = {
+    "load": "paretone.notebook",
+    "run_study": "paretone.notebook",
+    "Model": "paretone.notebook",
+    "Speech": "paretone.notebook",
+    "Rows": "paretone.notebook",
+    "PlainError": "paretone.errors",
     "Profile": "paretone.setting.profile",
     "Setting": "paretone.setting.setting",
     "UsedTechnique": "paretone.setting.setting",

@@ -18,9 +18,8 @@ from paretone.front_end.speakable import LARGEST_TEXT
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, SpeechModel, Voice
 from paretone.models.files.releases import RELEASES
-from paretone.models.own_voices import own_voice
 from paretone.models.shipped_voices import shipped_names
-from paretone.reading import read_text, require_regular
+from paretone.reading import read_text
 from paretone.session.events import EngineStatus, Event, PreparationReport
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile
@@ -338,20 +337,9 @@ def several_voices(options: argparse.Namespace, model: str) -> tuple[Voice, ...]
 
 def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Voice:
     """A voice of the model, or a recording with the next of the ``transcripts``."""
-    recording = Path(name)
     known = {one.id for one in catalogue.voices(model, folder)}
-    if name in known or (not recording.exists() and not recording.suffix):
-        return catalogue.voice(name, model, folder)
-    try:
-        require_regular(recording)
-    except FileNotFoundError:
-        raise AudioError(f"The recording {recording} does not exist; check the path.") from None
-    except OSError as error:
-        raise AudioError(f"The recording {recording} cannot be read: {error.strerror or error}.") from None
-    transcript = next(transcripts, "") or ""
-    if problem := catalogue.voice_problem(recording, model, folder, transcript):
-        raise AudioError(problem)
-    return own_voice(recording, transcript)
+    named = name in known or not (Path(name).exists() or Path(name).suffix)
+    return catalogue.voice_or_recording(name, "" if named else next(transcripts, "") or "", model, folder)
 
 
 def training_request(options: argparse.Namespace) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paretone.by_name import by_name, meant
-from paretone.errors import CheckpointError, SettingError
+from paretone.errors import AudioError, CheckpointError, SettingError
 from paretone.front_end.language import unread_transcript
 from paretone.models.base import Voice
 from paretone.models.cosyvoice2.acoustic_config import FlowConfig
@@ -22,9 +22,10 @@ from paretone.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
 from paretone.models.minis.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
 from paretone.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
 from paretone.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
+from paretone.models.own_voices import own_voice
 from paretone.models.shipped_voices import shipped_voices
 from paretone.paths import own_place, resource
-from paretone.reading import shown
+from paretone.reading import require_regular, shown
 from paretone.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from paretone.setting.compatibility import owner_of_voice
 from paretone.setting.knobs import NO_VALUES, Knob, Values
@@ -310,6 +311,27 @@ def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
         f"There is no voice named {name!r}{why}; {meant(name, [one.id for one in known], 'known voices:')} "
         "Use a recording of your own together with its transcript."
     )
+
+
+def voice_or_recording(name: str, transcript: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
+    """The voice of ``model`` called ``name``, or that of the recording at this path, which says ``transcript``. Raises
+    :class:`PlainError`."""
+    recording = Path(name)
+    if not name or name in {one.id for one in voices(model, folder)}:
+        if transcript:
+            raise AudioError("A transcript needs a recording; give its path as the voice.")
+        return voice(name, model, folder)
+    if not recording.exists() and not recording.suffix:
+        return voice(name, model, folder)
+    try:
+        require_regular(recording)
+    except FileNotFoundError:
+        raise AudioError(f"The recording {recording} does not exist; check the path.") from None
+    except OSError as error:
+        raise AudioError(f"The recording {recording} cannot be read: {error.strerror or error}.") from None
+    if problem := voice_problem(recording, model, folder, transcript):
+        raise AudioError(problem)
+    return own_voice(recording, transcript)
 
 
 def sentences() -> tuple[str, ...]:

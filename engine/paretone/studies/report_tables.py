@@ -16,56 +16,72 @@ from paretone.tables import comma_separated
 
 def to_csv(results: Results) -> str:
     """One row a setting: each metric with its interval and number of takes."""
-    rows: list[list[object]] = []
-    names = [one.name for one in results.metrics]
-    columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]
-    rows.append(["setting", "key", "origin", "takes", "busy_takes", "problem", *columns, "definition"])
-    for one in results.settings:
-        about = [setting_title(one), one.key, one.origin, one.finished, one.busy, one.problem]
-        definition = json.dumps(one.setting.to_json(), sort_keys=True)
-        rows.append([*about, *_csv_cells(one.figures, names), definition])
+    rows = rows_of_settings(results)
+    for row, one in zip(rows, results.settings, strict=True):
+        row["definition"] = json.dumps(one.setting.to_json(), sort_keys=True)
     if results.references:
-        rows.append([REFERENCE, "", "reference", "", "", "", *_csv_cells(results.references, names), ""])
-    return comma_separated(rows)
-
-
-def _csv_cells(figures: Mapping[str, Estimate], names: Sequence[str]) -> list[object]:
-    cells: list[object] = []
-    for name in names:
-        figure = figures.get(name)
-        cells += ["", "", "", ""] if figure is None else [figure.value, figure.low, figure.high, figure.n]
-    return cells
+        reference = {"setting": REFERENCE, "origin": "reference"} | _cells(results, results.references)
+        rows.append(dict.fromkeys(rows[0] if rows else reference, "") | reference)
+    return _with_head(rows)
 
 
 def takes_csv(results: Results) -> str:
     """One row a finished take, as measured."""
-    rows: list[list[object]] = []
+    return _with_head(rows_of_takes(results))
+
+
+def rows_of_settings(results: Results) -> list[dict[str, object]]:
+    """One row per setting: each metric with its interval and number of takes; ``None`` where it was not measured."""
+    return [
+        {
+            "setting": setting_title(one),
+            "key": one.key,
+            "origin": one.origin,
+            "takes": one.finished,
+            "busy_takes": one.busy,
+            "problem": one.problem,
+        }
+        | _cells(results, one.figures)
+        for one in results.settings
+    ]
+
+
+def _cells(results: Results, figures: Mapping[str, Estimate]) -> dict[str, object]:
+    cells: dict[str, object] = {}
+    for name in (one.name for one in results.metrics):
+        figure = figures.get(name)
+        values = (None,) * 4 if figure is None else (figure.value, figure.low, figure.high, figure.n)
+        cells |= dict(zip((name, f"{name}_low", f"{name}_high", f"{name}_n"), values, strict=True))
+    return cells
+
+
+def rows_of_takes(results: Results) -> list[dict[str, object]]:
+    """One row per finished take."""
     own = {one.name: one for one in METRICS if one.of is not None}
-    head = ["setting", "text", "voice", "seed", "round", "audio", *own, "busy", "clock_seconds", "clock"]
-    rows.append([*head, "verdicts", "machine", "created", "voice_id"])
     with Store(results.folder, read_only=True) as store:
-        for take in store.takes():
-            values = [value_of(one, take) for one in own.values()]
-            verdicts = json.dumps([one.to_json() for one in take.verdicts], ensure_ascii=False)
-            rows.append(
-                [
-                    take.cell.setting,
-                    take.text,
-                    shown_name(take.voice),
-                    take.cell.seed,
-                    take.cell.round,
-                    "" if take.take in results.lost else f"audio/{take.take}.wav",
-                    *("" if value is None else value for value in values),
-                    int(take.measurements.busy),
-                    take.clock_seconds,
-                    take.clock,
-                    verdicts,
-                    take.machine,
-                    take.created,
-                    take.voice,
-                ]
-            )
-    return comma_separated(rows)
+        return [
+            {
+                "setting": take.cell.setting,
+                "text": take.text,
+                "voice": shown_name(take.voice),
+                "seed": take.cell.seed,
+                "round": take.cell.round,
+                "audio": "" if take.take in results.lost else f"audio/{take.take}.wav",
+                **{name: value_of(one, take) for name, one in own.items()},
+                "busy": int(take.measurements.busy),
+                "clock_seconds": take.clock_seconds,
+                "clock": take.clock,
+                "verdicts": json.dumps([one.to_json() for one in take.verdicts], ensure_ascii=False),
+                "machine": take.machine,
+                "created": take.created,
+                "voice_id": take.voice,
+            }
+            for take in store.takes()
+        ]
+
+
+def _with_head(rows: Sequence[Mapping[str, object]]) -> str:
+    return comma_separated([list(rows[0]), *(row.values() for row in rows)] if rows else [])
 
 
 def to_latex(results: Results) -> str:

@@ -160,7 +160,7 @@ def _own_speech(request: CompanionRequest, teacher: Teacher, follower: Follower)
 
 
 @dataclass(frozen=True)
-class _Portion:
+class _Portion(Follower):
     """Reports the progress of one part of a longer job."""
 
     follower: Follower

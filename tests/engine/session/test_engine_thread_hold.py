@@ -109,7 +109,8 @@ def test_an_engine_that_starts_rests_once_it_is_there(recorder: Recorder) -> Non
 
 def test_a_study_rests_between_takes(engine: EngineThread, recorder: Recorder, tmp_path: Path) -> None:
     """A held study waits between takes and then continues as if it had not been held."""
-    from paretone.session.observers import RunningJob, StudyObserver
+    from paretone.session.jobs import StudyObserver
+    from paretone.session.observers import RunningJob
 
     seen: list[bool] = []
 

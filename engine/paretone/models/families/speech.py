@@ -26,7 +26,7 @@ from paretone.setting.take import Measurements, Trace
 from paretone.stopping import stoppable
 from paretone.wording import grouped
 
-Ended = TypeVar("Spoken")
+Ended = TypeVar("Ended")
 
 
 class Joiner(Protocol):

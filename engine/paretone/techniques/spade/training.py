@@ -35,7 +35,7 @@ from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.language_weights import STUDENTS, places, places_of
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
 from paretone.models.files.pruning import require_layers
-from paretone.observer import StepReport
+from paretone.observer import Passing
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
@@ -311,31 +311,20 @@ def _record(request: CompanionRequest, teacher: Teacher, follower: Follower) -> 
     speakers = voices(request.model, request.folder)
     utterances = [Utterance(sentence, voice) for sentence in sentences for voice in speakers]
     setting = Setting(request.model, teacher.entry.options_with(), seed=request.seed)
-    record = measure_layers(model, utterances, setting, (DIVERGENCE, COSINE), _Measuring(follower))
+    record = measure_layers(model, utterances, setting, (DIVERGENCE, COSINE), Passing(follower, "status", "progress"))
     record.write(own_place(request.model) / FILE)
     return record
 
 
-class _Measuring:
-    """A training's follower as what a measurement reports to."""
-
-    def __init__(self, follower: Follower) -> None:
-        self.check, self.status, self.progress = follower.check, follower.status, follower.progress
-
-    def step(self, report: StepReport) -> None:
-        """A chance to stop, no more."""
-        self.check()
-
-
-class _Stages:
+class _Stages(Passing, Follower):
     """Keeps a student as it is after each of ``stages``, and hands every milestone on."""
 
     def __init__(
         self, stages: tuple[float, ...], recipe: StudentRecipe, folder: Path, work: Path, follower: Follower
     ) -> None:
+        super().__init__(follower, "status", "progress")
         self._recipe, self._folder, self._work, self._follower = recipe, folder, work, follower
         self._left = sorted(stages)
-        self.check, self.status, self.progress = follower.check, follower.status, follower.progress
 
     def milestone(self, milestone: Milestone) -> None:
         minutes = milestone.seconds / 60

@@ -1,0 +1,634 @@
+"""Paretone in Python and notebooks: a model that stays loaded, and what the command line and the window do with one.
+
+Every call runs through the same executor as theirs and raises the same sentences
+(:class:`paretone.errors.PlainError`). Ctrl-C ends a call; cautions are Python warnings.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from paretone import files
+from paretone.audio.recording import write_sound
+from paretone.by_name import meant
+from paretone.commands.technique_args import with_file, with_weights
+from paretone.commands.terminal import Terminal
+from paretone.errors import PlainError, SettingError, StudyError, TextError
+from paretone.models import catalogue, load_model
+from paretone.models.base import ModelInfo, Utterance, Voice
+from paretone.observer import Passing
+from paretone.reading import shown
+from paretone.session.commands import (
+    REPEATS,
+    Command,
+    ExportProfile,
+    JudgeTake,
+    LoadModel,
+    Prepare,
+    RunStudy,
+    Synthesise,
+    TimeAgain,
+)
+from paretone.session.events import Caution, Event
+from paretone.session.executor import Executor
+from paretone.session.observers import JobObserver, RunningJob
+from paretone.setting.knobs import Values, checked
+from paretone.setting.plan import imported
+from paretone.setting.profile import Evidence, Profile
+from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
+from paretone.setting.take import Measurements, Take, repeated
+from paretone.studies.hooks import preparer
+from paretone.studies.report_tables import rows_of_settings, rows_of_takes
+from paretone.studies.results import Results, read
+from paretone.studies.study import results_folder
+from paretone.techniques import technique
+from paretone.techniques.registry import applying_to
+
+if TYPE_CHECKING:
+    import pandas
+
+Knobs = Mapping[str, object]
+"""Knob values by name; those that are left out have their defaults."""
+_JOB = 1
+"""The number of every job: there is one at a time."""
+
+
+def load(
+    model: str = catalogue.MODELS[0].id,
+    *,
+    device: str = "auto",
+    folder: str | Path = "",
+    variant: str = "",
+    vocoder: str | Path = "",
+    progress: bool = False,
+) -> Model:
+    """Load a model of the catalogue (``paretone models`` lists it) onto ``device`` (``auto``, ``cpu``, ``cuda``,
+    ``mps``).
+
+    ``folder`` holds the checkpoint and ``vocoder`` its vocoder, if they are not in the usual places; ``variant`` names
+    the architecture where neither says it. With ``progress``, bars with estimates go to standard error.
+    """
+    catalogue.entry(model).require_vocoder(str(vocoder))
+    desk = _Desk(progress)
+    desk.carry_out(LoadModel(_JOB, model, str(folder), variant, device, str(vocoder)))
+    return Model(desk)
+
+
+def run_study(
+    file: str | Path,
+    *,
+    folder: str | Path = "",
+    ray: str = "",
+    workers: int | None = None,
+    progress: bool = False,
+) -> Rows:
+    """Run what is left of the study that ``file`` describes, and give its results.
+
+    Every finished take is kept in ``folder`` (default: next to the file, as ``paretone study run`` has it), so that the
+    same call continues after an interrupt. ``ray`` is the address of a Ray cluster.
+    """
+    return _Desk(progress).study(file, folder, ray, workers)
+
+
+class _Desk:
+    """An executor and what follows its jobs."""
+
+    def __init__(self, progress: bool) -> None:
+        self.cancelled = threading.Event()
+        self._terminal = Terminal(self.cancelled) if progress else None
+        self.executor = Executor(load_model)
+
+    def carry_out(self, command: Command, hear: Callable[[Event], None] = lambda event: None) -> Any:
+        self.cancelled.clear()
+        if self._terminal is not None:
+            self._terminal.begin()
+
+        def post(event: Event) -> None:
+            hear(event)
+            self._hear(event)
+
+        try:
+            return self.executor.carry_out(command, post, self.cancelled)
+        finally:
+            self.clear()
+
+    def observer(self) -> JobObserver:
+        """Observer of work that is no command."""
+        self.cancelled.clear()
+        return JobObserver(RunningJob(_JOB, self._hear, self.cancelled))
+
+    def clear(self) -> None:
+        """End the bar."""
+        if self._terminal is not None:
+            self._terminal.clear()
+
+    def study(self, file: str | Path, folder: str | Path = "", ray: str = "", workers: int | None = None) -> Rows:
+        if workers and not ray:
+            raise StudyError("workers needs ray: without a cluster, this process does everything.")
+        place = Path(folder) if folder else results_folder(file)
+        self.carry_out(RunStudy(_JOB, str(Path(file).resolve()), str(place), ray, workers))
+        return Rows(read(place))
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Caution):
+            warnings.warn(event.sentence, stacklevel=2)
+        elif self._terminal is not None:
+            self._terminal.hear(event)
+
+
+class Model:
+    """A loaded model. Used by one thread at a time; :meth:`cancel` may be called from another.
+
+    Settings are given alike everywhere: ``options`` are the model's own knobs; ``techniques`` maps the name of each
+    technique in use to its knobs, to ``{}`` for their defaults, or to what :meth:`calibrate` gave. ``weights`` among
+    the knobs of a trained technique names its weights, and ``table`` and its like a file, as on the command line.
+    ``voice`` is a voice's name, the path of a recording (with its ``transcript``, where that is not known), or empty
+    for the model's first.
+    """
+
+    def __init__(self, desk: _Desk) -> None:
+        self._desk = desk
+        self._calibrated: dict[str, Artefact] = {}
+
+    @property
+    def info(self) -> ModelInfo:
+        """Checkpoint, architecture, device, voices and weights."""
+        model = self._desk.executor.model
+        assert model is not None
+        return model.info
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        """Names of the voices that come with it."""
+        return tuple(one.id for one in catalogue.voices(self.info.id, self._folder))
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Its sampler options, with their defaults."""
+        return dict(catalogue.entry(self.info.id).options_with())
+
+    @property
+    def techniques(self) -> dict[str, dict[str, object]]:
+        """The techniques for it, with their knobs' defaults."""
+        entry = catalogue.entry(self.info.id)
+        return {
+            one.name: {knob.name: knob.default for knob in one.knobs}
+            for one in applying_to(self.info.family, entry.options, entry.mel_steps)
+        }
+
+    def setting(self, options: Knobs | None = None, techniques: Knobs | None = None, seed: int = 0) -> Setting:
+        """A setting of it, checked; artefacts that it lacks are not prepared."""
+        return self._setting(options, techniques, seed)[0]
+
+    def speak(
+        self,
+        text: str,
+        voice: str | Path | Voice = "",
+        *,
+        transcript: str = "",
+        options: Knobs | None = None,
+        techniques: Knobs | None = None,
+        seed: int = 0,
+        profile: Profile | str | Path | None = None,
+        repeat: int = 0,
+    ) -> Speech:
+        """Speak ``text``: the same samples as the window and ``paretone speak`` give under the same setting.
+
+        What a technique has to be calibrated for is calibrated on the text itself, once for all texts that are spoken
+        under the same setting; see :meth:`calibrate`. A ``profile``, or its file, takes the place of ``options``,
+        ``techniques`` and ``seed``. With ``repeat``, the same is timed that many times more: the times are then
+        medians. After an error or an interrupt in the middle of a text, :func:`paretone.finished_part` gives the
+        passages that were finished.
+        """
+        _require_text(text)
+        if profile is not None:
+            if options or techniques or seed:
+                raise SettingError("A profile has its own options, techniques and seed; give either these or it.")
+            used = profile if isinstance(profile, Profile) else Profile.load(profile)
+            used.check(self.info)
+            setting, artefacts = used.setting, used.artefacts
+            speaker = self._voice(voice, transcript) if voice else used.voice(self._folder)
+        else:
+            speaker = self._voice(voice, transcript)
+            setting, artefacts = self._prepared(text, speaker, *self._setting(options, techniques, seed))
+        made = self._desk.carry_out(Synthesise(_JOB, text, speaker, setting, artefacts))
+        speech = Speech(made.take, self, speaker, artefacts)
+        return speech.time_again(repeat) if repeat else speech
+
+    def calibrate(
+        self,
+        name: str,
+        texts: str | Sequence[str],
+        voice: str | Path | Voice = "",
+        *,
+        transcript: str = "",
+        options: Knobs | None = None,
+        techniques: Knobs | None = None,
+        seed: int = 0,
+        **knobs: object,
+    ) -> Calibrated:
+        """Calibrate the technique called ``name`` with its ``knobs`` on ``texts``; give the result as a value of
+        ``techniques``. ``techniques`` here are those that it is calibrated together with.
+
+        >>> table = model.calibrate("ditreducio", ["Rice.", "Milk."], threshold=0.2)
+        >>> model.speak("Good morning.", techniques={"ditreducio": table})
+        """
+        texts = [texts] if isinstance(texts, str) else list(texts)
+        for text in texts or ("",):
+            _require_text(text)
+        declared = technique(name)
+        if declared.prepared_by != "calibration":
+            raise SettingError(f"{declared.title} is not calibrated; use it as it is, or train what it needs.")
+        speaker = self._voice(voice, transcript)
+        setting, _ = self._setting(options, {**(techniques or {}), name: knobs}, seed)
+        artefact = self._calibrate(name, [Utterance(text, speaker) for text in texts], setting)
+        used = setting.technique(name)
+        assert used is not None
+        return Calibrated(UsedTechnique(name, used.knobs, artefact.fingerprint), artefact)
+
+    def sweep(
+        self,
+        texts: str | Iterable[str],
+        voices: Sequence[str | Mapping[str, str]] = (),
+        *,
+        options: Knobs | None = None,
+        techniques: Mapping[str, Knobs] | None = None,
+        seeds: Sequence[int] = (0,),
+        rounds: int = 1,
+        judges: Sequence[str] = (),
+        calibration: Sequence[str] = (),
+        title: str = "Sweep",
+        folder: str | Path | None = None,
+    ) -> Rows:
+        """Speak ``texts`` (a list, or ``"harvard"``, ``"unseen"``, ``"demo"`` or a file) under every combination of
+        values: wherever ``options`` and ``techniques`` have a list, each of its values, among them ``"off"`` for
+        without the technique. The baseline (the same without techniques) is always included.
+
+        ``judges`` are ``words``, ``naturalness``, ``voice`` and so on; ``rounds`` measures speed again. It is a study:
+        see ``resources/docs/studies.md`` for what is measured and how. Its file and results are kept in ``folder``, if
+        one is given, where the window and ``paretone study`` open them, and from where the same call continues;
+        otherwise they are removed with the rows.
+        """
+        loaded = self._desk.executor.loaded
+        assert loaded is not None
+        definition: dict[str, Any] = {
+            "title": title,
+            "model": self.info.id,
+            "folder": self._folder and str(Path(self._folder).absolute()),
+            "variant": loaded.variant,
+            "vocoder": loaded.vocoder and str(Path(loaded.vocoder).absolute()),
+            "device": loaded.device,
+            "sentences": texts if isinstance(texts, str) else list(texts),
+            "voices": list(voices),
+            "seeds": list(seeds),
+            "rounds": rounds,
+            "judges": list(judges),
+            "calibration": list(calibration),
+            **_varied(options or {}, techniques or {}),
+        }
+        owner = tempfile.TemporaryDirectory(prefix="paretone-sweep-") if folder is None else None
+        place = Path(owner.name if owner is not None else str(folder))
+        place.mkdir(parents=True, exist_ok=True)
+        file = place / "sweep.json"
+        content = {name: value for name, value in definition.items() if value not in ("", [])}
+        files.write(file, json.dumps(content, ensure_ascii=False, indent=1, default=_refuse).encode())
+        try:
+            rows = self._desk.study(file)
+        except StudyError as error:
+            raise StudyError(str(error).removeprefix(f"{file}: ")) from error
+        rows.owner = owner
+        return rows
+
+    def study(self, file: str | Path, folder: str | Path = "") -> Rows:
+        """Run what is left of the study in ``file``, on this model if the study is of it. See :func:`run_study`."""
+        return self._desk.study(file, folder)
+
+    def prepare(self, name: str, job: str = "", **values: object) -> Any:
+        """Carry out a ``job`` of the technique called ``name``, such as its training; its only one, if ``job`` is not
+        given. ``values`` are the fields of its request (see its class in ``paretone.techniques``); model, folder and
+        device are those loaded here. The model then knows of new weights.
+
+        >>> model.prepare("guidance_free", work="runs/guidance-free", minutes=5)
+        """
+        declared = technique(name)
+        found = [one for one in declared.jobs if job in ("", one.name)]
+        if len(found) != 1:
+            names = [one.name for one in declared.jobs]
+            said = f"has no job named {shown(job)}" if job else "has several jobs" if names else "prepares nothing"
+            raise SettingError(f"{declared.title} {said}; {meant(job, names, 'it has')}")
+        kind = imported(found[0].request)
+        known = {one.name for one in fields(kind)}
+        if unknown := sorted(set(values) - known):
+            instead = meant(unknown[0], known, "it takes")
+            raise SettingError(f"{declared.title}: {found[0].title} takes no {shown(unknown[0])}; {instead}")
+        loaded = self._desk.executor.loaded
+        assert loaded is not None
+        here = {name: getattr(loaded, name) for name in ("model", "folder", "variant", "vocoder", "device")}
+        given = {**{name: value for name, value in here.items() if name in known}, **values}
+        try:
+            request = kind(**{name: str(one) if isinstance(one, Path) else one for name, one in given.items()})
+        except TypeError as error:
+            raise SettingError(f"{declared.title}: {found[0].title} needs more: {error}.") from error
+        return self._desk.carry_out(Prepare(_JOB, name, request)).result
+
+    def export(self, profile: Profile, target: str, folder: str | Path) -> tuple[Path, ...]:
+        """Write ``profile`` into ``folder`` in the form of another program's ``target`` (``paretone export --help``
+        lists them); the files."""
+        written = self._desk.carry_out(ExportProfile(_JOB, profile, target, str(folder), self._folder))
+        return tuple(Path(folder) / name for name in written.files)
+
+    def cancel(self) -> None:
+        """End the running call within a step, from another thread."""
+        self._desk.cancelled.set()
+
+    def __repr__(self) -> str:
+        return f"<{self.info.title} on {self.info.device}>"
+
+    @property
+    def _folder(self) -> str:
+        loaded = self._desk.executor.loaded
+        return loaded.folder if loaded is not None else ""
+
+    def _voice(self, voice: str | Path | Voice, transcript: str) -> Voice:
+        if isinstance(voice, Voice):
+            return voice
+        if not isinstance(voice, str | Path):
+            raise SettingError(f"voice must be a name or the path of a recording, not {shown(voice)}.")
+        return catalogue.voice_or_recording(str(voice), transcript, self.info.id, self._folder)
+
+    def _setting(
+        self, options: Knobs | None, techniques: Knobs | None, seed: int
+    ) -> tuple[Setting, tuple[Artefact, ...]]:
+        entry, model = catalogue.entry(self.info.id), self._desk.executor.model
+        assert model is not None
+        values = entry.options_with(**_mapping(options, "options"))
+        setting = Setting(entry.id, checked(entry.options, values, entry.title), seed=checked_seed(seed))
+        artefacts: tuple[Artefact, ...] = ()
+        for name, given in _mapping(techniques, "techniques").items():
+            if isinstance(given, Calibrated):
+                setting, artefacts = setting.with_technique(given.used), (*artefacts, given.artefact)
+                continue
+            knobs = _mapping(given, f"techniques[{name!r}]")
+            declared, file = technique(name), technique(name).artefact_file
+            if file is not None and file.option in knobs:
+                path = str(knobs.pop(file.option))
+                setting, found = with_file(setting, model, file.option, path, knobs)
+                artefacts = (*artefacts, *found)
+                continue
+            weights = str(knobs.pop("weights", "")) if declared.prepared_by == "training" else ""
+            complete = checked(declared.knobs, knobs, declared.title)
+            used = Values({one: complete[one] for one in knobs}) if weights else complete
+            setting = setting.with_technique(UsedTechnique(name, used, weights))
+        calibrated = {one.fingerprint for one in artefacts}
+        trained = [one for one in setting.techniques if one.artefact not in calibrated]
+        weighed = with_weights(Setting(entry.id, setting.options, tuple(trained)), self.info)
+        for one in weighed.techniques:
+            setting = setting.with_technique(one)
+        return setting, artefacts
+
+    def _prepared(
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...]
+    ) -> tuple[Setting, tuple[Artefact, ...]]:
+        """The setting with what it lacks calibrated, once for all texts."""
+        for used in setting.techniques:
+            if used.artefact or technique(used.technique).prepared_by != "calibration":
+                continue
+            key = setting.bare.fingerprint + used.technique
+            if key not in self._calibrated:
+                self._calibrated[key] = self._calibrate(used.technique, [Utterance(text, voice)], setting)
+            artefact = self._calibrated[key]
+            setting = setting.with_technique(UsedTechnique(used.technique, used.knobs, artefact.fingerprint))
+            artefacts = (*artefacts, artefact)
+        return setting, artefacts
+
+    def _calibrate(self, name: str, utterances: Sequence[Utterance], setting: Setting) -> Artefact:
+        observer = self._desk.observer()
+        observer.status(f"Calibrating {technique(name).title} …")
+        try:
+            return preparer(name)(
+                self._desk.executor.model, tuple(utterances), setting, Passing(observer, "caution", "progress")
+            )
+        finally:
+            self._desk.clear()
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A technique with its knobs and what it was calibrated to: a value of ``techniques``."""
+
+    used: UsedTechnique
+    artefact: Artefact
+
+
+@dataclass(frozen=True, eq=False)
+class Speech:
+    """A take, as :meth:`Model.speak` gives it. In a notebook it can be played."""
+
+    take: Take
+    model: Model
+    voice: Voice
+    artefacts: tuple[Artefact, ...] = ()
+
+    @property
+    def samples(self) -> np.ndarray:
+        """(n,) float32 mono."""
+        return self.take.samples
+
+    @property
+    def sample_rate(self) -> int:
+        """Hz."""
+        return self.take.sample_rate
+
+    @property
+    def seconds(self) -> float:
+        """Length of the audio in seconds."""
+        return self.take.seconds
+
+    @property
+    def setting(self) -> Setting:
+        """Model, options, techniques and seed."""
+        return self.take.setting
+
+    @property
+    def measurements(self) -> Measurements:
+        """Times, passes and memory."""
+        return self.take.measurements
+
+    @property
+    def real_time_factor(self) -> float:
+        """Wall seconds per second of audio."""
+        return self.measurements.real_time_factor
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What should be known of it, in sentences."""
+        return self.take.notes
+
+    def save(self, path: str | Path) -> None:
+        """Write the audio; the ending names the kind of file. WAV files hold exactly the samples."""
+        for remark in write_sound(Path(path), self.samples, self.sample_rate):
+            warnings.warn(remark, stacklevel=2)
+
+    def profile(self, baseline: Speech | None = None) -> Profile:
+        """Setting, artefacts and measurements, to be saved and run elsewhere; with a ``baseline``, the speed-up too."""
+        evidence = Evidence.of(self.take, None if baseline is None else baseline.take)
+        return Profile.of(self.setting, self.model.info, self.artefacts, evidence)
+
+    def judge(self) -> dict[str, float]:
+        """Naturalness, similarity to the voice and pitch range, by those judges that are installed."""
+        command = JudgeTake(_JOB, self.take.id, self.samples, self.sample_rate, str(self.voice.audio))
+        return dict(self.model._desk.carry_out(command).figures)
+
+    def time_again(self, times: int = REPEATS) -> Speech:
+        """The same, timed again: its times are medians, and ``take.repeats`` has every run."""
+        if times < 1:
+            raise SettingError(f"times must be at least 1, not {shown(times)}.")
+        again = TimeAgain(
+            _JOB, self.take.text, self.voice, self.setting, self.artefacts, take=self.take.id, times=times
+        )
+        return replace(self, take=repeated(self.take, self.model._desk.carry_out(again).runs))
+
+    def __repr__(self) -> str:
+        return f"<{self.seconds:.2f} s of speech, RTF {self.real_time_factor:.3f}>"
+
+    def _repr_html_(self) -> str:
+        sound = io.BytesIO()
+        import soundfile
+
+        soundfile.write(sound, np.clip(self.samples, -1, 1), self.sample_rate, format="WAV", subtype="PCM_16")
+        data = base64.b64encode(sound.getvalue()).decode()
+        return f'{escape(repr(self)[1:-1])}<br><audio controls src="data:audio/wav;base64,{data}"></audio>'
+
+
+class Rows(Sequence[dict[str, Any]]):
+    """Results of a sweep or study: one row per setting, the baseline first, with every figure and its 95 % interval.
+
+    Columns are those of ``results.csv``, such as ``setting``, ``speed_up``, ``speed_up_low``, ``speed_up_high`` and
+    ``speed_up_n`` (takes), and the knobs that vary, such as ``ditreducio.threshold`` and ``options.steps``.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        """Everything that is known of the study."""
+        self.owner: object = None
+        """Keeps a temporary folder."""
+        knobs = _varied_knobs(results)
+        self._rows = [row | varied for row, varied in zip(rows_of_settings(results), knobs, strict=True)]
+        self._about = {
+            one.key: {"setting": row["setting"]} | varied
+            for one, row, varied in zip(results.settings, self._rows, knobs, strict=True)
+        }
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the results, which the window and ``paretone study`` open."""
+        return self.results.folder
+
+    @property
+    def takes(self) -> list[dict[str, Any]]:
+        """One row per finished take, as in ``takes.csv``; ``audio`` is its file."""
+        return [
+            row
+            | self._about[str(row["setting"])]
+            | {"audio": str(self.folder / str(row["audio"])) if row["audio"] else ""}
+            for row in rows_of_takes(self.results)
+        ]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why settings or takes could not be made, each once."""
+        failed = [one.problem for one in self.results.settings if one.problem]
+        return tuple(dict.fromkeys([*failed, *self.results.failures]))
+
+    def front(self, *figures: str) -> list[dict[str, Any]]:
+        """The rows that no other one beats in all ``figures``, such as ``"speed_up", "naturalness"``."""
+        best = self.results.front(figures or ("speed_up",))
+        return [row for row in self._rows if row["key"] in best]
+
+    def to_pandas(self, takes: bool = False) -> pandas.DataFrame:
+        """The rows, or those of the ``takes``, as a data frame. Needs pandas."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise PlainError("pandas is not installed; run: pip install pandas") from error
+        return pandas.DataFrame(self.takes if takes else self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<{self.results.title}: {len(self)} settings in {self.folder}>"
+
+
+def _varied(options: Knobs, techniques: Mapping[str, Knobs]) -> dict[str, Any]:
+    """The fields of a study for these options and techniques."""
+    fixed = {name: one for name, one in _mapping(options, "options").items() if not _is_list(one)}
+    grid = {name: list(one) for name, one in _mapping(options, "options").items() if _is_list(one)}
+    for name, given in _mapping(techniques, "techniques").items():
+        if isinstance(given, Calibrated):
+            raise SettingError(f"{name}: a sweep calibrates by itself; give its knobs, and the texts as calibration.")
+        if _is_list(given):
+            grid[f"{name}.used"] = list(given)
+            continue
+        knobs = _mapping(given, f"techniques[{name!r}]")
+        grid |= {f"{name}.{knob}": list(one) if _is_list(one) else [one] for knob, one in knobs.items()}
+        if not knobs:
+            grid[f"{name}.used"] = ["on"]
+    return {"options": fixed, **({"grid": grid} if grid else {"setting": [{"name": "baseline"}]})}
+
+
+def _varied_knobs(results: Results) -> list[dict[str, object]]:
+    """Of each setting, the options and knobs that vary, by the names that a study's grid has for them; ``None`` where
+    the technique is not used."""
+    found = []
+    for one in results.settings:
+        knobs: dict[str, object] = {f"options.{name}": value for name, value in one.setting.options.items()}
+        for used in one.setting.techniques:
+            knobs |= {f"{used.technique}.{name}": value for name, value in used.knobs.items()}
+        found.append(knobs)
+    names = dict.fromkeys(name for knobs in found for name in knobs)
+    varied = [name for name in names if len({repr(knobs[name]) for knobs in found if name in knobs}) > 1]
+    return [{name: knobs.get(name) for name in varied} for knobs in found]
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def _mapping(given: Any, name: str) -> dict[str, Any]:
+    """``given`` as a dictionary with names. Raises :class:`SettingError` that calls it ``name``."""
+    if given is None or given is True:
+        return {}
+    if isinstance(given, Mapping) and all(isinstance(one, str) for one in given):
+        return dict(given)
+    raise SettingError(f"{name} must be a dictionary with names, such as {{'steps': 16}}, not {shown(given)}.")
+
+
+def _require_text(text: object) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise TextError(f"text must be a text, not {shown(text)}.")
+
+
+def _refuse(value: Any) -> object:
+    """``value`` as JSON has it, for numbers of numpy. Raises :class:`SettingError` for others."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise SettingError(f"a sweep takes numbers, texts and lists, not {shown(value)}.")

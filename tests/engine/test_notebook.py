@@ -1,0 +1,232 @@
+"""Paretone in Python: a model that stays loaded, and what is done with it."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+import paretone
+from paretone import notebook
+from paretone.errors import Cancelled, PlainError
+from paretone.models import catalogue
+from paretone.models.base import Utterance
+from paretone.notebook import Model, Rows
+from paretone.setting.profile import Profile
+from paretone.studies.results import read
+from paretone.techniques import technique
+from tests.prompts import short_prompts  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
+TEXT = "Rice."
+FEW = {"steps": 4}
+TABLE = {"ditreducio": {"threshold": 0.3}}
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return paretone.load("f5-mini", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def sweep(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    return model.sweep(
+        [TEXT],
+        options=FEW,
+        techniques={"ditreducio": {"threshold": [0.1, 0.3]}},
+        calibration=[TEXT],
+        folder=tmp_path_factory.mktemp("sweep"),
+    )
+
+
+def test_a_take_is_saved_and_its_profile_gives_the_same_samples(model: Model, tmp_path: Path) -> None:
+    """From here, from the profile's file here, and from the profile alone."""
+    speech = model.speak(TEXT, "bella", options=FEW, techniques=TABLE, seed=3)
+    speech.save(tmp_path / "fast.wav")
+    speech.profile().save(tmp_path / "fast.paretone.json")
+    written, rate = soundfile.read(tmp_path / "fast.wav", dtype="float32")
+    assert np.array_equal(written, speech.samples) and rate == speech.sample_rate
+    again = model.speak(TEXT, profile=tmp_path / "fast.paretone.json")
+    alone = Profile.load(tmp_path / "fast.paretone.json").synthesise(TEXT, device="cpu")
+    assert np.array_equal(again.samples, speech.samples) and np.array_equal(alone.samples, speech.samples)
+    assert again.setting == speech.setting and again.voice.id == "bella"
+
+
+def test_what_a_technique_lacks_is_calibrated_once(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = model.speak(TEXT, options=FEW, techniques={"ditreducio": {"threshold": 0.31}})
+    monkeypatch.setattr(notebook, "preparer", lambda name: pytest.fail("calibrated again"))
+    second = model.speak("Milk.", options=FEW, techniques={"ditreducio": {"threshold": 0.31}})
+    assert first.artefacts == second.artefacts and len(first.artefacts) == 1
+    assert model.speak(TEXT, options=FEW).measurements.ops_ratio == 1 > first.measurements.ops_ratio
+
+
+def test_a_calibration_on_other_texts_is_given_to_speak(model: Model) -> None:
+    calibrated = model.calibrate("ditreducio", [TEXT, "Milk."], options=FEW, threshold=0.3)
+    speech = model.speak(TEXT, options=FEW, techniques={"ditreducio": calibrated})
+    assert speech.artefacts == (calibrated.artefact,)
+    assert speech.setting.techniques == (calibrated.used,) and calibrated.used.knobs["threshold"] == 0.3
+
+
+def test_trained_weights_go_by_name(model: Model) -> None:
+    declared = technique("guidance_free").weights
+    assert declared is not None
+    for one in declared.all_of(model.info):
+        named = model.setting(FEW, {"guidance_free": {"weights": Path(one.path).stem}})
+        assert named.techniques[0].artefact == one.fingerprint
+    free = model.speak(TEXT, options=FEW, techniques={"guidance_free": {}})
+    assert free.measurements.ops_ratio == pytest.approx(0.5, abs=0.01)
+
+
+def test_times_are_medians_of_repeats(model: Model) -> None:
+    speech = model.speak(TEXT, options=FEW, repeat=2)
+    assert len(speech.take.repeats) == 2
+    assert speech.measurements.seconds == pytest.approx(np.median([one.seconds for one in speech.take.repeats]))
+
+
+def test_a_notebook_shows_a_player(model: Model) -> None:
+    shown = model.speak(TEXT, options=FEW)._repr_html_()
+    assert "<audio controls" in shown and "RTF" in shown
+
+
+def test_a_sweep_has_the_baseline_and_every_combination(sweep: Rows) -> None:
+    assert [row["origin"] for row in sweep] == ["baseline", "grid", "grid"]
+    assert [row["ditreducio.threshold"] for row in sweep] == [None, 0.1, 0.3]
+    assert [row["takes"] for row in sweep] == [1, 1, 1]
+    assert sweep[0]["speed_up"] == 1 and sweep[0]["ops_ratio"] == 1 > sweep[2]["ops_ratio"]
+    assert len(sweep.takes) == 3 and all(Path(row["audio"]).is_file() for row in sweep.takes)
+    assert {row["setting"] for row in sweep.takes} == {row["setting"] for row in sweep}
+    assert sweep.front("ops_ratio") == [min(sweep, key=lambda row: row["ops_ratio"])]
+    assert not sweep.problems
+
+
+def test_rows_become_a_data_frame(sweep: Rows) -> None:
+    frame = sweep.to_pandas()
+    assert list(frame["setting"]) == [row["setting"] for row in sweep]
+    assert len(sweep.to_pandas(takes=True)) == len(sweep.takes)
+
+
+def test_a_sweep_in_a_folder_is_a_study_that_continues(model: Model, sweep: Rows) -> None:
+    made = {row["created"] for row in sweep.takes}
+    more = model.sweep(
+        [TEXT],
+        options=FEW,
+        techniques={"ditreducio": {"threshold": [0.1, 0.3, 0.5]}},
+        calibration=[TEXT],
+        folder=sweep.folder.parent,
+    )
+    assert len(more) == 4 and made < {row["created"] for row in more.takes}
+    assert len(read(more.folder).settings) == 4
+    assert len(paretone.run_study(sweep.folder.parent / "sweep.json")) == 4
+
+
+def test_a_sweep_without_a_folder_leaves_nothing(model: Model) -> None:
+    rows = model.sweep([TEXT], options={"steps": 2})
+    folder = rows.folder
+    assert len(rows) == 1 and folder.is_dir()
+    del rows
+    assert not folder.parent.exists()
+
+
+def test_a_job_of_a_technique_is_carried_out(model: Model) -> None:
+    setting, said = model.setting(FEW, TABLE), Utterance(TEXT, catalogue.voice())
+    calibrated = model.prepare("ditreducio", "calibrate", setting=setting, utterances=(said,))
+    assert calibrated.record.table.threshold == 0.3
+
+
+def test_a_profile_is_exported_for_another_program(model: Model, tmp_path: Path) -> None:
+    profile = model.speak(TEXT, options=FEW).profile()
+    written = model.export(profile, "f5-tts", tmp_path / "out")
+    assert written and all(path.is_file() for path in written)
+
+
+REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
+    "model": (lambda model: paretone.load("f5-mimi"), "did you mean 'f5-mini'"),
+    "vocoder": (lambda model: paretone.load("f5-mini", vocoder="here"), "comes with its vocoder"),
+    "device": (lambda model: paretone.load("f5-mini", device="tpu"), "tpu"),
+    "empty text": (lambda model: model.speak(" "), "text must be a text"),
+    "no text": (lambda model: model.speak(5), "text must be a text, not 5"),  # type: ignore[arg-type]
+    "voice": (lambda model: model.speak(TEXT, "ana"), "did you mean 'anna'"),
+    "recording": (lambda model: model.speak(TEXT, "mine.wav"), "mine.wav does not exist"),
+    "number as voice": (lambda model: model.speak(TEXT, 3), "voice must be a name"),  # type: ignore[arg-type]
+    "transcript": (lambda model: model.speak(TEXT, transcript="Hm."), "needs a recording"),
+    "option": (lambda model: model.speak(TEXT, options={"stps": 4}), "did you mean 'steps'"),
+    "option's value": (lambda model: model.speak(TEXT, options={"steps": "many"}), "many"),
+    "technique": (lambda model: model.speak(TEXT, techniques={"ditreduco": {}}), "did you mean 'ditreducio'"),
+    "techniques": (lambda model: model.speak(TEXT, techniques="steps"), "must be a dictionary"),  # type: ignore[arg-type]
+    "knob": (lambda model: model.speak(TEXT, techniques={"ditreducio": {"delta": 1}}), "no knob named 'delta'"),
+    "family": (lambda model: model.speak(TEXT, techniques={"speculative": {}}), "F5 mini"),
+    "seed": (lambda model: model.speak(TEXT, seed=-1), "seed must be a whole number"),
+    "profile and options": (lambda model: model.speak(TEXT, profile="p.json", options=FEW), "either these or it"),
+    "profile": (lambda model: model.speak(TEXT, profile="p.json"), "There is no profile p.json"),
+    "weights": (lambda model: model.speak(TEXT, techniques={"guidance_free": {"weights": "mine"}}), "no weights named"),
+    "calibrated": (lambda model: model.calibrate("steps", TEXT), "is not calibrated"),
+    "sweep's knob": (lambda model: model.sweep([TEXT], techniques={"steps": {"step": [4]}}), "^grid.*no knob named"),
+    "sweep's judge": (lambda model: model.sweep([TEXT], judges=["ears"]), "ears"),
+    "sweep's values": (lambda model: model.sweep([TEXT], options={"steps": [object()]}), "numbers, texts and lists"),
+    "no such job": (lambda model: model.prepare("ditreducio", "polish"), "no job named 'polish'"),
+    "no jobs": (lambda model: model.prepare("steps"), "prepares nothing"),
+    "job's field": (lambda model: model.prepare("guidance_free", "train", minuts=1), "did you mean 'minutes'"),
+    "job's needs": (lambda model: model.prepare("guidance_free", "train"), "'work'"),
+    "times": (lambda model: model.speak(TEXT, options=FEW, repeat=-1), "times must be at least 1"),
+    "study": (lambda model: paretone.run_study("no.toml"), "There is no study"),
+    "workers": (lambda model: paretone.run_study("no.toml", workers=2), "workers needs ray"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_wrong_arguments_get_a_sentence(case: str, model: Model) -> None:
+    call, said = REFUSED[case]
+    with pytest.raises(PlainError, match=said):
+        call(model)
+
+
+def test_cautions_are_warnings(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a transcript that a recording does not say."""
+    recording = model.speak(TEXT, options=FEW)
+    with pytest.warns(UserWarning, match="transcript|says|words"):
+        model.speak(TEXT, recording.voice.audio, transcript="Nothing of the kind is ever said in here.", options=FEW)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.speak(TEXT, options=FEW)
+
+
+def test_it_is_cancelled_from_another_thread(model: Model) -> None:
+    done: list[str] = []
+    said: list[BaseException] = []
+
+    def speak() -> None:
+        try:
+            model.speak("One. Two. Three.", options={"steps": 128})
+            done.append("spoken to the end")
+        except Cancelled as error:
+            said.append(error)
+
+    thread = threading.Thread(target=speak)
+    thread.start()
+    while thread.is_alive():
+        model.cancel()
+        thread.join(0.05)
+    assert said and not done
+    assert model.speak(TEXT, options=FEW).seconds > 0, "what was cancelled is over"
+
+
+def test_what_was_finished_survives_an_interrupt(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = model.speak(". ".join(["Rice is often served in round bowls"] * 8) + ".", options={"steps": 1})
+    passages = len(whole.take.trace.chunk_texts)
+    assert passages > 1
+
+    def interrupted(samples: np.ndarray, what: str, *others: object) -> np.ndarray:
+        if what == "piece 2":
+            raise KeyboardInterrupt
+        return samples
+
+    monkeypatch.setattr("paretone.session.synthesis.audible", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        model.speak(whole.take.text, options={"steps": 1})
+    part = paretone.finished_part(stopped.value)
+    assert part is not None and f"1 of {passages}" in part.unfinished
