@@ -15,10 +15,81 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).resolve().parents[1]
 BEFORE_QT = ("torch._dynamo", "transformers.models.qwen3.modeling_qwen3")
 """What optimisers import when the first is made, and masked models when the first is compared."""
+
+LONGEST_FILES = (
+    "documents/test_commands.py",
+    "engine/commands/test_signals.py",
+    "app/features/studies/test_presenter.py",
+    "end_to_end/test_by_ear.py",
+    "packaging/test_wheel.py",
+    "end_to_end/test_main_job.py",
+    "end_to_end/test_headless_tour.py",
+    "engine/bench/test_stacked.py",
+    "engine/commands/test_train.py",
+    "engine/training/test_command_line.py",
+    "app/shell/test_window.py",
+    "app/shell/test_closing.py",
+    "app/features/lab/test_panel.py",
+    "end_to_end/test_listening_lab.py",
+    "app/features/lab/test_presenter_with_sound.py",
+    "app/features/tradeoff/test_presenter.py",
+    "engine/techniques/spade/studies/test_adopting.py",
+    "engine/bench/test_masked.py",
+    "engine/models/kernels/test_compiled.py",
+    "engine/test_cli_flow.py",
+    "end_to_end/test_audio_sink.py",
+    "engine/sampling/test_speculative.py",
+    "app/features/test_language.py",
+    "engine/measure/roofline/test_layouts.py",
+    "engine/studies/test_running.py",
+    "engine/models/cosyvoice2/test_official_speech.py",
+    "plugins/test_tutorial.py",
+    "engine/export/test_f5_tts.py",
+    "engine/export/programs/test_omnivoice.py",
+    "engine/export/programs/test_f5_triton.py",
+    "engine/export/programs/test_served_caches.py",
+    "engine/training/test_official_training.py",
+    "app/features/training/test_presenter.py",
+    "engine/test_cli.py",
+    "engine/test_cli_download.py",
+    "engine/training/test_session.py",
+    "engine/training/test_companions.py",
+    "engine/techniques/guidance_free/test_fine_tuning.py",
+    "engine/techniques/guidance_free/test_recipe.py",
+    "engine/techniques/guidance_free/benches/test_guidance_free.py",
+    "engine/techniques/ditreducio/test_calibration.py",
+    "engine/measure/test_verdicts.py",
+    "engine/bench/test_voices.py",
+    "plugins/test_plugins.py",
+    "packaging/test_dev.py",
+    "engine/models/families/test_language.py",
+    "engine/techniques/blockwise/test_blockwise.py",
+    "app/features/test_masked.py",
+    "engine/models/kernels/test_split_products.py",
+    "engine/bench/test_language.py",
+    "engine/views/test_megatts3.py",
+)
+"""Files of five seconds and more, the longest first; those that mostly wait before those that compute, and those that
+need the official packages once these are there. Below ``tests``."""
+DIVIDED = (
+    "tests/documents/test_commands.py",
+    "tests/engine/commands/test_signals.py",
+    "tests/engine/commands/test_train.py",
+)
+"""Files whose tests share next to nothing and together take longer than any other file."""
+
+
+class ByFile(LoadFileScheduling):
+    """Each file's tests run in one process, since they share what the file prepares; those of :data:`DIVIDED` run
+    wherever there is time, such as the printed commands of one page."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith(DIVIDED) else super()._split_scope(nodeid)
 
 
 def import_in_turns(config: pytest.Config) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pytestqt.qtbot import QtBot
 
-from tests.collecting import import_in_turns
+from tests.collecting import LONGEST_FILES, ByFile, import_in_turns
 from tests.workload import VARIABLE
 
 if TYPE_CHECKING:
@@ -37,66 +37,6 @@ os.environ["PARETONE_DATA"] = str(_DATA / "shared")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 _NUMBERS = itertools.count()
 
-LONGEST_FILES = (
-    "documents/test_commands.py",
-    "engine/commands/test_train.py",
-    "engine/commands/test_signals.py",
-    "engine/studies/test_cluster.py",
-    "engine/training/test_command_line.py",
-    "app/features/studies/test_presenter.py",
-    "app/shell/test_window.py",
-    "app/shell/test_closing.py",
-    "app/features/lab/test_panel.py",
-    "end_to_end/test_listening_lab.py",
-    "app/features/lab/test_presenter_with_sound.py",
-    "app/features/tradeoff/test_presenter.py",
-    "engine/techniques/spade/studies/test_adopting.py",
-    "engine/bench/test_masked.py",
-    "engine/models/kernels/test_compiled.py",
-    "engine/test_cli_flow.py",
-    "end_to_end/test_audio_sink.py",
-    "engine/export/test_f5_tts.py",
-    "engine/export/programs/test_omnivoice.py",
-    "engine/export/programs/test_f5_triton.py",
-    "engine/export/programs/test_served_caches.py",
-    "end_to_end/test_headless_tour.py",
-    "packaging/test_wheel.py",
-    "end_to_end/test_by_ear.py",
-    "end_to_end/test_main_job.py",
-    "engine/sampling/test_speculative.py",
-    "app/features/test_language.py",
-    "engine/measure/roofline/test_layouts.py",
-    "engine/studies/test_running.py",
-    "engine/models/f5/test_adapter.py",
-    "engine/models/cosyvoice2/test_official_speech.py",
-    "engine/training/recipes/test_natural_tokens.py",
-    "engine/training/recipes/test_natural_vocoder.py",
-    "plugins/test_tutorial.py",
-    "engine/training/test_official_training.py",
-    "app/features/training/test_presenter.py",
-    "engine/test_cli.py",
-    "engine/test_cli_download.py",
-    "engine/training/test_session.py",
-    "engine/training/test_companions.py",
-    "engine/techniques/guidance_free/test_fine_tuning.py",
-    "engine/techniques/guidance_free/test_recipe.py",
-    "engine/techniques/guidance_free/benches/test_guidance_free.py",
-    "engine/techniques/ditreducio/test_calibration.py",
-    "engine/measure/test_verdicts.py",
-    "engine/bench/test_voices.py",
-    "peers/test_f5.py",
-    "plugins/test_plugins.py",
-    "packaging/test_docs.py",
-    "packaging/test_dev.py",
-    "engine/models/families/test_language.py",
-    "engine/techniques/blockwise/test_blockwise.py",
-    "app/features/test_masked.py",
-    "engine/models/kernels/test_split_products.py",
-    "engine/bench/test_language.py",
-    "engine/views/test_megatts3.py",
-    "engine/training/recipes/test_natural_megatts3.py",
-)
-"""Files of five seconds and more, the longest first; those that mostly wait before those that compute."""
 PATIENCE_SECONDS = 120.0
 """Seconds that a test waits for a thread to end, or for an event."""
 
@@ -122,6 +62,12 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile | None:
+    """Divide the longest files among the processes as well."""
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,5 @@
-"""The official packages for tests: each in an environment of its own, which is made once and kept between runs."""
+"""The official packages for tests, in an environment that is made once and kept between runs. ``dev.py`` makes it with
+``python -m tests.official`` while other tests run."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -50,9 +52,16 @@ def packages(name: str, *requirements: str) -> Path:
     return _made(folder, made)
 
 
-def run(module: str, *arguments: str, path: Path | None = None, package: official.Package = official.F5) -> dict:
+def omnivoice() -> Path:
+    """A folder with OmniVoice, which asks for nothing that F5-TTS's environment lacks."""
+    wanted = official.OMNIVOICE
+    assert set(wanted.dependencies) <= set(official.F5.dependencies)
+    return packages(f"{wanted.name}-{wanted.version}-alone", wanted.pinned)
+
+
+def run(module: str, *arguments: str, path: Path | None = None) -> dict:
     """JSON that ``module`` prints when the environment's Python runs it, with the packages in ``path``."""
-    command = [str(python(package)), "-m", module, *arguments]
+    command = [str(python()), "-m", module, *arguments]
     environment = os.environ if path is None else {**os.environ, "PYTHONPATH": str(path)}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
@@ -70,3 +79,9 @@ def _made(folder: Path, make: Callable[[], Path]) -> Path:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    with suppress(pytest.skip.Exception):
+        python()
+        omnivoice()

@@ -15,19 +15,24 @@ from paretone.models.networks import diffusion
 from paretone.session import synthesis
 from paretone.session.engine_thread import EngineThread
 from paretone.setting.plan import Part
+from paretone.studies.store import Store
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone_app.audio.mixer import Mixer
 from paretone_app.audio.player import Player
 from paretone_app.features.strategy.state import NAME, StrategyState
+from paretone_app.plotting.scatter import ScatterLayers
+from paretone_app.results import study
+from paretone_app.results.reader import Results
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.features.studies.studying import ended, opened, write
 from tests.prompts import short_prompts  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
 from tests.walks import ENGINE, Walk
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_prompts")]
-TO_THE_LOUDSPEAKER, TO_A_SKIPPED_LAYER = 22, 14
+TO_THE_LOUDSPEAKER, TO_A_SKIPPED_LAYER, TO_A_POINT = 22, 19, 18
 """Most files of each walk."""
 
 
@@ -59,9 +64,24 @@ def delta() -> Iterator[Walk]:
 
 
 @pytest.fixture
+def point() -> Iterator[Walk]:
+    """From *Run study* to a point on the plot."""
+    walk = Walk(
+        submit=(EngineThread, "submit"),
+        store=(Store, "add_take"),
+        signal=(Results, "read_study"),
+        read=(study, "study_points"),
+        plot=(ScatterLayers, "show"),
+    )
+    yield walk
+    walk.close()
+
+
+@pytest.fixture
 def window(
     loudspeaker: Walk,
     delta: Walk,
+    point: Walk,
     null_sink: NullSink,  # noqa: F811
     theme: Theme,
     qapp: QApplication,
@@ -91,7 +111,9 @@ def done(window: MainWindow, qtbot: QtBot, begin: Callable[[], None]) -> None:
     assert blocker.args[1].value == "finished", blocker.args[2]
 
 
-def test_nobody_gets_lost(window: MainWindow, qtbot: QtBot, loudspeaker: Walk, delta: Walk) -> None:
+def test_nobody_gets_lost(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path, loudspeaker: Walk, delta: Walk, point: Walk
+) -> None:
     with loudspeaker:
         done(window, qtbot, window.action.baseline.trigger)
         qtbot.waitUntil(lambda: bool(loudspeaker.stacks["mixer"]), timeout=PATIENCE_MILLISECONDS)
@@ -105,6 +127,13 @@ def test_nobody_gets_lost(window: MainWindow, qtbot: QtBot, loudspeaker: Walk, d
         done(window, qtbot, window.action.accelerated.trigger)
     print(delta)
     assert window.state.comparison.take_b.measurements.ops_ratio < 1, "layers were skipped"
-    assert not loudspeaker.unreached and not delta.unreached
+    opened(window, write(tmp_path, sentences=1), qtbot)
+    window.workspaces.go_to("tradeoff")
+    with point:
+        ended(window, window.action["run_study"].trigger, qtbot)
+    print(point)
+    assert {one.folder for one in window.panels["tradeoff"].scene.points} >= {tmp_path / "small.study"}
+    assert not loudspeaker.unreached and not delta.unreached and not point.unreached
     assert len(loudspeaker.files) <= TO_THE_LOUDSPEAKER, loudspeaker
     assert len(delta.files) <= TO_A_SKIPPED_LAYER, delta
+    assert len(point.files) <= TO_A_POINT, point

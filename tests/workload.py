@@ -7,6 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import pytest
+
 VARIABLE = "PARETONE_THOROUGH"
 """Set by the option, so that the processes that share the tests know of it."""
 Amount = TypeVar("Amount")
@@ -28,3 +30,13 @@ def crossed(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
     if is_thorough():
         return list(itertools.product(*axes))
     return [tuple(axis[place % len(axis)] for axis in axes) for place in range(max(map(len, axes)))]
+
+
+ONLY_IN_FULL = ("cluster", "compiled code", "endurance", "packaged program", "peers", "recipes", "site", "speech")
+"""What marks of tests name. ``resources/docs/tests.md`` says what runs in the gate instead."""
+
+
+def only_in_full(what: str) -> pytest.MarkDecorator:
+    """A mark for tests that only ``--thorough`` runs; others show in short what a change breaks."""
+    assert what in ONLY_IN_FULL, what
+    return pytest.mark.skipif(not is_thorough(), reason=f"only with --thorough: {what}")

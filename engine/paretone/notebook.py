@@ -50,7 +50,7 @@ from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
 from paretone.setting.take import Measurements, Take, repeated
 from paretone.studies.hooks import preparer
-from paretone.studies.report_tables import rows_of_settings, rows_of_takes
+from paretone.studies.report import rows_of_settings, rows_of_takes
 from paretone.studies.results import Results, read
 from paretone.studies.study import results_folder
 from paretone.techniques import technique

@@ -18,16 +18,17 @@ from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.tools import pictures
 from tests.tools.pictures import PICTURES, _parse, arranged, require_content, take_for_guides
+from tests.workload import workload
 
 
 def test_every_workspace_is_brought_into_view_once_for_each_size_and_scheme(borrowed_window: MainWindow) -> None:
     window, before = borrowed_window, borrowed_window.size()
-    names = []
-    for name in arranged(window, [(1100, 720)], [Scheme.DARK, Scheme.LIGHT]):
+    names, schemes = [], workload([Scheme.DARK, Scheme.LIGHT], [Scheme.LIGHT])
+    for name in arranged(window, [(1100, 720)], schemes):
         names.append(name)
         assert window.size().toTuple() == (1100, 720) and not window.grab().isNull()
         assert name.startswith(window.workspaces.current.name) and name.endswith(window.theme.scheme.value)
-    assert len(names) == len(set(names)) == 2 * len(window.workspaces.there) == 10
+    assert len(names) == len(set(names)) == 5 * len(schemes)
     window.theme.apply(Scheme.SYSTEM)
     window.resize(before)
 

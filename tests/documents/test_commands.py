@@ -1,7 +1,9 @@
-"""Every printed command is run, or the rules say why not; with ``--thorough``, also those that take long."""
+"""Printed commands are run, or the rules say why not. The gate runs one of each kind, and one of each page; with
+``--thorough`` all run, also those that take long."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterator
@@ -30,7 +32,43 @@ def run_here(command: Command) -> bool:
     return not rules or (is_thorough() and rules[0] in ONLY_IN_FULL)
 
 
-RUN = [one for one in DOCUMENTS if any(run_here(each) for each in commands(one))]
+def kind(command: Command) -> frozenset[str]:
+    """The command, its options, models and techniques without their values."""
+    words = command.words[1:]
+    options = {word for word in words if word.startswith("-")} | {
+        word for word in words[:2] if re.fullmatch(r"[\w-]+", word)
+    }
+    named = {after for before, after in itertools.pairwise(words) if before in ("--model", "--judge", "--target")}
+    used = {after.partition(":")[0] for before, after in itertools.pairwise(words) if before == "--technique"}
+    return frozenset(options | named | used)
+
+
+def files(command: Command) -> set[str]:
+    """Files and folders that it names."""
+    words = (word for word in command.words[1:] if " " not in word and not word.endswith("."))
+    return {word.partition("/")[0].rpartition("=")[2] for word in words if re.search(r"\w[./]", word)}
+
+
+def chosen() -> dict[Path, list[Command]]:
+    """Commands to run of each page, in their order."""
+    found: dict[Path, list[Command]] = {}
+    known: set[frozenset[str]] = set()
+    for document in DOCUMENTS:
+        there = [one for one in commands(document) if run_here(one)]
+        kept: list[Command] = []
+        for one in there:
+            if is_thorough() or one is there[0] or kind(one) not in known:
+                kept.append(one)
+            known.add(kind(one))
+        needed: set[str] = set()
+        for one in reversed(there):  # What makes their files runs as well.
+            if one in kept or needed & files(one):
+                needed |= files(one)
+                found.setdefault(document, []).insert(0, one)
+    return found
+
+
+RUN = chosen()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,7 +83,7 @@ def _short_prompts() -> Iterator[None]:
 def test_commands_run_as_printed(document: Path, tmp_path: Path) -> None:
     """One after another in one folder, as a reader would."""
     run = Runner(tmp_path, document)
-    for command in filter(run_here, commands(document)):
+    for command in RUN[document]:
         outcome = run(command)
         if refusal := REFUSED.get(shlex.join(command.words[1:])):
             assert outcome.code and refusal in outcome.err, command
@@ -74,6 +112,8 @@ def test_a_rule_is_about_a_command_and_names_tests_that_there_are(rule: Rule) ->
 def test_most_commands_are_run() -> None:
     assert sum(not rules_of(one) for one in ALL) > 75
     assert len(RUN) > 35
+    kinds = {kind(one) for commands in RUN.values() for one in commands}
+    assert kinds == {kind(one) for one in ALL if run_here(one)}
 
 
 def test_blocks_say_what_they_are() -> None:

@@ -14,7 +14,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.techniques import spade, speculative
-from paretone.views.computing import compute_view
+from paretone.views import compute_view
 from paretone.views.figure import Figure
 from paretone.views.view import Task
 from tests.engine.small_language import write_draft, write_model, write_order, write_student

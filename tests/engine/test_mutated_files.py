@@ -43,7 +43,7 @@ from tests.engine import small_language, small_omni_mini, small_packed, small_vo
 from tests.engine.listening.listeners import abx_trial
 from tests.engine.models.llasa import small_release as small_llasa
 from tests.engine.models.megatts3 import small_release as small_megatts3
-from tests.engine.models.megatts3.small_grapheme_model import write_folder
+from tests.engine.models.megatts3.small_release import write_folder
 from tests.engine.models.omnivoice import small_release as small_omnivoice
 from tests.engine.mutating import Kind, check, void
 from tests.engine.test_first_edition import PROFILES, WRITTEN

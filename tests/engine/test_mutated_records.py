@@ -1,5 +1,5 @@
 """As ``test_mutated_files.py``, of what Paretone itself keeps for later: states and logs of trainings, measurements,
-prepared speech, exported folders, and the settings that benches compare."""
+prepared speech and exported folders."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretone.bench import ladders, ways
 from paretone.errors import PlainError
 from paretone.export.copied import paretone_profile
-from paretone.export.exporting import export
+from paretone.export.targets import export
 from paretone.measure.roofline import ceilings
 from paretone.models import load_model
 from paretone.models.files.layer_importance import FILE as IMPORTANCE
@@ -114,12 +113,6 @@ KINDS = (
         errors=(PlainError, paretone_profile.ProfileMismatch),
     ),
     Kind("voices", write_voices, "*.json", lambda root, path: read_voice(root, path.stem)),
-    Kind(
-        "settings of benches",
-        lambda root: void(shutil.copy(resource("benches", f"{ladders.NAME}.toml"), root)),
-        "*.toml",
-        lambda root, path: ladders.ladders_of(ways.read_file(path, str(path))),
-    ),
     Kind(
         "cosyvoice 2",
         small_cosyvoice2.write_release,

@@ -18,6 +18,7 @@ from paretone.measure.metrics import METRICS
 from paretone.models import catalogue
 from paretone.techniques.registry import techniques
 from tests.documents.blocks import PAGES, ROOT
+from tests.workload import only_in_full
 
 SCRIPT = ROOT / "packaging" / "docs.py"
 OFFLINE = """
@@ -64,6 +65,9 @@ def docs() -> ModuleType:
     return module
 
 
+SITE = only_in_full("site")
+
+
 @pytest.fixture(scope="module")
 def site(docs: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built pages. Whatever asks for the network meanwhile fails."""
@@ -82,12 +86,14 @@ def shown(page: Path) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", article)).split())
 
 
+@SITE
 def test_every_document_is_a_page(site: Path) -> None:
     for one in PAGES.rglob("*.md"):
         assert (site / one.relative_to(PAGES).with_suffix(".html")).is_file(), one
     assert (site / "index.html").is_file()
 
 
+@SITE
 def test_nothing_is_fetched_and_no_link_is_dead(site: Path) -> None:
     pages = {one: Links(one) for one in site.rglob("*.html")}
     assert len(pages) > 50
@@ -103,6 +109,7 @@ def test_nothing_is_fetched_and_no_link_is_dead(site: Path) -> None:
                 assert unquote(parts.fragment) in pages[target].places, f"{page.name}: {link}"
 
 
+@SITE
 def test_pages_of_techniques_have_their_knobs_and_what_they_combine_with(site: Path) -> None:
     for one in techniques():
         text = shown(site / "techniques" / f"{one.name}.html")
@@ -114,6 +121,7 @@ def test_pages_of_techniques_have_their_knobs_and_what_they_combine_with(site: P
     assert "DiTReducio's strategy table has one column per Euler step" in text
 
 
+@SITE
 def test_the_reference_is_what_the_code_says(site: Path) -> None:
     numbers = shown(site / "numbers.html")
     assert all(one.title in numbers and one.definition in numbers for one in METRICS)
@@ -133,6 +141,7 @@ def test_the_reference_is_what_the_code_says(site: Path) -> None:
     assert "A setting that is exported" in shown(site / "reference" / "python.html")
 
 
+@SITE
 def test_sounds_can_be_played(site: Path) -> None:
     for name in ("gallery.html", "listen.html"):
         sounds = [one for one in Links(site / name).loaded if one.endswith(".ogg")]
@@ -147,6 +156,7 @@ def test_wrong_arguments_show_how_it_is_used(docs: ModuleType, capsys: pytest.Ca
     assert capsys.readouterr().out.count("python3 packaging/docs.py [FOLDER | --check]") == 4
 
 
+@SITE
 def test_a_fault_is_a_failure(docs: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A link that leads nowhere, a page that is nowhere in the contents, and a part that the code does not have."""
     pages = tmp_path / "pages"

@@ -37,7 +37,7 @@ from paretone.techniques import techniques
 from tests.screen import display, give_keyboard  # noqa: F401
 from tests.screen_reader import ScreenReader, session_bus
 from tests.sound import NullSink, null_sink  # noqa: F401
-from tests.workload import is_thorough
+from tests.workload import only_in_full
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
@@ -63,7 +63,7 @@ steps.steps = { low = 4, high = 7 }
 thorough = [
     pytest.mark.slow,
     pytest.mark.timeout(3600),
-    pytest.mark.skipif(not is_thorough(), reason="making the packaged program takes minutes: --thorough"),
+    only_in_full("packaged program"),
     pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb"),
 ]
 

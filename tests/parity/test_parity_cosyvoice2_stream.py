@@ -11,7 +11,7 @@ import torch
 from paretone.models.cosyvoice2.hift import AudioStream, Hift
 from paretone.models.cosyvoice2.streaming import CosyDecoder, sped_up
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
-from tests.engine.models.cosyvoice2.no_noise import NoNoise
+from tests.engine.models.cosyvoice2.small_release import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
 from tests.parity.test_parity_cosyvoice2_flow import flow_config
 from tests.parity.test_parity_cosyvoice2_hift import build as build_vocoder

@@ -18,7 +18,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from paretone.bench.official_masked import require_transformers
+from paretone.bench.masked import require_transformers
 from paretone.bench.report import Report
 from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds, Ratios
 from paretone.models.families.token_model import TokenModel
@@ -69,7 +69,6 @@ RELEASED = Sizes(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this comparison."""
     language.add_arguments(parser, "100, 4 s")
 
 

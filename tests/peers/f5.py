@@ -77,7 +77,6 @@ Both = tuple[nn.Module, Mapping[str, DiT]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this comparison."""
     rounds.add_arguments(parser)
     parser.add_argument("--steps", type=positive, default=STEPS, help="of the EPSS grid (default: %(default)s)")
     parser.add_argument(

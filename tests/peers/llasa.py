@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretone.bench.official_masked import require_transformers
+from paretone.bench.masked import require_transformers
 from paretone.bench.report import Report
 from paretone.models.families.token_model import TokenModel
 from paretone.models.networks.causal import CausalConfig, Llama3Scaling
@@ -71,7 +71,6 @@ RELEASED = Sizes(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this comparison."""
     language.add_arguments(parser, "60, 1.2 s of speech")
 
 

@@ -104,7 +104,6 @@ class RegistryUnreachable(PlainError):
 
 
 def default_folder(package: Package = F5) -> Path:
-    """Default folder of the environment."""
     return ROOT / "runs" / "official" / f"{package.name}-{package.version}"
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from paretone.bench import bundled
 from paretone.bench.budget import Budget
-from paretone.bench.official_masked import FULL_SIZE, UpstreamTransformer, random_network, random_request
+from paretone.bench.masked import FULL_SIZE, UpstreamTransformer, random_network, random_request
 from paretone.bench.report import Report
 from paretone.commands.arguments import positive
 from paretone.errors import PlainError
@@ -47,7 +47,6 @@ Way = Callable[[], Tensor]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this comparison."""
     rounds.add_arguments(parser)
     parser.add_argument("--steps", type=positive, default=0, help=f"steps (default: {STEPS}; fewer on slow machines)")
     parser.add_argument(

@@ -40,7 +40,6 @@ DEFINITION = "Similarity (cosine of Resemblyzer's embeddings) of the model's spe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     parser.add_argument("--model", default="f5-mini", help="bundled model (default: %(default)s)")
     parser.add_argument("--recording", action="append", required=True, metavar="FILE", help="repeat for more")
     parser.add_argument("--transcript", action="append", required=True, help="one per recording, in order")

@@ -24,8 +24,7 @@ from paretone.bench.bundled import say
 from paretone.bench.report import Report
 from paretone.commands.arguments import at_least, positive
 from paretone.commands.output import writable
-from paretone.figures.curves import Curve, Curves
-from paretone.figures.curves_svg import sheet
+from paretone.figures.curves import Curve, Curves, sheet
 from paretone.figures.glyphs import SERIES_ON_ANY, SHAPES, Glyph
 from paretone.figures.scatter import Dimension
 from paretone.measure.estimates import estimates
@@ -36,8 +35,7 @@ from paretone.setting.take import Measurements, Take, Trace
 from paretone.studies import definition
 from paretone.studies.running import StudyFollower, WorkerLost
 from paretone.studies.running import run as run_study
-from paretone.studies.store import Store
-from paretone.studies.stored import StoredTake
+from paretone.studies.store import Store, StoredTake
 from paretone.studies.study import Study
 from paretone.studies.tasks import Equipment, Made, Outcome, Speak, Task, take_id
 from paretone.wording import grouped
@@ -55,7 +53,6 @@ _BANDS, _HOP = 100, 256
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     parser.add_argument("--settings", type=at_least(2), default=1_000, help="settings (default: %(default)s)")
     parser.add_argument("--sentences", type=positive, default=30, help="sentences (default: %(default)s)")
     parser.add_argument("--workers", type=positive, default=64, help="simulated workers (default: %(default)s)")

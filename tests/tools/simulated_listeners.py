@@ -76,7 +76,6 @@ def table(found: Sequence[Simulated]) -> str:
 
 
 def main() -> None:
-    """Simulate, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--listeners", type=int, default=LISTENERS, help="for each row and rate (default: %(default)s)")
     listeners = parser.parse_args().listeners

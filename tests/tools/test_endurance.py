@@ -13,7 +13,7 @@ import pytest
 
 from tests.tools.endurance.__main__ import TOO_SHORT, main
 from tests.tools.endurance.verdict import LEAST, WARM_UP, judge, read_log, why_not_read
-from tests.workload import workload
+from tests.workload import only_in_full, workload
 
 pytestmark = [
     pytest.mark.slow,
@@ -51,6 +51,7 @@ def test_rounds_are_done_read_judged_and_drawn(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@only_in_full("endurance")
 def test_ctrl_c_ends_a_run_in_the_middle_of_a_round(tmp_path: Path) -> None:
     folder, temporary = tmp_path / "run", tmp_path / "temporary"
     temporary.mkdir()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from paretone.audio.spectrogram import log_mel
-from paretone.measure.warping import best_path
+from paretone.measure.fidelity import best_path
 
 _POOLED = 2
 """Frames of the spectrogram that are taken together."""

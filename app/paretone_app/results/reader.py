@@ -216,14 +216,14 @@ class Results(QObject):
 
     def pace(self) -> Pace:
         """Speed of models in stored takes and in those of open studies."""
-        from paretone.studies import estimating
+        from paretone.studies.results import pace as seconds_per_character
 
         takes, studies = self.takes.finished, tuple(self.studies.values())
 
         def pace(model: str) -> float | None:
             known = [(one.setting, one.text, one.measurements) for one in takes]
             known += (one for study in studies if study.model == model for one in study.measured)
-            return estimating.pace(model, known)
+            return seconds_per_character(model, known)
 
         return pace
 

@@ -20,12 +20,12 @@ from paretone.measure.estimates import Estimate
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take, Trace
-from paretone.studies import definition, estimating
+from paretone.studies import definition
+from paretone.studies.definition import written
 from paretone.studies.report import write_report
-from paretone.studies.results import Results, read, results
+from paretone.studies.results import Results, estimated_seconds, read, results
 from paretone.studies.search import answer
-from paretone.studies.store import DATABASE, Store, StudyDamaged
-from paretone.studies.stored import RULED_OUT, StoredTake
+from paretone.studies.store import DATABASE, RULED_OUT, Store, StoredTake, StudyDamaged
 from paretone.studies.study import BASELINE, SEARCH, Study, results_folder
 from paretone.studies.wording import (
     REFERENCE,
@@ -38,7 +38,6 @@ from paretone.studies.wording import (
     search_in,
     setting_title,
 )
-from paretone.studies.writing import written
 from paretone_app.numbers import localised
 from paretone_app.results.points import Point, Scores, study_points
 from paretone_app.state.differences import prepared_entry
@@ -142,7 +141,7 @@ class OpenStudy:
 
     @property
     def measured(self) -> Iterator[tuple[Setting, str, Measurements]]:
-        """Its takes, as :func:`paretone.studies.estimating.pace` has them."""
+        """Its takes, as :func:`paretone.studies.results.pace` has them."""
         settings = {one.key: one.setting for one in self.rows if one.setting is not None}
         return ((settings[one.cell.setting], one.text, one.measurements) for one in self.takes.values())
 
@@ -183,7 +182,7 @@ class StudyParts:
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
 Pace = Callable[[str], float | None]
-"""Gives a model's seconds per character of text; see :mod:`paretone.studies.estimating`."""
+"""Gives a model's seconds per character of text; see :mod:`paretone.studies.results`."""
 
 
 def read_study(folder: Path, file: Path, pace: Pace = lambda model: None, scores: Scores | None = None) -> OpenStudy:
@@ -398,5 +397,5 @@ def _seconds(
     if study is None:
         return None
     if results is None or not made:
-        return estimating.seconds(study, pace(study.model))
+        return estimated_seconds(study, pace(study.model))
     return results.busy_seconds / made * left

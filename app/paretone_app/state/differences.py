@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from paretone.errors import SettingError
-from paretone.measure.baseline_metrics import with_baseline_metrics
+from paretone.measure.fidelity import with_baseline_metrics
 from paretone.models import catalogue
 from paretone.models.base import FLOW, MASKED, Voice
 from paretone.models.own_voices import shown_name

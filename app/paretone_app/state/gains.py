@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from paretone.measure.gains import Gain, Place, best_known, of_takes
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import UsedTechnique
+from paretone.studies.gains import Gain, Place, best_known, of_takes
 from paretone_app.state.machine import Machine
 from paretone_app.state.selection import Selection
 

@@ -14,7 +14,8 @@ from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry, judged_sentences, voice, voices
 from paretone.models.families.flow import FlowSpeech
-from paretone.setting.setting import Setting
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 
 SENTENCE = "The juice of lemons makes fine punch."
 HEARD_VOICES = 2
@@ -116,6 +117,11 @@ def setting(arguments: argparse.Namespace) -> Setting:
         entry(arguments.model).options_with(steps=arguments.steps),
         seed=arguments.seed,
     )
+
+
+def used(name: str, **knobs: object) -> UsedTechnique:
+    """The technique called ``name`` under these knobs; others have their defaults."""
+    return UsedTechnique(name, Values(knobs))
 
 
 def speaker(arguments: argparse.Namespace) -> Voice:

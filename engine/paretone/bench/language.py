@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from paretone.bench import budget, bundled
-from paretone.bench.budget import Turns
-from paretone.bench.hearing import heard_in_turns
+from paretone.bench.budget import Turns, heard_in_turns
 from paretone.errors import SettingError
 from paretone.measure.timing import Interval, interval, running_order, stopwatch
 from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors

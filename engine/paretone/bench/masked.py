@@ -1,13 +1,39 @@
-"""Shared by benches of masked models: options and model."""
+"""Shared by benches of masked models: options, quality, and reference runs.
+
+Quality is what techniques cost in words, timbre and codes against plain synthesis. Timbre is measured against the
+original speech of the same sentence, in the voice itself and, as a ruler, in the other shipped voices
+(:mod:`paretone.measure.fidelity`); learned judges are asked as far as they are installed. Reference runs are the same
+weights run as upstream, and with its extra work removed step by step.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from paretone.audio.spectrogram import drawn_or_heard
 from paretone.bench import bundled
 from paretone.commands.arguments import positive
-from paretone.errors import SettingError
+from paretone.errors import PlainError, SettingError
+from paretone.measure.fidelity import timbre_distance
+from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, judged_means, verdicts
+from paretone.models.base import Synthesis, Voice
 from paretone.models.families.masked import MaskedSpeech
+from paretone.models.kernels.fused_masked import FusedMasked
+from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.networks.bidirectional import BidirectionalTransformer, Qwen3Config
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.networks.plain_masked import PlainRun
+from paretone.models.networks.shapes import without_weights
+from paretone.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededCanvasNoise, demask
+from paretone.sampling.demasking_schedule import Block
+from paretone.setting.setting import Setting
 
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
@@ -22,3 +48,234 @@ def loaded(arguments: argparse.Namespace) -> MaskedSpeech:
     if not isinstance(model, MaskedSpeech):
         raise SettingError(f"{model.info.title} is not a masked model; choose one of these with --model.")
     return model
+
+
+# --- Quality ----------------------------------------------------------------------------------------------------------
+@dataclass
+class _Judged:
+    """One way of speaking, all voices and sentences."""
+
+    edits: int = 0
+    words: int = 0
+    mels: dict[str, Sequence[np.ndarray]] = field(default_factory=dict)
+    """By voice, one of each sentence."""
+    codes: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    """The same; passages one after the other."""
+    verdicts: list[VoiceVerdict] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class JudgedSpeech:
+    """What was heard of one way of speaking, or of the original speech."""
+
+    word_error_rate: float
+    columns: Mapping[str, object]
+    """Columns of a report, the word error rate among them."""
+
+
+def judged(
+    model: MaskedSpeech, ways: Mapping[str, Setting], sentences: Sequence[str], voices: Sequence[Voice]
+) -> dict[str, JudgedSpeech]:
+    """What was heard of every one of ``ways``, of which the first is what the others are compared with, and of the
+    original speech. The judge listens to ``sentences`` in each of ``voices``. Nothing if there are none.
+
+    Raises :class:`paretone.errors.PlainError` if hibari-tts, pocketsphinx or jiwer is missing.
+    """
+    if not sentences:
+        return {}
+    found: dict[str, _Judged] = {}
+    spoken = [Way(title, setting) for title, setting in ways.items()]
+    for verdict in verdicts(sentences, voices, None, model, spoken, bundled.say):
+        one = found.setdefault(verdict.speech, _Judged())
+        one.verdicts.append(verdict)
+        one.edits += sum(verdict.errors.edits)
+        one.words += sum(verdict.errors.words)
+        one.mels[verdict.voice] = verdict.mels or [_mel(take) for take in verdict.syntheses]
+        one.codes[verdict.voice] = [_codes(take) for take in verdict.syntheses]
+    plain = found[next(iter(ways))]
+    return {
+        title: JudgedSpeech(one.edits / one.words, _columns(one, found[ORIGINAL], plain))
+        for title, one in found.items()
+    }
+
+
+def _columns(one: _Judged, original: _Judged, plain: _Judged) -> dict[str, object]:
+    columns: dict[str, object] = {"word error rate": one.edits / one.words, "errors": f"{one.edits} of {one.words}"}
+    columns |= judged_means(one.verdicts)
+    if one is not original:
+        columns["timbre to the voice (dB)"] = _apart(one, original, same=True)
+        columns["timbre to the plain run (dB)"] = _apart(one, plain, same=True)
+        equal = [
+            mine == theirs
+            for voice in plain.codes
+            for mine, theirs in zip(one.codes[voice], plain.codes[voice], strict=True)
+        ]
+        columns["codes equal"] = float(np.mean(np.concatenate([cells.flatten() for cells in equal])))
+        columns["first codes equal"] = float(np.mean(np.concatenate([cells[0] for cells in equal])))
+    columns["timbre to other voices (dB)"] = _apart(one, original, same=False)
+    return columns
+
+
+def _apart(one: _Judged, other: _Judged, *, same: bool) -> float:
+    """Mean timbre distance over all sentences, of every voice to the same or to each other one."""
+    pairs = [(mine, theirs) for mine in one.mels for theirs in other.mels if (mine == theirs) == same]
+    distances = [
+        timbre_distance(*mels)
+        for mine, theirs in pairs
+        for mels in zip(one.mels[mine], other.mels[theirs], strict=True)
+    ]
+    return float(np.mean(distances))
+
+
+def _mel(take: Synthesis) -> np.ndarray:
+    return drawn_or_heard(take.trace.mel, take.samples, take.sample_rate)
+
+
+def _codes(take: Synthesis) -> np.ndarray:
+    trace = take.trace.demasking
+    if trace is None:
+        raise ValueError("The model fills in no canvas.")
+    return np.concatenate([one.codes for one in trace.passages], axis=1)
+
+
+# --- Reference runs ---------------------------------------------------------------------------------------------------
+OFFICIAL, OWN_LAYERS, UNPADDED, EXACT = (
+    "official-equivalent (Qwen3 of transformers)",
+    "own layers, no cache objects",
+    "+ neither padded nor scored beyond the canvas",
+    "+ all exact savings",
+)
+"""The official way, and what comes of it as savings are added, in this order."""
+FULL_SIZE = MaskedConfig(
+    Qwen3Config(
+        hidden=1024,
+        layers=28,
+        heads=16,
+        key_value_heads=8,
+        head_width=128,
+        feed_forward=3072,
+        epsilon=1e-6,
+        rope_theta=1e6,
+    ),
+    # The table of text is looked up and nothing else: a small one of the released 151,676 rows takes the same time.
+    text_vocabulary=1024,
+    codebooks=8,
+    entries=1025,
+)
+"""OmniVoice's sizes."""
+
+
+def require_transformers(extra: str) -> None:
+    """Raise :class:`PlainError` if a transformers of version 5 or later is not installed, which ``extra`` brings."""
+    try:
+        if int(version("transformers").partition(".")[0]) < 5:
+            raise PackageNotFoundError
+    except PackageNotFoundError:
+        raise PlainError(
+            "The official implementation needs the package transformers, 5 or later, which is not installed; "
+            f"install it with: pip install -U paretone[{extra}]"
+        ) from None
+
+
+class UpstreamTransformer(nn.Module):
+    """Qwen3 as ``transformers`` has it and OmniVoice runs it, caches and all, with the weights of ``plain``."""
+
+    def __init__(self, plain: BidirectionalTransformer) -> None:
+        super().__init__()
+        require_transformers("omnivoice")
+        from transformers import Qwen3Config as UpstreamConfig
+        from transformers import Qwen3Model
+        from transformers.models.qwen3.modeling_qwen3 import Qwen3RotaryEmbedding
+
+        config = plain.config
+        sizes = {
+            "vocab_size": len(plain.embed_tokens.weight),
+            "hidden_size": config.hidden,
+            "intermediate_size": config.feed_forward,
+            "num_hidden_layers": config.layers,
+            "num_attention_heads": config.heads,
+            "num_key_value_heads": config.key_value_heads,
+            "head_dim": config.head_width,
+            "rms_norm_eps": config.epsilon,
+            "rope_parameters": {"rope_theta": config.rope_theta, "rope_type": "default"},
+        }
+        upstream = UpstreamConfig.from_dict(sizes, attn_implementation="sdpa")
+        with without_weights():
+            self.model = Qwen3Model(upstream)
+        self.model.load_state_dict(plain.state_dict(), assign=True)
+        # What is no weight has been made on the meta device as well.
+        self.model.rotary_emb = Qwen3RotaryEmbedding(upstream).to(plain.norm.weight.device)
+        self.model.eval().requires_grad_(False)
+        self.embed_tokens = self.model.embed_tokens
+
+    def forward(self, embedded: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
+        return self.model(inputs_embeds=embedded, position_ids=positions, attention_mask=mask)[0]
+
+
+class UnpaddedRun:
+    """Each branch separately, scored on the canvas: see :class:`paretone.sampling.demasking.Predictor`."""
+
+    normalised = True
+
+    def __init__(self, network: MaskedNetwork, request: MaskedRequest, guidance: float) -> None:
+        self._network, self._request, self._guidance = network, request, guidance
+
+    @torch.inference_mode()
+    def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
+        network, request = self._network, self._request
+        audio = torch.cat([request.reference, codes], dim=1)[None]
+        guided = network(request.text[None], audio, request.frames, request.positions)[0].log_softmax(-1)
+        alone = network(request.text[None, :0], codes[None], request.frames, request.alone_positions)[0].log_softmax(-1)
+        return (guided + self._guidance * (guided - alone)).log_softmax(-1)[:, first:last]
+
+
+def predictors(plain: MaskedNetwork, fused: FusedMasked) -> dict[str, Callable[[MaskedRequest, float], Predictor]]:
+    """Predictors of a canvas for each of the ways; ``fused`` is made of ``plain``."""
+    with without_weights():
+        upstream = MaskedNetwork(plain.config)
+    upstream.load_state_dict(plain.state_dict(), assign=True)
+    upstream.set_submodule("llm", UpstreamTransformer(plain.llm))
+    return {
+        OFFICIAL: lambda request, guidance: PlainRun(upstream, request, guidance),
+        OWN_LAYERS: lambda request, guidance: PlainRun(plain, request, guidance),
+        UNPADDED: lambda request, guidance: UnpaddedRun(plain, request, guidance),
+        EXACT: fused.begin,
+    }
+
+
+def filled(
+    begin: Callable[[MaskedRequest, float], Predictor],
+    config: MaskedConfig,
+    request: MaskedRequest,
+    rules: Rules,
+    steps: int,
+    seed: int,
+) -> Tensor:
+    """The codes (codebooks, frames) of a canvas that is filled in from its beginning to its end."""
+    device = request.text.device
+    canvas = Canvas(config.codebooks, request.frames, config.mask, device)
+    predictor = begin(request, rules.guidance)
+    for _ in demask(predictor, canvas, Block(0, request.frames, steps), rules, SeededCanvasNoise(seed, device)):
+        pass
+    return canvas.codes
+
+
+def random_network(config: MaskedConfig, device: torch.device) -> MaskedNetwork:
+    """A network of ``config`` with random weights: as large as a released one, and saying nothing."""
+    torch.manual_seed(0)
+    with without_weights():
+        network = MaskedNetwork(config)
+    network = network.to_empty(device=device)
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            weight.fill_(1.0) if name.endswith("norm.weight") else weight.normal_(std=0.02)
+        network.codebook_layer_offsets.copy_(torch.arange(config.codebooks) * config.entries)
+    return network.eval().requires_grad_(False)
+
+
+def random_request(config: MaskedConfig, text: int, reference: int, frames: int, device: torch.device) -> MaskedRequest:
+    """A request with random tokens of these sizes."""
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(config.text_vocabulary, (text,), generator=generator)
+    codes = torch.randint(config.mask, (config.codebooks, reference), generator=generator)
+    return MaskedRequest(ids.to(device), codes.to(device), frames)

@@ -4,14 +4,13 @@ Forwards are timed at OmniVoice's size with random weights, whole takes on a mod
 speak the same two sentences with the same seed, in an order that changes; a first round warms up. The official way runs
 the Qwen3 of ``transformers`` on both branches, padded, with float32 weights; all others run with the exact savings.
 What a technique costs in words, timbre and codes is measured against the exact savings alone, on single sentences in
-all voices (:mod:`paretone.bench.masked_quality`).
+all voices (:mod:`paretone.bench.masked`).
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,17 +19,17 @@ import numpy as np
 import torch
 
 from paretone.bench import bundled, masked
-from paretone.bench.masked_quality import judged
-from paretone.bench.official_masked import (
+from paretone.bench.bundled import used
+from paretone.bench.masked import (
     EXACT,
     FULL_SIZE,
     OFFICIAL,
+    judged,
     predictors,
     random_network,
     random_request,
 )
 from paretone.bench.report import Report
-from paretone.bench.ways import read
 from paretone.commands.arguments import count, positive
 from paretone.measure.machine import describe
 from paretone.measure.memory import PeakMemory
@@ -44,15 +43,14 @@ from paretone.models.families.masked_networks import offered
 from paretone.models.kernels.fused_masked import FusedMasked
 from paretone.sampling.demasking import Guide, Predictor
 from paretone.sampling.demasking_schedule import Block
-from paretone.setting.setting import Setting
+from paretone.setting.plan import WHOLE
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
-from paretone.techniques import problem, techniques
+from paretone.techniques import problem, technique
 
 NAME = "omnivoice"
-KNOWN = ("half", "precision", "way")
-"""Names that additions may refer to: half of the steps, a precision, the base they are added to."""
-ON = ("exact", "fastest")
-"""Bases of additions: the exact savings, in float32 and in the fastest precision."""
+FASTEST = (f"bfloat16{WHOLE}", "bfloat16")
+"""The fastest precision as a rule, the best first."""
 SETTLED = 10
 """Generations after which memory should not grow any more."""
 DEFINITION = (
@@ -62,7 +60,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     masked.add_arguments(parser, rounds=20)
     parser.add_argument("--full-rounds", type=count, default=3, help="rounds at OmniVoice's size; 0: none (default: 3)")
     parser.add_argument(
@@ -140,30 +137,37 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:
-    """All ways of speaking that the device of the model ``info`` describes has, by their names. Those that a model or a
-    device cannot have are left out."""
-    file = read(NAME)
-    fastest = file.texts("fastest")
-    additions = [one.addition(KNOWN, ON) for one in file.tables("ways")]
-    file.require_known()
-    known: dict[str, object] = {"half": max(int(plain.options["steps"]) // 2, 1)}
-    narrow = [one for one in info.precisions if one != "float32"]
-    lacking = {one.name for one in techniques() if one.not_offered(info)}
-    by_precision = dict[str, str]()
+    """All ways of speaking that the model ``info`` describes has on its device, by their titles."""
+    half = max(int(plain.options["steps"]) // 2, 1)
     found = {OFFICIAL: _Way(plain, judged=False), EXACT: _Way(plain, headline=True)}
-    for addition in additions:
-        if any(one in lacking for one in addition.needs):
-            continue
-        best = next((by_precision[one] for one in fastest if one in by_precision), EXACT)
-        below = dict.fromkeys({"exact": EXACT, "fastest": best}[one] for one in addition.on or ON[:1])
-        for way, bits in itertools.product(below, narrow if addition.each else [""]):
-            given = {**known, "way": way, "precision": bits}
-            title = addition.title.format(**given)
-            setting = addition.added_to(found[way].setting, given)
-            if problem(info, setting) is not None:
-                continue
-            found[title] = _Way(setting, addition.judged, addition.headline)
-            by_precision |= {bits: title} if bits else {}
+
+    def add(title: str, below: str, *added: UsedTechnique, judged: bool = True, headline: bool = False) -> None:
+        setting = found[below].setting
+        for one in added:
+            setting = setting.with_technique(one)
+        if problem(info, setting) is None:
+            found[title] = _Way(setting, judged, headline)
+
+    for precision in info.precisions:
+        if precision != "float32":
+            add(f"+ {precision}", EXACT, used("precision", precision=precision), headline=True)
+    fastest = next((f"+ {one}" for one in FASTEST if f"+ {one}" in found), EXACT)
+    for below in dict.fromkeys((EXACT, fastest)):
+        add(f"{below}, CUDA graphs", below, used("graphs"))
+    # Only where graphs are recorded, too, which is on GPUs: on processors compiling takes minutes for little.
+    if not technique("graphs").not_offered(info):
+        add("exact, torch.compile", EXACT, used("compilation"))
+    add(f"exact, {half} steps", EXACT, used("fewer_steps", steps=half))
+    add(f"exact, guided at the first {half}", EXACT, used("guidance_interval", steps=half))
+    add("exact, guided at every second", EXACT, used("guidance_stride"))
+    add("exact, text and reference at every fourth", EXACT, used("frozen_prefix"))
+    # Small models lack the layers for it, and the row with them.
+    add("exact, all layers at every second", EXACT, used("layer_reuse"))
+    together = used("fewer_steps", steps=half), used("guidance_stride"), used("frozen_prefix")
+    add(f"{fastest}, with all of these together", fastest, *together)
+    # On single sentences, which are judged, it is the same as the exact savings.
+    add("exact, sentence by sentence", EXACT, used("sentencewise"), judged=False)
+    add("exact, blockwise", EXACT, used("blockwise"))
     return found
 
 

@@ -18,7 +18,7 @@ import torch
 
 from paretone import device as devices
 from paretone.bench import bundled
-from paretone.bench.official_masked import (
+from paretone.bench.masked import (
     EXACT,
     FULL_SIZE,
     OFFICIAL,
@@ -28,8 +28,7 @@ from paretone.bench.official_masked import (
     random_request,
 )
 from paretone.bench.report import Report
-from paretone.bench.ways import read
-from paretone.errors import DeviceError, SettingError
+from paretone.errors import DeviceError
 from paretone.measure.machine import describe
 from paretone.measure.roofline.benchmarks import ceilings_of
 from paretone.measure.roofline.ceilings import Ceilings
@@ -80,7 +79,6 @@ class Case:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     parser.add_argument("--device", default="auto", help="auto or cuda (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=20, help="interleaved rounds (default: %(default)s)")
 
@@ -171,16 +169,9 @@ def first_audio(case: Case, rounds: int) -> dict[str, object]:
 
 
 def blocks() -> Blocks:
-    """Division of the canvas by the technique that the bench's file names, under its defaults. Raises
-    :class:`SettingError` if it is not divided."""
-    file = read(NAME)
-    chosen = file.part("first_audio")
-    technique = chosen.technique()
-    plan = foreseen(Setting(chosen.text("model")).with_technique(UsedTechnique(technique.name)))
-    chosen.require_known()
-    file.require_known()
-    if not isinstance(plan, MaskedPlan) or plan.blocks is None:
-        raise SettingError(f"{chosen.prefix}technique: {technique.title} does not divide the canvas into blocks.")
+    """Division of the canvas by the technique at its defaults."""
+    plan = foreseen(Setting("OmniVoice").with_technique(UsedTechnique("blockwise")))
+    assert isinstance(plan, MaskedPlan) and plan.blocks is not None
     return plan.blocks
 
 

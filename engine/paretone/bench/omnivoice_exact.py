@@ -13,7 +13,7 @@ from functools import partial
 import torch
 
 from paretone.bench import bundled, masked
-from paretone.bench.official_masked import (
+from paretone.bench.masked import (
     EXACT,
     FULL_SIZE,
     OFFICIAL,
@@ -41,7 +41,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     masked.add_arguments(parser, rounds=9)
     parser.add_argument(
         "--full-rounds", type=count, default=3, help="rounds of a forward at OmniVoice's size; 0: none (default: 3)"

@@ -20,7 +20,7 @@ from paretone.bench.voices import Heard, Panel
 from paretone.commands.arguments import at_least
 from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.limits import FAILS, PASSES, UNDECIDED, Judgement, margin
-from paretone.measure.melody import diversity
+from paretone.measure.pitch import diversity
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import Way
 from paretone.models.base import SpeechModel, Voice, run_to_completion
@@ -61,12 +61,10 @@ class Spoken:
 
     @property
     def ops_ratio(self) -> float:
-        """Mean over the takes."""
         return float(np.mean(self.shares))
 
     @property
     def sentences(self) -> int:
-        """How many were spoken."""
         return len({sentence for sentence, _ in self.heard})
 
     @property

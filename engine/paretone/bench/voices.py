@@ -28,8 +28,8 @@ from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.evaluation.speakers import VoiceJudge
 from paretone.measure.machine import describe
-from paretone.measure.melody import diversity, log_pitch, mean_pitch, pitch_range
 from paretone.measure.metrics import estimate
+from paretone.measure.pitch import diversity, log_pitch, mean_pitch, pitch_range
 from paretone.models.base import SpeechModel, Voice, run_to_completion
 from paretone.models.catalogue import harvard_sentences, unseen_sentences, voice, voices
 from paretone.models.minis.natural.layout import SAMPLE_RATE
@@ -80,7 +80,6 @@ Takes = Mapping[tuple[int, int], Heard]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     parser.add_argument("--model", default="f5-mini", help="bundled model (default: %(default)s)")
     parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: %(default)s)")

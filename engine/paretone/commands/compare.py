@@ -21,8 +21,8 @@ from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.failures import exit_code, failure, sentence
 from paretone.files import write_wav
-from paretone.measure.baseline_metrics import with_difference
 from paretone.measure.evaluation.judges import JUDGES, judge_named
+from paretone.measure.fidelity import with_difference
 from paretone.measure.machine import describe
 from paretone.measure.metrics import metric
 from paretone.measure.processor_time import busy_line
@@ -357,7 +357,7 @@ def _heard(
     name, then ``a``, ``b`` and ``reference``."""
     # Imported on use: few comparisons are judged.
     from paretone.device import choose
-    from paretone.measure.evaluation.references import reference_speech
+    from paretone.measure.evaluation.judging import reference_speech
     from paretone.measure.metrics import JUDGED, estimate
 
     found: dict[str, dict[str, dict[str, object] | None]] = {}

@@ -68,6 +68,6 @@ def _all(profile: Profile, folder: str) -> Result:
 
 
 def _said(profile: Profile, chosen: Target, folder: str) -> Account:
-    from paretone.export.exporting import say  # Imports torch.
+    from paretone.export.targets import say  # Imports torch.
 
     return say(profile, chosen, folder)

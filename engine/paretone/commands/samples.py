@@ -50,7 +50,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Speak, judge, compress, and write the page."""
     from paretone.audio.recording import ogg
-    from paretone.studies import samples, samples_page
+    from paretone.studies import samples
     from paretone.studies.store import read_audio
 
     file = options.file or resource(*FILE)
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
             written.append(audio / f"{one.choice.name}.ogg")
             files.write(written[-1], ogg(*read_audio(Path(one.judgement.file)), LARGEST_BYTES))
     page = place / f"{file.stem}.md"
-    files.write(page, samples_page.page(choices, made, file.stem, session.machine, missing).encode())
+    files.write(page, samples.page(choices, made, file.stem, session.machine, missing).encode())
     data = {"page": str(page), "files": [str(path) for path in written], "samples": [_row(one) for one in made]}
     lines = [f"Wrote {path} ({grouped(path.stat().st_size)} bytes)." for path in written]
     return Result({**data, "missing": list(missing)}, "\n".join([*lines, f"Wrote {page}.", *missing]))
@@ -89,8 +89,7 @@ def _judged(
     choices: SampleChoices, results: dict[str, Results], work: Path, session: Session
 ) -> tuple[list[Sample], tuple[str, ...]]:
     """Every sample with what the judges say of it; and which judges are not there."""
-    from paretone.measure.evaluation.judging import FileJudges
-    from paretone.measure.evaluation.references import reference_speech
+    from paretone.measure.evaluation.judging import FileJudges, reference_speech
     from paretone.studies.samples import Sample, found, heard_texts
 
     session.terminal.status("Judging")

@@ -13,6 +13,7 @@ from paretone.export.accounts import OptionLedger
 from paretone.export.targets import Order, Target, exporting
 from paretone.models.catalogue import F5, entry
 from paretone.models.f5.config import VARIANTS
+from paretone.sampling.schedules import EPSS, effective_spacing
 from paretone.setting.profile import Profile
 from paretone.techniques.registry import plug_in
 
@@ -20,6 +21,28 @@ if TYPE_CHECKING:
     from paretone.export.delivery import Content
     from paretone.export.exported_weights import ExportedWeights
     from paretone.models.f5.checkpoint import F5Checkpoint
+
+
+SWAY = -1.0
+"""The sway of all of them."""
+
+
+def own_grid(ledger: OptionLedger) -> None:
+    """The options that a server leaves no choice in: EPSS where there is a table, a sway of -1, the Euler solver."""
+    options = ledger.options
+    if effective_spacing(options["steps"], options["spacing"]) == "epss" or options["steps"] not in EPSS:
+        ledger.honour("it has the same grid", "spacing")
+    else:
+        ledger.drop("it always takes EPSS where there is a table", "spacing")
+    if options["sway"] == SWAY:
+        ledger.honour("it has no other", "sway")
+    else:
+        ledger.drop(f"it always takes {SWAY:g}", "sway")
+    if options["solver"] == "euler":
+        ledger.honour("it has no other", "solver")
+    else:
+        ledger.drop("it has Euler only", "solver")
+    ledger.drop("it cuts long texts in its own way, or not at all", "cross_fade", "quick_start")
 
 
 def why_not_f5(profile: Profile, package: str) -> str:

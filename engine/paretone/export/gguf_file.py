@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from paretone.errors import CheckpointError, ProfileError
-from paretone.export.causal_model import CausalModel
 from paretone.export.delivery import Made
+from paretone.export.language_bundle import CausalModel
 from paretone.extras import NO_GGUF
 from paretone.models.networks.causal import CausalConfig, rotary_frequencies
 

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from paretone import __version__
 from paretone.errors import CheckpointError, SettingError
+from paretone.export.contents import json_file
 from paretone.export.delivery import deliver
-from paretone.export.readme import json_file
 from paretone.export.targets import exporting
 from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.catalogue import CatalogueEntry, entry
@@ -98,15 +98,12 @@ class HuggingFaceSource:
     checks: Callable[[], None] = lambda: None
 
     def base(self) -> str:
-        """As :class:`Source` says."""
         return Shards.find(self.root).fingerprint(self.checks)
 
     def layers(self) -> int:
-        """As :class:`Source` says."""
         return read_config(self.root / CONFIG)["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
-        """As :class:`Source` says."""
         return Shards.find(self.root).read(check=self.checks)[0]
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
@@ -131,15 +128,12 @@ class CosySource:
     checks: Callable[[], None] = lambda: None
 
     def base(self) -> str:
-        """As :class:`Source` says."""
         return fingerprint(self.root / LANGUAGE_MODEL, self.checks)
 
     def layers(self) -> int:
-        """As :class:`Source` says."""
         return read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
-        """As :class:`Source` says."""
         return read_weights(self.root / LANGUAGE_MODEL, self.checks)
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:

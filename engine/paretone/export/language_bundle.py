@@ -1,31 +1,48 @@
-"""What an export of a language model is made of: the model that speaks, the draft that proposes, and prompts as ids."""
+"""What an export of a language model is made of: the model that speaks, the draft that proposes, and prompts as ids.
+
+The model is as the class of transformers that has its architecture holds it: Llama or Qwen2, in one vocabulary.
+CosyVoice 2's separate tables of text, marks and speech become one, as in training. Its head scores speech alone: rows
+of text are zero, and the bias of its scores, which no such class has, is kept apart.
+"""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from paretone.errors import AudioError, ProfileError
-from paretone.export.causal_model import CausalModel, causal_model
+import torch
+from torch import Tensor
+
+from paretone.errors import AudioError, CheckpointError, ProfileError
+from paretone.export.contents import json_file, prompts_file
+from paretone.export.delivery import Content
+from paretone.export.exported_weights import safetensors_file
 from paretone.export.language import (
+    CONFIG,
+    HEAD,
+    WEIGHTS,
     CosySource,
     HuggingFaceSource,
     Source,
     draft_tensors,
+    read_config,
+    shallower,
     source_of,
     student_tensors,
 )
-from paretone.export.prompts_file import prompts_file
-from paretone.export.readme import json_file
 from paretone.export.targets import Order
 from paretone.models import load_model
 from paretone.models.base import DraftWeights, StudentWeights, Voice
 from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
 from paretone.models.cosyvoice2.checkpoint import BLANK
+from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
+from paretone.models.cosyvoice2.language_model import MARKS, TEXT
 from paretone.models.cosyvoice2.tokenizer import TextTokenizer
+from paretone.models.cosyvoice2.training_layout import CosyNames
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.models.files.pruning import pruned
@@ -34,12 +51,89 @@ from paretone.setting.plan import LanguagePlan
 from paretone.setting.profile import Profile
 from paretone.techniques import resolve
 
+EMBEDDING, BODY = "model.embed_tokens.weight", "model."
+CLASSES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM"}
+"""The classes by ``model_type``."""
+
+
+@dataclass(frozen=True)
+class CausalModel:
+    """A language model, complete."""
+
+    config: Mapping[str, Any]
+    """Content of ``config.json``."""
+    tensors: Mapping[str, Tensor] = field(repr=False)
+    """By the names of the class; without ``lm_head.weight`` if that is the embedding."""
+    ids: OfficialIds
+    bias: Tensor | None = field(default=None, repr=False)
+    """(codes + stops,), added to the scores of :attr:`OfficialIds.spoken`."""
+
+    @property
+    def head(self) -> Tensor:
+        """(ids, hidden)."""
+        return self.tensors.get(HEAD, self.tensors[EMBEDDING])
+
+
+def causal_model(
+    source: Source, tensors: Mapping[str, Tensor], retained: Sequence[int], ids: OfficialIds
+) -> CausalModel:
+    """The model with the ``tensors`` of a checkpoint, student or draft of ``source``, by official names and numbered
+    without gaps, of whose layers it has those ``retained``. Raises :class:`CheckpointError`."""
+    if isinstance(source, CosySource):
+        made = _joined(read_config(source.root / COSY_CONFIG), tensors, ids)
+    elif isinstance(source, HuggingFaceSource):
+        config = read_config(source.root / CONFIG)
+        tied = HEAD not in tensors
+        made = CausalModel({**config, "tie_word_embeddings": tied}, tensors, ids)
+    else:
+        raise CheckpointError(f"{source.root} holds a model that no class of transformers has.")
+    config = shallower(made.config, retained)
+    config.pop("torch_dtype", None)
+    config |= {
+        "architectures": [CLASSES[str(config["model_type"])]],
+        "vocab_size": len(made.tensors[EMBEDDING]),
+        "dtype": _type_of(made.tensors),
+        "bos_token_id": None,
+        "eos_token_id": list(ids.stops),
+        "pad_token_id": ids.stops[0],
+    }
+    return replace(made, config=config, tensors={name: value.contiguous() for name, value in made.tensors.items()})
+
+
+def _joined(config: Mapping[str, Any], tensors: Mapping[str, Tensor], ids: OfficialIds) -> CausalModel:
+    """CosyVoice 2's tensors in one vocabulary."""
+    names = CosyNames(len(tensors[TEXT]), len(tensors[MARKS]))
+    parts = names.parts(tensors)
+    unspoken = parts.head.new_zeros(ids.first_code, parts.head.shape[1])
+    named = {BODY + name: value for name, value in parts.transformer.items()}
+    named |= {EMBEDDING: parts.embedding, HEAD: torch.cat([unspoken, parts.head])}
+    return CausalModel({**config, "tie_word_embeddings": False}, named, ids, parts.bias)
+
+
+def _type_of(tensors: Mapping[str, Tensor]) -> str:
+    """The type that holds all of them exactly, as ``config.json`` names it."""
+    types = {value.dtype for value in tensors.values()}
+    return str(types.pop() if len(types) == 1 else torch.float32).removeprefix("torch.")
+
+
+GENERATION = "generation_config.json"
+
+
+def model_folder(model: CausalModel, generation: Mapping[str, Any]) -> dict[str, Content]:
+    """The files of ``model`` by name, with its ``generation_config.json``."""
+    return {
+        CONFIG: json_file(model.config),
+        GENERATION: json_file(generation),
+        WEIGHTS: safetensors_file(model.tensors, {"format": "pt"}),
+    }
+
+
 TOKENIZER = "tokenizer.json"
 TOKENIZER_FILES = TOKENIZER, "tokenizer_config.json", "special_tokens_map.json"
-MARKS = "<|sos|>", "<|task|>"
+MARK_NAMES = "<|sos|>", "<|task|>"
 STOPS = "<|end_of_speech|>", "<|unused_stop|>", "<|more_text|>"
 """Names for the entries of CosyVoice 2's separate tables."""
-TEXT = "The birch canoe slid on the smooth planks."
+SENTENCE = "The birch canoe slid on the smooth planks."
 """Spoken where the profile does not say what it was measured with."""
 
 
@@ -66,7 +160,7 @@ class LanguageBundle:
         return self.model.ids
 
     def prompts_file(self, options: Values) -> bytes:
-        """Content of :data:`paretone.export.prompts_file.PROMPTS`; tokens are drawn under ``options``."""
+        """Content of :data:`paretone.export.contents.PROMPTS`; tokens are drawn under ``options``."""
         return prompts_file(self.ids, self.prompts, self.voice.id, options)
 
 
@@ -100,7 +194,7 @@ def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPr
     setting = carried.setting
     plan = resolve(speech.info, setting, carried.artefacts)
     voice = _voice(profile, folder)
-    text = profile.evidence.text or TEXT
+    text = profile.evidence.text or SENTENCE
     follower.status("Encoding the voice …")
     prompts = speech.official_prompts(text, voice, plan, follower.check)
     checkpoint = Path(speech.info.checkpoint)
@@ -149,8 +243,8 @@ def tokenizer_files(source: Source, ids: OfficialIds) -> dict[str, bytes]:
         assert isinstance(source, HuggingFaceSource)
         return {name: content for name, content in source.companion_files().items() if name in TOKENIZER_FILES}
     speech = [f"<|s_{number}|>" for number in range(ids.codes)]
-    rows = ids.first_code - len(MARKS)
-    joined = TextTokenizer.load(source.root / BLANK).joined(rows, MARKS, speech, STOPS[: len(ids.stops)])
+    rows = ids.first_code - len(MARK_NAMES)
+    joined = TextTokenizer.load(source.root / BLANK).joined(rows, MARK_NAMES, speech, STOPS[: len(ids.stops)])
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
     return {TOKENIZER: joined.encode(), "tokenizer_config.json": json_file(config)}
 

@@ -21,9 +21,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from paretone.errors import PlugInError, SettingError
-from paretone.export.accounts import Account, Carried, OptionLedger, whole_line
-from paretone.models.catalogue import entry
+from paretone.errors import CheckpointError, PlugInError, ProfileError, SettingError
+from paretone.export.accounts import OPTIONS, Account, Carried, OptionLedger, whole_line
+from paretone.export.delivery import deliver
+from paretone.models.catalogue import F5, entry
 from paretone.setting.plan import kind_of
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
@@ -34,6 +35,7 @@ from paretone.techniques.registry import plug_in, registry
 if TYPE_CHECKING:
     from paretone.export.delivery import Content
     from paretone.observer import Observer
+
 
 PROGRAMS = (
     "f5_tts",
@@ -191,3 +193,57 @@ def _ledger(setting: Setting, guided_weights: bool, given: Mapping[str, Any]) ->
     if guided_weights:
         options = model.guidance.off(options)
     return OptionLedger(model, options, setting.seed, given)
+
+
+def export(profile: Profile, name: str, folder: Path, follower: Observer, model_folder: str = "") -> tuple[Path, ...]:
+    """Export ``profile`` to the target called ``name``, into ``folder``: all files or none; the files.
+
+    ``model_folder`` holds the checkpoint if it is not where the catalogue has it. Raises :class:`PlainError` as
+    :func:`deliver` does, and where the profile cannot be exported so.
+    """
+    chosen = target(name)
+    said = say(profile, chosen, model_folder)
+    if said.why_not:
+        raise ProfileError(said.why_not)
+    if chosen.reads:
+        follower.status("Reading the checkpoint")
+    contents = chosen.contents(Order(profile, said, model_folder, follower))
+    follower.status(f"Writing to {folder}")
+    return deliver(folder, contents, follower.progress)
+
+
+def say(profile: Profile, chosen: Target, model_folder: str = "") -> Account:
+    """What ``chosen`` honours and drops of ``profile``; of the checkpoint, only what its metadata says is read. Raises
+    :class:`ProfileError` if the target needs the checkpoint and it is not there."""
+    place = checkpoint_folder(profile, model_folder)
+    if place.exists():
+        return account(chosen, profile, _guided_weights(profile, place))
+    if not chosen.reads:
+        return account(chosen, profile)
+    # What the profile alone says comes first.
+    said = account(chosen, profile, guided_weights=True)
+    if said.why_not:
+        return said
+    raise ProfileError(f"The profile's checkpoint is not in {place}; download it, or give its folder.")
+
+
+def _guided_weights(profile: Profile, place: Path) -> bool:
+    """Whether the checkpoint in ``place`` has its guidance in its weights, as those of F5-TTS can. One that cannot be
+    read has not: who reads it, says why."""
+    if entry(profile.setting.model).kind != F5:
+        return False
+    from paretone.models.f5.checkpoint import find_checkpoint
+    from paretone.models.files.weight_sets import trained_guidance
+
+    try:
+        return trained_guidance(find_checkpoint(place)) is not None
+    except CheckpointError:
+        return False
+
+
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """What a technique brings that only sets sampler options, and whose ``exports`` name this module: one line. What
+    becomes of each option is said with the options."""
+    if OPTIONS not in target.takes:
+        return lacking(target, entry)
+    return Carried((whole_line(entry, "as sampler options, as far as those are honoured"),))

@@ -3,13 +3,16 @@ for all values. A report draws it as SVG. Free of Qt."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from paretone.figures.glyphs import Glyph
-from paretone.figures.scales import Scale
+from paretone.figures.scales import Scale, tick_text
 from paretone.figures.scatter import Dimension
+from paretone.figures.svg import LINE, escape, label, mark
+from paretone.measure.metrics import HIGHER, LOWER
 
 LOGARITHMIC_FROM = 8.0
 """Values that are all positive and span more than this factor have a logarithmic axis."""
@@ -65,3 +68,116 @@ class Curves:
             return tuple((float(place), name) for place, name in enumerate(self.names))
         found = sorted({float(place) for one in self.curves for place in one.places})
         return tuple((place, f"{place:.4g}".replace("-", "−")) for place in found)
+
+
+# --- As SVG -----------------------------------------------------------------------------------------------------------
+WIDTH, HEIGHT = 340, 230
+LEFT, RIGHT, TOP, BOTTOM = 52, 14, 28, 42
+_TICKS_UP = 4
+_BETTER = {HIGHER: "better ↑", LOWER: "better ↓"}
+_NEAREST = 26
+"""Distance of the numbers along the X axis."""
+_LETTER = 6.5
+"""Width of a letter of them."""
+_HEAD = 34
+"""Height of the title of a row of plots."""
+
+
+def draw(shown: Curves) -> str:
+    """An ``<svg>`` element of ``shown``; ``""`` without curves."""
+    if not shown.curves:
+        return ""
+    named = f"{escape(shown.y.title)} over {escape(shown.x.title)}"
+    return _svg(WIDTH, HEIGHT, f' role="img" aria-label="{named}"', _Plot(shown).parts())
+
+
+def sheet(rows: Sequence[tuple[str, Sequence[tuple[str, str]], Sequence[Curves]]]) -> str:
+    """One picture of many plots: for each row its title, the titles of its curves with their colours, and its plots, of
+    which those without curves leave their place free. It is drawn dark on white, since it stands by itself."""
+    columns = max(len(plots) for _, _, plots in rows)
+    width, height = columns * WIDTH, len(rows) * (HEIGHT + _HEAD)
+    parts = [f'<rect width="{width}" height="{height}" fill="white"/>']
+    for number, (title, curves, plots) in enumerate(rows):
+        top = number * (HEIGHT + _HEAD)
+        parts.append(label(LEFT, top + 24, title, size=16))
+        x = LEFT + _LETTER * 1.6 * len(title)
+        for colour, name in curves:
+            parts.append(f'<g fill="{colour}">{label(x, top + 24, f"■ {name}")}</g>')
+            x += _LETTER * (len(name) + 6)
+        for column, one in enumerate(plots):
+            if one.curves:
+                parts += [f'<g transform="translate({column * WIDTH} {top + _HEAD})">', *_Plot(one).parts(), "</g>"]
+    return _svg(width, height, ' color="#222222"', parts)
+
+
+def _svg(width: int, height: int, attributes: str, parts: Sequence[str]) -> str:
+    opening = (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}"{attributes} '
+        'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" fill="currentColor">'
+    )
+    return "\n".join([opening, *parts, "</svg>"])
+
+
+class _Plot:
+    def __init__(self, shown: Curves) -> None:
+        self.shown = shown
+        self.across, self.up = shown.scales()
+        self.right, self.bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
+
+    def parts(self) -> list[str]:
+        shown = self.shown
+        return [
+            label(LEFT, 14, shown.y.title),
+            label(self.right, 14, _BETTER.get(shown.y.better, ""), "end", 11),
+            *self._axes(),
+            *(part for one in shown.levels for part in self._level(one)),
+            *(part for one in shown.curves for part in self._curve(one)),
+        ]
+
+    def _x(self, value: float) -> float:
+        return LEFT + float(self.across.share(np.array(value))) * (self.right - LEFT)
+
+    def _y(self, value: float) -> float:
+        return self.bottom - float(self.up.share(np.array(value))) * (self.bottom - TOP)
+
+    def _axes(self) -> list[str]:
+        frame = f"M{LEFT} {TOP} V{self.bottom} H{self.right}"
+        parts = [f'<path d="{frame}" fill="none" stroke="currentColor" opacity=".5"/>']
+        free = float("-inf")
+        for value, name in self.shown.ticks():
+            x, half = self._x(value), max(_NEAREST, _LETTER * len(name)) / 2
+            parts.append(f'<path d="M{x:.1f} {self.bottom} v5" stroke="currentColor" opacity=".5"/>')
+            if x - half >= free:
+                parts.append(label(x, self.bottom + LINE, name, "middle", 11))
+                free = x + half
+        for value in self.up.ticks(_TICKS_UP):
+            y = self._y(value)
+            parts.append(f'<path d="M{LEFT} {y:.1f} H{self.right}" stroke="currentColor" opacity=".12"/>')
+            parts.append(label(LEFT - 6, y + 4, tick_text(value), "end", 11))
+        parts.append(label((LEFT + self.right) / 2, HEIGHT - 6, self.shown.x.title, "middle", 11))
+        return parts
+
+    def _level(self, one: Level) -> list[str]:
+        y, dashes = self._y(one.value), "6 4" if one.dashed else "1 4"
+        return [
+            f"<g><title>{escape(one.title)}: {one.value:.4g}</title>",
+            f'<path d="M{LEFT} {y:.1f} H{self.right}" stroke="{one.colour}" stroke-dasharray="{dashes}" '
+            'stroke-width="1.5" opacity=".8"/></g>',
+        ]
+
+    def _curve(self, one: Curve) -> list[str]:
+        colour = one.glyph.colours[0]
+        path = " ".join(
+            f"{self._x(place):.1f},{self._y(value):.1f}"
+            for place, value in zip(one.places, one.values[:, 0], strict=True)
+        )
+        parts = [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>']
+        for place, (value, low, high), tip in zip(one.places, one.values, one.tips, strict=True):
+            x = self._x(place)
+            parts += [
+                f"<g><title>{escape(tip)}</title>",
+                f'<path d="M{x:.1f} {self._y(low):.1f} V{self._y(high):.1f}" stroke="{colour}" opacity=".5"/>',
+                *mark(x, self._y(value), one.glyph),
+                "</g>",
+            ]
+        return parts

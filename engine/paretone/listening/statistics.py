@@ -14,7 +14,7 @@ from math import comb
 
 import numpy as np
 
-from paretone.measure.bootstrap import ends
+from paretone.measure.estimates import ends
 
 # --- Ranking ----------------------------------------------------------------------------------------------------------
 # A ranking by preference: the Bradley–Terry model of which of two is preferred, with intervals. The one is preferred to

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from paretone.measure.proportions import wilson_interval
+from paretone.measure.estimates import wilson_interval
 from paretone.sampling.draft_length import predicted_speed_up
 from paretone.setting.take import DecodingTrace
 

@@ -27,7 +27,7 @@ from paretone.front_end.letter_to_sound import default_letter_to_sound
 from paretone.front_end.lexicon import default_lexicon
 from paretone.front_end.phones import to_arpabet
 from paretone.front_end.pronunciation import Pronouncer
-from paretone.measure.bootstrap import bootstrap, rate
+from paretone.measure.estimates import bootstrap, rate
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -64,7 +64,6 @@ class WordErrors:
 
     @property
     def rate(self) -> float:
-        """All edits over all words."""
         return sum(self.edits) / sum(self.words)
 
     def interval(self, draws: int = 2000, seed: int = 0) -> tuple[float, float]:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paretone.measure.bootstrap import ends
-from paretone.measure.estimates import Statistic, drawn, statistic_of
+from paretone.measure.estimates import Statistic, drawn, ends, statistic_of
 from paretone.wording import grouped, listed
 
 PASSES, FAILS, UNDECIDED = "passes", "fails", "undecided"

@@ -40,7 +40,6 @@ class Machine:
         return "; ".join([*parts, versions])
 
     def to_json(self) -> dict:
-        """Plain JSON values."""
         return {**asdict(self), "graphics": list(self.graphics)}
 
 

@@ -13,9 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from paretone.by_name import by_name
-from paretone.measure.bootstrap import median_interval
-from paretone.measure.estimates import Estimate, Statistic, estimates
-from paretone.measure.melody import diversity
+from paretone.measure.estimates import Estimate, Statistic, estimates, median_interval
+from paretone.measure.pitch import diversity
 from paretone.setting.take import BUSY_SHARE, Measurements, Metrics, Timed
 from paretone.wording import percent
 
@@ -54,7 +53,6 @@ class Metric:
 
     @property
     def label(self) -> str:
-        """Title and unit."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
 

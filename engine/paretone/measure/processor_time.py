@@ -17,6 +17,18 @@ from typing import Any
 from paretone.setting.take import BUSY_SHARE, Measurements
 from paretone.wording import percent
 
+
+def device_kind(device: object) -> str:
+    """``cpu``, ``cuda`` or ``mps``, of a device with or without its number."""
+    return str(device).partition(":")[0]
+
+
+def clock_name(device: str = "cpu") -> str:
+    """The quantity that :func:`paretone.measure.timing.stopwatch` measures on ``device``, in words."""
+    names = {"cuda": "seconds between CUDA events", "mps": "wall seconds, device synchronised"}
+    return names.get(device_kind(device), "CPU seconds of the process")
+
+
 _STAT = Path("/proc/stat")
 _IDLE = frozenset({3, 4})
 """Fields of a core's line that are no work: idle and waiting for a disk."""

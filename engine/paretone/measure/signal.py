@@ -1,4 +1,4 @@
-"""Figures of a single recording: loudness, clipping, silence. Torch-free."""
+"""Figures of a single recording (loudness, clipping, silence), and whether it can be played. Torch-free."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from paretone.errors import PlainError
 from paretone.measure.loudness import FULL_SCALE, integrated_loudness, true_peak
+from paretone.models.base import FLOW, ModelInfo
+from paretone.setting.setting import Setting
 from paretone.setting.take import Metrics
 
 FRAME_SECONDS, HOP_SECONDS = 0.02, 0.01
@@ -47,3 +50,26 @@ def silence(samples: np.ndarray, rate: int) -> float:
     powers = np.maximum(sums[starts + length] - sums[starts], 0.0) / length
     threshold = max(powers.max() * 10 ** (SILENT_BELOW / 10), 10 ** (SILENT_AT / 10))
     return float(np.mean(powers < threshold))
+
+
+def audible(samples: np.ndarray, what: str, setting: Setting, info: ModelInfo) -> np.ndarray:
+    """``samples`` as contiguous float32. Raises :class:`PlainError` that names ``what`` if they are no numbers."""
+    require_finite(samples, what, setting, info)
+    return np.ascontiguousarray(samples, dtype=np.float32)
+
+
+def require_finite(values: np.ndarray, what: str, setting: Setting, info: ModelInfo) -> None:
+    """Raise :class:`PlainError` if ``values``, which are ``what``, are not all numbers."""
+    if np.isfinite(values).all():
+        return
+    steps = setting.options.get("steps")
+    remedies = ["more steps" if steps is not None else "other options"]
+    if info.family == FLOW:
+        remedies.append("less guidance")
+    if info.precision != "float32":
+        remedies.append("full precision (float32)")
+    at = f" at {steps} steps" if steps is not None else ""
+    raise PlainError(
+        f"The model produced invalid numbers (NaN) for {what}{at} in {info.precision}; "
+        f"try {' or '.join(remedies)}, or download the checkpoint again."
+    )

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from paretone.measure.bootstrap import median_interval
-from paretone.measure.clocks import clock_name, device_kind
+from paretone.measure.estimates import median_interval
+from paretone.measure.processor_time import clock_name, device_kind
 from paretone.setting.take import Timed
 
 _BASELINE_AGAIN = "\0baseline again"

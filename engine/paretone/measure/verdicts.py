@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from paretone.audio.mel import MelFrontEnd
-from paretone.measure.evaluation.judged_takes import JUDGED_FIGURES, judged_figures
+from paretone.measure.evaluation.judging import JUDGED_FIGURES, judged_figures
 from paretone.measure.fidelity import log_mel_distance
 from paretone.measure.intelligibility import Judge, WordErrors
 from paretone.measure.metrics import estimate, metric
@@ -54,7 +54,7 @@ class VoiceVerdict:
     """Log mel (frames, bands) of each sentence of the original speech."""
     figures: tuple[Mapping[str, float], ...] = ()
     """Figures of each recording by judges other than of words, as far as they are installed: see
-    :func:`paretone.measure.evaluation.judged_takes.judged_figures`."""
+    :func:`paretone.measure.evaluation.judging.judged_figures`."""
 
 
 def each_distance(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) -> np.ndarray:

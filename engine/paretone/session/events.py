@@ -20,7 +20,7 @@ from paretone.setting.take import Measurements, Take, Trace
 from paretone.views.figure import Figure
 
 if TYPE_CHECKING:
-    from paretone.studies.stored import StoredTake
+    from paretone.studies.store import StoredTake
 
 
 @dataclass(frozen=True)

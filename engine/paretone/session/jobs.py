@@ -18,8 +18,8 @@ from paretone import device
 from paretone.errors import SettingError, StudyError
 from paretone.extras import extra
 from paretone.installing import install
-from paretone.measure.evaluation.judged_takes import judged_figures
 from paretone.measure.evaluation.judges import judge_named
+from paretone.measure.evaluation.judging import judged_figures
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import entry
 from paretone.models.files.downloads import download
@@ -55,8 +55,7 @@ from paretone.studies import definition
 from paretone.studies.cluster import Cluster
 from paretone.studies.hooks import Finding, hooks
 from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, StudyFollower, TaskExecutor, run
-from paretone.studies.store import Store
-from paretone.studies.stored import StoredTake
+from paretone.studies.store import Store, StoredTake
 from paretone.studies.study import Study, results_folder
 from paretone.techniques.base import Job as Preparation
 from paretone.techniques.base import JobTask
@@ -92,7 +91,7 @@ def install_extra(command: InstallExtra, executor: Executor, job: RunningJob) ->
 def export_profile(command: ExportProfile, executor: Executor, job: RunningJob) -> ProfileExported:
     """Write a profile in the form of its target."""
     # Imported on use, as below: whoever loads a model exports none yet.
-    from paretone.export.exporting import export
+    from paretone.export.targets import export
 
     folder = Path(command.folder)
     written = export(command.profile, command.target, folder, JobObserver(job), command.model_folder)

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from paretone import views as computing
 from paretone.errors import SettingError
-from paretone.measure.audible import audible, require_finite
+from paretone.measure.signal import audible, require_finite
 from paretone.measure.takes import make_take
 from paretone.models.base import (
     FLOW,
@@ -53,7 +54,6 @@ from paretone.speaking import scripted
 from paretone.studies.hooks import preparer
 from paretone.studies.study import Candidate, seeded
 from paretone.techniques import resolve, technique
-from paretone.views import computing
 from paretone.views.view import Task
 
 

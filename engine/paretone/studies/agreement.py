@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paretone.figures.svg_parts import escape
+from paretone.figures.svg import escape
 from paretone.measure.metrics import HIGHER, JUDGED, LOWER, NEITHER, Metric, metric
 from paretone.studies.results import Results, SettingResult
 from paretone.studies.wording import figure_text, setting_title

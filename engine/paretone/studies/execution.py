@@ -12,12 +12,12 @@ from paretone import device
 from paretone.audio.spectrogram import drawn_or_heard
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.failures import is_out_of_memory, sentence
-from paretone.measure.baseline_metrics import Sounded, with_difference
-from paretone.measure.clocks import clock_name
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
-from paretone.measure.evaluation.references import reference_speech
+from paretone.measure.evaluation.judging import reference_speech
+from paretone.measure.fidelity import Sounded, with_difference
 from paretone.measure.machine import describe
 from paretone.measure.memory import PeakMemory
+from paretone.measure.processor_time import clock_name
 from paretone.measure.takes import make_take
 from paretone.measure.timing import stopwatch
 from paretone.models.base import SpeechModel, Synthesis, run_to_completion

@@ -1,13 +1,159 @@
-"""What techniques gained in a study: its settings with one technique, against their baselines. Torch-free."""
+"""What techniques have gained on a machine: in takes that differ in one technique only, and in studies. Torch-free.
+
+A gain is the ratio of the metric that the technique is for (``Technique.improves``), without it over with it, so 2 is
+twice as fast. Both takes of a pair speak the same text in the same voice with the same weights, options and other
+techniques, on the same device and machine. Of a study, its settings with one technique are compared with their
+baselines.
+"""
 
 from __future__ import annotations
 
-from paretone.measure.clocks import clock_name
-from paretone.measure.gains import Gain, Place, completed, improved
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from paretone.errors import SettingError
 from paretone.measure.machine import hardware
+from paretone.measure.metrics import metric
+from paretone.measure.processor_time import clock_name
+from paretone.setting.library import TakeSummary
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.results import Results, SettingResult
+from paretone.techniques import find, knobs_of
+
+MOST_PAIRS = 9
+"""Pairs, the newest, that a gain is the median of."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """A model with its weights on a device of a machine."""
+
+    model: str
+    checkpoint: str
+    """SHA-256 of the weights, hexadecimal."""
+    device: str
+    """Its title, as measurements give it."""
+    device_type: str
+    machine: str
+    """The machine in a line."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a technique with certain knobs gained."""
+
+    entry: UsedTechnique
+    """The technique with all its knobs, without artefact."""
+    ratio: float
+    """The metric without the technique over that with it."""
+    pairs: int
+    """Number of pairs of takes."""
+    created: str
+    """When the last of them was made, UTC, ISO 8601."""
+    others: tuple[str, ...] = ()
+    """Names of the techniques that were used in both takes of each pair."""
+    interval: tuple[float, float] | None = None
+    """95 % interval of the ratio, where there is one."""
+    study: str = ""
+    """Title of the study that measured it; ``""`` for takes of the library."""
+
+
+@dataclass(frozen=True)
+class _Key:
+    """What the two takes of a pair share."""
+
+    text: str
+    voice: str
+    machine: str
+    setting: Setting
+
+
+@dataclass
+class _Found:
+    """The pairs of a technique with certain knobs."""
+
+    ratios: list[float] = field(default_factory=list)
+    created: str = ""
+
+
+def completed(setting: Setting) -> Setting | None:
+    """``setting`` with all knobs of its techniques and without seed and artefacts; ``None`` where one of the techniques
+    is not installed, or has other knobs now."""
+    try:
+        techniques = tuple(UsedTechnique(one.technique, knobs_of(one)) for one in setting.techniques)
+    except SettingError:
+        return None
+    return replace(setting, techniques=techniques, seed=0)
+
+
+def of_takes(takes: Iterable[TakeSummary], place: Place) -> tuple[Gain, ...]:
+    """All gains that ``takes`` show at ``place``, in any order."""
+    groups: dict[_Key, list[TakeSummary]] = defaultdict(list)
+    for take in takes:
+        if _made_at(take, place) and (setting := completed(take.setting)) is not None:
+            groups[_Key(take.text, take.voice, take.machine, setting)].append(take)
+    found: dict[tuple[UsedTechnique, tuple[str, ...]], _Found] = defaultdict(_Found)
+    for key, mine in groups.items():
+        for entry in key.setting.techniques:
+            without = key.setting.without(entry.technique)
+            others = groups.get(replace(key, setting=without))
+            if others:
+                one = found[entry, tuple(other.technique for other in without.techniques)]
+                _pair(one, entry, mine, others)
+    return tuple(
+        Gain(entry, median(one.ratios), len(one.ratios), one.created, others)
+        for (entry, others), one in found.items()
+        if one.ratios
+    )
+
+
+def _made_at(take: TakeSummary, place: Place) -> bool:
+    return (
+        take.setting.model == place.model
+        and bool(take.checkpoint)
+        and take.checkpoint == place.checkpoint
+        and take.measurements.device == place.device
+        and hardware(take.machine) == hardware(place.machine)
+    )
+
+
+def _pair(found: _Found, entry: UsedTechnique, mine: Sequence[TakeSummary], others: Sequence[TakeSummary]) -> None:
+    """Add the ratios of ``mine``, each to the one of ``others`` that was made next to it, as far as
+    :data:`MOST_PAIRS`."""
+    of = metric(improved(entry.technique)).of
+    if of is None:
+        return
+    in_order = sorted(others, key=lambda one: one.created)
+    for take in sorted(mine, key=lambda one: one.created, reverse=True)[: MOST_PAIRS - len(found.ratios)]:
+        before = bisect_right(in_order, take.created, key=lambda one: one.created)
+        other = in_order[max(0, before - 1)]
+        values = [of(one.measurements, one.metrics, one.log_mel_distance) for one in (other, take)]
+        if values[0] and values[1]:
+            found.ratios.append(values[0] / values[1])
+            found.created = max(found.created, take.created)
+
+
+def improved(technique: str) -> str:
+    """Name of the metric that the technique is for."""
+    declared = find(technique)
+    return declared.improves if declared else "real_time_factor"
+
+
+def best_known(gains: Iterable[Gain], entry: UsedTechnique) -> Gain | None:
+    """What is known of a technique: with the knobs of ``entry`` rather than others, alone rather than on top of other
+    techniques, over many takes of a study rather than some of the library, and the newest."""
+    mine = [one for one in gains if one.entry.technique == entry.technique]
+    return max(
+        mine,
+        key=lambda one: (one.entry.knobs == entry.knobs, not one.others, bool(one.study), one.created),
+        default=None,
+    )
+
+
+# --- In studies -------------------------------------------------------------------------------------------------------
 def of_study(found: Results, place: Place) -> tuple[Gain, ...]:
     """The gains that a study shows at ``place``; none if it was run elsewhere as well, or with other weights."""
     machines = {hardware(one) for one in found.machines}

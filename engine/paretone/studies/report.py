@@ -1,22 +1,476 @@
-"""A study's report: an HTML page, and its tables as CSV and LaTeX. Torch-free."""
+"""A study's report: an HTML page that needs nothing else, and its tables as CSV and LaTeX. Torch-free.
+
+Audio is put into the page as 16-bit FLAC, which loses nothing that can be heard and which browsers play; where a study
+has more takes than a page should hold, the page has those of the first sentences and says where the others are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import base64
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+import numpy as np
 
 from paretone import files
+from paretone.database import AUDIO
 from paretone.errors import StudyError
-from paretone.studies.agreement import Listened
+from paretone.figures import svg
+from paretone.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
+from paretone.figures.scatter import Dimension, Scatter
+from paretone.figures.svg import escape
+from paretone.measure.estimates import Estimate
+from paretone.measure.loudness import headroom
+from paretone.measure.metrics import JUDGED, METRICS, Metric, metric
+from paretone.models.own_voices import shown_name
+from paretone.setting.compatibility import checkpoint_text
+from paretone.studies.agreement import Listened, agreement_page
+from paretone.studies.curves import curves_page, curves_sheet
+from paretone.studies.definition import written
 from paretone.studies.hooks import hooks
-from paretone.studies.report_curves import curves_sheet
-from paretone.studies.report_page import to_html
-from paretone.studies.report_tables import takes_csv, to_csv, to_latex
-from paretone.studies.results import Results
-from paretone.studies.sharing import shared
-from paretone.studies.store import Store
+from paretone.studies.results import PlayableTake, Results, value_of
+from paretone.studies.search import answer
+from paretone.studies.space import Search
+from paretone.studies.store import Store, read_audio
+from paretone.studies.study import duration
+from paretone.studies.wording import (
+    REFERENCE,
+    answer_words,
+    busy_lines,
+    idle_lines,
+    lost_lines,
+    reference_lines,
+    search_in,
+    setting_title,
+    short_title,
+    takes_text,
+)
+from paretone.tables import comma_separated
+from paretone.techniques.marks import in_order, technique_mark
+
+AUDIO_BYTES = 30 * 2**20
+"""Most FLAC in a page."""
+SPEEDS = ("speed_up", "real_time_factor")
+"""Metrics for x, the first one that was measured."""
+QUALITIES = (*(one.name for one in JUDGED), "log_mel_distance")
+"""Metrics for y: one figure for each that was measured."""
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light
+dark; } table { border-collapse: collapse; font-size: 13px; } td, th { padding: .25rem .6rem; border-bottom: 1px solid
+#8884; text-align: right; white-space: nowrap; } td:nth-child(2), th:nth-child(2) { text-align: left; white-space:
+normal; } .wide { overflow-x: auto; } .best { font-weight: 600; } small { opacity: .75; } audio { height: 2rem; width:
+15rem; } pre { overflow-x: auto; background: #8882; padding: .6rem; font-size: 12px; } svg { max-width: 100%; height:
+auto; } .small { display: flex; flex-wrap: wrap; gap: .5rem; }
+"""
 
 
+def to_html(results: Results, listened: Sequence[Listened] = ()) -> str:
+    """The whole page; ``listened`` is what listening tests found of settings."""
+    search = search_in(results)
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+        f"<title>{escape(results.title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(results.title)}</h1>",
+        f"<p>{escape(_summary(results))}</p>",
+        *(_answer(search, results) if search else []),
+        *_figures(results),
+        *curves_page(results),
+        "<h2>Settings</h2>",
+        _table(results),
+        _files(results),
+        *_floor(results),
+        *agreement_page(results, listened),
+        *_players(results),
+        *_definitions(results),
+        *_origin(results),
+        "</body></html>",
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _summary(results: Results) -> str:
+    takes = sum(one.finished for one in results.settings)
+    run = [one for one in results.settings if one.finished]
+    return (
+        f"{len(run)} settings of {results.model} (weights {checkpoint_text(results.checkpoint)}), {takes} takes, begun "
+        f"{results.created[:10]}; {duration(results.busy_seconds)} of computing."
+    )
+
+
+def _answer(search: Search, results: Results) -> list[str]:
+    told = answer(search, results.trials)
+    rows = [f"<li>{escape(answer_words(one, search, results))}</li>" for one in told.trials]
+    found = f"<ul>{''.join(rows)}</ul>" if rows else "<p>No trial meets the constraints.</p>"
+    return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{escape(told.words)}</p>"]
+
+
+def _figures(results: Results) -> list[str]:
+    speed = next((name for name in SPEEDS if any(name in one.figures for one in results.settings)), None)
+    if speed is None:
+        return []
+    parts = []
+    for name in QUALITIES:
+        shown = _scatter(results, speed, name)
+        if len(shown.glyphs) > 1:
+            across, down = metric(speed), metric(name)
+            parts += [f"<h2>{escape(down.title)} against {escape(across.title)}</h2>", svg.draw(shown)]
+            parts += [
+                "<p><small>Filled, along the dashed line: no other setting is better in both. Two colours: two "
+                f"techniques. Lines: 95 % intervals. Numbers: rows of the table. {escape(down.definition)}</small></p>"
+            ]
+    return parts
+
+
+def _scatter(results: Results, x: str, y: str) -> Scatter:
+    """Every setting that has both figures; those of the front with their numbers."""
+    best, across, up = results.front((x, y)), metric(x), metric(y)
+    shown = [
+        (number, one) for number, one in enumerate(results.settings, start=1) if x in one.figures and y in one.figures
+    ]
+    names = [in_order(each.technique for each in one.setting.techniques) for _, one in shown]
+    glyphs = Glyphs(technique_mark, SERIES_ON_ANY, "currentColor")
+    on_front = [one.key in best for _, one in shown]
+    techniques = in_order({name for each in names for name in each})
+    legend = [*([()] if () in names else []), *((name,) for name in techniques)]
+    along_x, along_y = (np.array([_ends(one.figures[name]) for _, one in shown]).reshape(-1, 3) for name in (x, y))
+    front = sorted((index for index, is_on in enumerate(on_front) if is_on), key=lambda one: along_x[one, 0])
+    return Scatter(
+        Dimension(across.label, across.title, across.better),
+        Dimension(up.label, up.title, up.better),
+        along_x,
+        along_y,
+        tuple(glyphs.glyph(own, FILLED if is_on else HOLLOW) for own, is_on in zip(names, on_front, strict=True)),
+        tuple(str(number) if is_on else "" for (number, _), is_on in zip(shown, on_front, strict=True)),
+        tuple(
+            f"{setting_title(one)}: {across.title} {one.figures[x].value:.4g}, {up.title} {one.figures[y].value:.4g}"
+            for _, one in shown
+        ),
+        tuple(front),
+        doubtful=tuple(
+            place for place, (_, one) in enumerate(shown) if one.busy and (across.wall_time or up.wall_time)
+        ),
+        legend=tuple((glyphs.glyph(own), short_title(own[0]) if own else "No technique") for own in legend),
+    )
+
+
+def _ends(figure: Estimate) -> tuple[float, float, float]:
+    return figure.value, figure.low, figure.high
+
+
+def _table(results: Results) -> str:
+    shown = results.metrics
+    best = results.front([name for name in (*SPEEDS[:1], *QUALITIES) if any(name == one.name for one in shown)])
+    heads = "".join(f'<th title="{escape(one.definition)}">{escape(one.label)}</th>' for one in shown)
+    rows = [f"<tr><th>#</th><th>Setting</th>{heads}<th>Takes</th></tr>"]
+    for number, one in enumerate(results.settings, start=1):
+        cells = "".join(f"<td>{_figure(one.figures.get(each.name))}</td>" for each in shown)
+        title = escape(setting_title(one)) + (f"<br><small>{escape(one.problem)}</small>" if one.problem else "")
+        look = ' class="best"' if one.key in best else ""
+        rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{takes_text(one)}</td></tr>")
+    if results.references:
+        cells = "".join(f"<td>{_figure(results.references.get(each.name))}</td>" for each in shown)
+        rows.append(f"<tr><td></td><td>{REFERENCE}</td>{cells}<td></td></tr>")
+    note = (
+        "<p><small>In brackets: 95 % intervals by bootstrap over the sentences. Bold: no other setting is better in "
+        "speed and all measures of quality at once. Point at a column title for its definition.</small></p>"
+    )
+    return f'<div class="wide"><table>{"".join(rows)}</table></div>{note}'
+
+
+def _files(results: Results) -> str:
+    """The table for other programs, within the page."""
+    links = " and ".join(
+        f'<a download="{name}" href="data:{kind};base64,{base64.b64encode(text.encode()).decode()}">{title}</a>'
+        for name, kind, title, text in (
+            ("results.csv", "text/csv", "CSV", to_csv(results)),
+            ("results.tex", "application/x-tex", "LaTeX", to_latex(results)),
+        )
+    )
+    return f"<p>This table as {links}.</p>"
+
+
+def _figure(figure: Estimate | None) -> str:
+    if figure is None:
+        return "–"
+    spread = f"{figure.low:.3g}–{figure.high:.3g}" if figure.spreads else figure.over
+    interval = f" <small>({spread})</small>" if spread else ""
+    return f"{figure.value:.4g}{interval}"
+
+
+def _floor(results: Results) -> list[str]:
+    lines = [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
+    lines += [f"Failed: {sentence}" for sentence in results.failures]
+    return [f"<p>{escape(line)}</p>" for line in lines]
+
+
+def _players(results: Results) -> list[str]:
+    """Players by sentence, as many sentences as the page has room for."""
+    sentences: dict[tuple[str, str, int], list[tuple[int, str, PlayableTake]]] = {}
+    for number, one in enumerate(results.settings, start=1):
+        for heard in results.heard.get(one.key, ()):
+            place = sentences.setdefault((heard.text, heard.voice, heard.seed), [])
+            place.append((number, setting_title(one), heard))
+    parts, spent, shown = ["<h2>Listen</h2>"], 0, 0
+    for (text, voice, seed), takes in sentences.items():
+        encoded = [_flac(heard.path) for _, _, heard in takes]
+        size = sum(map(len, encoded))
+        if shown and spent + size > AUDIO_BYTES:
+            break
+        spent, shown = spent + size, shown + 1
+        rows = "".join(map(_player, takes, encoded))
+        parts.append(
+            f"<h3>“{escape(text)}” <small>({escape(shown_name(voice))}, seed {seed})</small></h3><table>{rows}</table>"
+        )
+    if shown < len(sentences):
+        folder = escape(f"{results.folder.name}/{AUDIO}")
+        told = f"{shown} of {len(sentences)} utterances; the others are in <code>{folder}</code>, named in takes.csv."
+        parts.append(f"<p>{told}</p>")
+    return parts
+
+
+def _player(take: tuple[int, str, PlayableTake], data: str) -> str:
+    number, title, heard = take
+    understood = f"<br><small>heard: {escape(heard.understood)}</small>" if heard.understood else ""
+    player = f'<audio controls preload="none" src="data:audio/flac;base64,{data}"></audio>'
+    return f"<tr><td>{number}</td><td>{escape(title)}{understood}</td><td>{player}</td></tr>"
+
+
+def _flac(path: Path) -> str:
+    """A recording as base64 of 16-bit FLAC; one beyond full scale is turned down as a whole."""
+    import soundfile
+
+    samples, rate = read_audio(path)
+    content = io.BytesIO()
+    soundfile.write(content, samples * headroom(samples), rate, format="FLAC", subtype="PCM_16")
+    return base64.b64encode(content.getvalue()).decode()
+
+
+def _definitions(results: Results) -> list[str]:
+    parts = ["<h2>Every setting in full</h2>"]
+    for number, one in enumerate(results.settings, start=1):
+        text = json.dumps(one.setting.to_json(), indent=1, ensure_ascii=False)
+        parts.append(
+            f"<details><summary>{number}. {escape(setting_title(one))} <small>({one.key})</small></summary>"
+            f"<pre>{escape(text)}</pre></details>"
+        )
+    return parts
+
+
+def _origin(results: Results) -> list[str]:
+    file = Path(results.file).name if results.file else "study.toml"
+    definition = written(results.definition, file)
+    return [
+        "<h2>Machine</h2>",
+        *(f"<p>{escape(machine)}</p>" for machine in results.machines),
+        *(f"<p>Speed-ups are measured by {escape(clock)}.</p>" for clock in results.clocks),
+        "<h2>To repeat it</h2>",
+        f"<pre>paretone study run {escape(_quoted(file))}\nparetone study export {escape(_quoted(file))}</pre>",
+        f"<p>with {escape(file)}:</p>",
+        f"<pre>{escape(definition)}</pre>",
+    ]
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w.+-]+", name) else "'" + name.replace("'", "'\\''") + "'"
+
+
+# --- Tables -----------------------------------------------------------------------------------------------------------
+# CSV for programs, LaTeX for papers.
+def to_csv(results: Results) -> str:
+    """One row a setting: each metric with its interval and number of takes."""
+    rows = rows_of_settings(results)
+    for row, one in zip(rows, results.settings, strict=True):
+        row["definition"] = json.dumps(one.setting.to_json(), sort_keys=True)
+    if results.references:
+        reference = {"setting": REFERENCE, "origin": "reference"} | _cells(results, results.references)
+        rows.append(dict.fromkeys(rows[0] if rows else reference, "") | reference)
+    return _with_head(rows)
+
+
+def takes_csv(results: Results) -> str:
+    """One row a finished take, as measured."""
+    return _with_head(rows_of_takes(results))
+
+
+def rows_of_settings(results: Results) -> list[dict[str, object]]:
+    """One row per setting: each metric with its interval and number of takes; ``None`` where it was not measured."""
+    return [
+        {
+            "setting": setting_title(one),
+            "key": one.key,
+            "origin": one.origin,
+            "takes": one.finished,
+            "busy_takes": one.busy,
+            "problem": one.problem,
+        }
+        | _cells(results, one.figures)
+        for one in results.settings
+    ]
+
+
+def _cells(results: Results, figures: Mapping[str, Estimate]) -> dict[str, object]:
+    cells: dict[str, object] = {}
+    for name in (one.name for one in results.metrics):
+        figure = figures.get(name)
+        values = (None,) * 4 if figure is None else (figure.value, figure.low, figure.high, figure.n)
+        cells |= dict(zip((name, f"{name}_low", f"{name}_high", f"{name}_n"), values, strict=True))
+    return cells
+
+
+def rows_of_takes(results: Results) -> list[dict[str, object]]:
+    """One row per finished take."""
+    own = {one.name: one for one in METRICS if one.of is not None}
+    with Store(results.folder, read_only=True) as store:
+        return [
+            {
+                "setting": take.cell.setting,
+                "text": take.text,
+                "voice": shown_name(take.voice),
+                "seed": take.cell.seed,
+                "round": take.cell.round,
+                "audio": "" if take.take in results.lost else f"audio/{take.take}.wav",
+                **{name: value_of(one, take) for name, one in own.items()},
+                "busy": int(take.measurements.busy),
+                "clock_seconds": take.clock_seconds,
+                "clock": take.clock,
+                "verdicts": json.dumps([one.to_json() for one in take.verdicts], ensure_ascii=False),
+                "machine": take.machine,
+                "created": take.created,
+                "voice_id": take.voice,
+            }
+            for take in store.takes()
+        ]
+
+
+def _with_head(rows: Sequence[Mapping[str, object]]) -> str:
+    return comma_separated([list(rows[0]), *(row.values() for row in rows)] if rows else [])
+
+
+def to_latex(results: Results) -> str:
+    """A table for papers, with the package booktabs."""
+    shown = [one for one in results.metrics if one.better != "neither" and _varies(results, one)]
+    lines = [
+        "% Needs \\usepackage{booktabs}. Values with 95 \\% bootstrap intervals over the sentences.",
+        f"\\begin{{tabular}}{{l{'r' * len(shown)}}}",
+        "\\toprule",
+        " & ".join(["Setting", *(_tex(one.label) + _arrow(one) for one in shown)]) + " \\\\",
+        "\\midrule",
+    ]
+    for one in results.settings:
+        if one.finished:
+            cells = (_tex_figure(one.figures.get(each.name)) for each in shown)
+            lines.append(" & ".join([_tex(setting_title(one)), *cells]) + " \\\\")
+    if any(each.name in results.references for each in shown):
+        cells = (_tex_figure(results.references.get(each.name)) for each in shown)
+        lines += ["\\midrule", " & ".join([REFERENCE, *cells]) + " \\\\"]
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def _varies(results: Results, one: Metric) -> bool:
+    """Whether the settings differ in it at all: a column of zeros says nothing in a paper, unless a judge said so."""
+    return bool(one.judge) or len({setting.value(one.name) for setting in results.settings} - {None}) > 1
+
+
+def _arrow(one: Metric) -> str:
+    return " $\\downarrow$" if one.better == "lower" else " $\\uparrow$"
+
+
+def _tex_figure(figure: Estimate | None) -> str:
+    if figure is None:
+        return "--"
+    if not figure.spreads:
+        return f"{figure.value:.3g}"
+    return f"{figure.value:.3g} {{\\scriptsize [{figure.low:.3g}, {figure.high:.3g}]}}"
+
+
+_TEX = {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--"}
+_GREEK = {
+    "δ": "\\delta",
+    "β": "\\beta",
+    "τ": "\\tau",
+    "ε": "\\varepsilon",
+    "θ": "\\theta",
+    "α": "\\alpha",
+    "γ": "\\gamma",
+}
+
+
+def _tex(text: str) -> str:
+    """``text`` with all that means something to LaTeX escaped."""
+    found = []
+    for letter in text:
+        if letter in _GREEK:
+            found.append(f"${_GREEK[letter]}$")
+        else:
+            found.append(_TEX.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter))
+    return "".join(found)
+
+
+# --- Shared -----------------------------------------------------------------------------------------------------------
+# Results as a report has them: with the names of files, without the folders of the machine.
+_FILES = ("folder", "manifest", "manifest_audio", "sentences", "audio")
+"""Fields of a study's file that may name files or folders."""
+
+
+def shared(results: Results) -> Results:
+    """``results`` for others to read. Relative paths stay: who repeats the study has them next to its file."""
+    folders = _folders(results)
+    return replace(
+        results,
+        definition=_without_folders(results.definition),
+        settings=tuple(replace(one, problem=_cut(one.problem, folders)) for one in results.settings),
+        failed=tuple(replace(one, sentence=_cut(one.sentence, folders)) for one in results.failed),
+        no_reference=_cut(results.no_reference, folders),
+    )
+
+
+def _without_folders(values: Mapping[str, object]) -> dict[str, object]:
+    def cut(name: str, value: object) -> object:
+        if isinstance(value, Mapping):
+            return _without_folders(value)
+        if isinstance(value, list):
+            return [_without_folders(one) if isinstance(one, Mapping) else one for one in value]
+        return _name(value) if name in _FILES and isinstance(value, str) else value
+
+    return {name: cut(name, value) for name, value in values.items()}
+
+
+def _name(path: str) -> str:
+    kinds = PureWindowsPath, PurePosixPath
+    return next((kind(path).name for kind in kinds if kind(path).is_absolute()), path)
+
+
+def _folders(results: Results) -> list[str]:
+    """Folders of this machine that sentences may name, the longest first."""
+    found = {results.folder.absolute(), Path.home(), Path.cwd()}
+    if results.file:
+        found.add(Path(results.file).absolute().parent)
+    found |= {Path(path).absolute().parent for path in _paths(results.definition)}
+    return sorted((str(one) for one in found if one != one.parent), key=len, reverse=True)
+
+
+def _paths(values: Mapping[str, object]) -> list[str]:
+    found = [value for name, value in values.items() if name in _FILES and isinstance(value, str) and value]
+    for value in values.values():
+        for one in value if isinstance(value, list) else [value]:
+            found += _paths(one) if isinstance(one, Mapping) else []
+    return found
+
+
+def _cut(sentence: str, folders: list[str]) -> str:
+    for folder in folders:
+        for separator in "/\\":
+            sentence = sentence.replace(f"{folder}{separator}", "")
+    return sentence
+
+
+# --- Everything -------------------------------------------------------------------------------------------------------
 def write_report(results: Results, place: Path, listened: Sequence[Listened] = ()) -> tuple[Path, ...]:
     """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; their paths.
     ``curves.svg`` comes with them if settings differ in one knob only.

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,11 @@ from paretone.measure.limits import Margin
 from paretone.measure.metrics import JUDGED, METRICS, Metric, estimate, metric
 from paretone.setting.plan import says_idle
 from paretone.setting.setting import Setting
+from paretone.setting.take import Measurements
 from paretone.studies.front import costs_of, front
 from paretone.studies.space import Constraint
-from paretone.studies.store import Store, audio_path
-from paretone.studies.stored import StoredSetting, StoredTake, StoredTrial
-from paretone.studies.study import BASELINE, Cell
+from paretone.studies.store import Store, StoredSetting, StoredTake, StoredTrial, audio_path
+from paretone.studies.study import BASELINE, Cell, Study
 
 _OF_A_BASELINE = {"speed_up": 1.0}
 """Values of relative metrics for the baseline itself, by definition; 0 for all others."""
@@ -77,7 +78,6 @@ class PlayableTake:
 
     @property
     def path(self) -> Path:
-        """File of its audio."""
         return audio_path(self.folder, self.take)
 
 
@@ -425,7 +425,6 @@ def _number(value: float | None) -> float:
 
 
 def to_json(found: Results) -> dict:
-    """Plain JSON values."""
     return {
         "title": found.title,
         "model": found.model,
@@ -463,3 +462,23 @@ def to_json(found: Results) -> dict:
 
 def _figure_json(one: Estimate) -> dict:
     return {"value": one.value, "low": one.low, "high": one.high, "n": one.n, "sentences": one.clusters}
+
+
+# --- Estimated time of a study before it begins -----------------------------------------------------------------------
+def pace(model: str, takes: Iterable[tuple[Setting, str, Measurements]]) -> float | None:
+    """Seconds of synthesis for each character of text that ``model`` took without techniques, as the median of
+    ``takes`` (setting, text, measurements); ``None`` if it has made none."""
+    found = [
+        measured.seconds / len(text)
+        for setting, text, measured in takes
+        if setting.model == model and not setting.techniques and text and measured.seconds > 0
+    ]
+    return median(found) if found else None
+
+
+def estimated_seconds(study: Study, pace: float | None) -> float | None:
+    """Seconds of all takes of ``study`` at ``pace``, as if without techniques, calibration and judging."""
+    if pace is None:
+        return None
+    characters = sum(len(one.text) for one in study.utterances)
+    return pace * characters * study.takes / len(study.utterances)

@@ -23,8 +23,7 @@ from paretone.setting.knobs import Values, checked
 from paretone.studies.front import costs_of, front
 from paretone.studies.results import figures_of, margins_of
 from paretone.studies.space import Range, Search, VariedKnob
-from paretone.studies.store import Store
-from paretone.studies.stored import COMPLETE, FAILED, RULED_OUT, RUNNING, StoredTrial
+from paretone.studies.store import COMPLETE, FAILED, RULED_OUT, RUNNING, Store, StoredTrial
 from paretone.studies.study import SEARCH, Candidate, Study, assembled
 from paretone.techniques import conflict
 

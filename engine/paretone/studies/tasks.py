@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import astuple, dataclass, field
 
-from paretone.measure.baseline_metrics import Sounded
 from paretone.measure.evaluation.judges import Verdict
+from paretone.measure.fidelity import Sounded
 from paretone.models.base import Utterance
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take

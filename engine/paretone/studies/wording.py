@@ -13,7 +13,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.results import Results, SettingResult
 from paretone.studies.search import answer
 from paretone.studies.space import Search, search_of
-from paretone.studies.stored import StoredTrial
+from paretone.studies.store import StoredTrial
 from paretone.studies.study import duration
 from paretone.techniques import technique
 from paretone.wording import grouped, percent

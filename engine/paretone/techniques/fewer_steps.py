@@ -47,7 +47,7 @@ TECHNIQUE = Technique(
     slot="grid",
     place=120,
     mark=Mark("green", "down"),
-    exports="paretone.export.options_only",
+    exports="paretone.export.targets",
     knobs=(replace(MASKED_STEPS, default=FEWEST_ADVISED), SHIFT),
     resolve=resolve,
     describe=describe,

@@ -68,7 +68,7 @@ TECHNIQUE = Technique(
     slot="grid",
     place=30,
     mark=Mark("green", "triangle"),
-    exports="paretone.export.options_only",
+    exports="paretone.export.targets",
     knobs=(
         replace(STEPS, default=7, trajectory=False),
         replace(SPACING, trajectory=False),

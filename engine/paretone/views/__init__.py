@@ -6,9 +6,19 @@ Each is a :class:`paretone.views.view.View` that a technique names, or the ``VIE
 
 from __future__ import annotations
 
+import math
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+
 from paretone.by_name import by_name
+from paretone.errors import PlainError, PlugInError, SettingError
+from paretone.measure.machine import describe
+from paretone.setting.knobs import checked
+from paretone.setting.plan import kind_of
 from paretone.techniques.registry import brought, named, registry
-from paretone.views.view import View
+from paretone.views.figure import Figure, Panel, Provenance
+from paretone.views.view import Findings, Task, View
 
 
 def named_view(name: str) -> View:
@@ -34,3 +44,54 @@ def views() -> tuple[View, ...]:
 def view(name: str) -> View:
     """The view called ``name``. Raises :class:`SettingError` for others."""
     return by_name(name, {one.name: one for one in views()}, "view", "views")
+
+
+def compute_view(name: str, task: Task) -> Figure:
+    """The figure of the view called ``name``; ``task.knobs`` may lack those that are to be at their defaults.
+
+    Raises :class:`paretone.errors.SettingError` if the model cannot answer it, and :class:`paretone.errors.Cancelled`.
+    """
+    started = time.perf_counter()
+    chosen, info = view(name), task.model.info
+    if info.family not in chosen.families:
+        raise SettingError(
+            f"{chosen.title} can be computed for models of the family {' or '.join(chosen.families)}, and {info.title} "
+            f"belongs to {info.family}; load another model."
+        )
+    task = replace(task, knobs=checked(chosen.knobs(info.layers), task.knobs, chosen.title))
+    found = chosen.compute(task)
+    if not isinstance(found, Findings):
+        raise PlugInError(
+            f"compute of the view {chosen.name!r} gave {kind_of(found)}, but must give Findings; mend it."
+        )
+    task.observer.check()
+    if not any(_has_values(panel) for panel in found.panels):
+        raise PlainError(
+            f"{chosen.title} has no finite value: the model's output is not finite; use more steps or "
+            "less guidance, or download the checkpoint again."
+        )
+    return Figure(
+        chosen.name,
+        chosen.title,
+        chosen.question,
+        chosen.source,
+        found.panels,
+        found.caption,
+        Provenance(
+            info.title,
+            info.fingerprint,
+            task.setting,
+            (task.utterance, *found.judged),
+            task.knobs,
+            info.device,
+            describe().line,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            time.perf_counter() - started,
+        ),
+        found.across,
+    )
+
+
+def _has_values(panel: Panel) -> bool:
+    values = (line[3] for line in panel.lines())
+    return any(isinstance(value, str) or math.isfinite(value) for value in values)

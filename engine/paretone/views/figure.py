@@ -34,7 +34,6 @@ class Axis:
 
     @property
     def label(self) -> str:
-        """Title and unit."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def even(self, values: np.ndarray) -> np.ndarray:
@@ -99,7 +98,6 @@ class Lines:
     curves: tuple[Curve, ...]
 
     def lines(self) -> Iterator[tuple[Any, ...]]:
-        """As :meth:`HeatMap.lines`."""
         for curve in self.curves:
             for index, (x, value) in enumerate(zip(curve.x, curve.y, strict=True)):
                 yield curve.name, x, "", value, *_more(curve.low, curve.high, curve.notes, index)
@@ -133,7 +131,6 @@ class Bars:
                     raise ValueError(f"The series {one.name!r} of {self.title!r} has not {len(self.groups)} bars.")
 
     def lines(self) -> Iterator[tuple[Any, ...]]:
-        """As :meth:`HeatMap.lines`."""
         for one in self.series:
             for index, (group, value) in enumerate(zip(self.groups, one.values, strict=True)):
                 yield one.name, group, "", value, *_more(one.low, one.high, one.notes, index)
@@ -220,7 +217,6 @@ class Figure:
         return comments(head) + comma_separated([COLUMNS, *rows])
 
     def to_json(self) -> dict:
-        """Plain JSON values."""
         made = self.provenance
         return {
             "view": self.view,

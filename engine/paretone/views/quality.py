@@ -16,7 +16,7 @@ from paretone.models.base import SpeechModel, Synthesis, Utterance
 from paretone.models.catalogue import judged_sentences
 from paretone.setting.setting import Artefact, Setting
 from paretone.speaking import synthesise
-from paretone.views.stages import Stages
+from paretone.views.view import Stages
 
 
 def judged_utterances(utterance: Utterance, count: int) -> tuple[Utterance, ...]:
@@ -63,7 +63,6 @@ def judge_of(utterances: Sequence[Utterance]) -> Judge | None:
 
 
 def word_errors(judge: Judge, utterances: Sequence[Utterance], spoken: Sequence[Synthesis]) -> WordErrors:
-    """Errors of the judge."""
     recordings = [(one.samples, one.sample_rate) for one in spoken]
     return judge.word_errors([one.text for one in utterances], recordings)
 

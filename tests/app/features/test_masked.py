@@ -20,7 +20,7 @@ from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.features.other_families import PATIENCE, choose, ended, loading, window_with
 from tests.engine.models.omnivoice.small_release import TEXT, write_release
-from tests.engine.session.test_engine_thread_masked_input import recorded
+from tests.engine.session.test_masked_input import recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

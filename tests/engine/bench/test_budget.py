@@ -7,8 +7,15 @@ import argparse
 import pytest
 
 from paretone.bench import budget, bundled
-from paretone.bench.budget import Budget, Turns
-from paretone.models.catalogue import harvard_sentences, unseen_sentences
+from paretone.bench.budget import Budget, Turns, heard_in_turns
+from paretone.errors import PlainError
+from paretone.measure.verdicts import ORIGINAL, Way, verdicts
+from paretone.models import load_model
+from paretone.models.catalogue import entry, harvard_sentences, unseen_sentences, voice
+from paretone.setting.setting import Setting
+from paretone.training.natural_teacher import original_speech
+from tests.judges import only_words  # noqa: F401
+from tests.prompts import short_prompts  # noqa: F401
 
 
 @pytest.mark.parametrize(("minutes", "seconds", "expected"), [(10, 1.0, 9), (10, 99.0, 6), (10, 500.0, 2), (0, 1.0, 2)])
@@ -100,3 +107,30 @@ def test_rounds_that_fit_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(times.seconds["two"]) == 4 and done[:2] == ["one", "two"], "each is warm"
     times = bundled.timed(variants, "cpu", arguments, budget=Budget(1e-9, most=4))
     assert len(times.seconds["two"]) == 2, "two at least"
+
+
+SENTENCES = ("The rice was good.", "They went home.", "It is late.")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_prompts", "only_words")
+def test_as_many_sentences_are_heard_as_there_is_time_for() -> None:
+    pytest.importorskip("pocketsphinx")
+    try:
+        original_speech("Rice.", voice())
+    except PlainError as error:
+        pytest.skip(str(error))
+    model = load_model("f5-mini", device="cpu")
+    # Clear speech: of words at the edge of being understood, the judge's choice hangs on the last digits.
+    ways = [Way("in haste", Setting("f5-mini", entry("f5-mini").options_with(steps=7)))]
+    turns = Turns(Budget(1e-9, most=2), least=2)
+    found = heard_in_turns(SENTENCES, [voice()], None, model, ways, turns)
+    assert list(found) == [ORIGINAL, "in haste"]
+    at_once = {one.speech: one for one in verdicts(SENTENCES, [voice()], None, model, ways)}
+    for title, (one,) in found.items():
+        whole = at_once[title].errors
+        assert (one.errors.edits, one.errors.words) == (whole.edits[:2], whole.words[:2]), "there was time for two"
+        assert one.errors.heard == whole.heard[:2], "the judge knows the words of the third as well"
+        assert len(one.figures) == 2
+    (spoken,) = found["in haste"]
+    assert [one.trace.chunk_texts[0] for one in spoken.syntheses] == list(SENTENCES[:2])

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from paretone import bench, cli
-from paretone.bench import official_masked, omnivoice
+from paretone.bench import masked, omnivoice
 from paretone.models import load_model
 from paretone.models.catalogue import entry, harvard_sentences
 from paretone.models.networks.bidirectional import Qwen3Config
@@ -105,14 +105,14 @@ def rows_by_name(root: Path) -> Callable[[str], dict[str, list]]:
 
 def test_exact_savings_leave_every_code(root: Path) -> None:
     report, rows = report_of(root, "omnivoice-exact", "--full-rounds", "1")
-    ways = [official_masked.OFFICIAL, official_masked.OWN_LAYERS, official_masked.UNPADDED, official_masked.EXACT]
+    ways = [masked.OFFICIAL, masked.OWN_LAYERS, masked.UNPADDED, masked.EXACT]
     assert list(rows) == ways
     for mini, full in rows.values():
         equal, cells = mini["codes equal"].split(" of ")
         assert equal == cells
         assert full["largest difference"] < 1e-3
         assert {"low", "high"} <= mini.keys() and not {"low", "high"} & full.keys(), "one round has no interval"
-    assert report["headline"] == rows[official_masked.EXACT][0]["speed-up"]
+    assert report["headline"] == rows[masked.EXACT][0]["speed-up"]
 
 
 @pytest.mark.skipif(not SPEAKS, reason="hibari-tts, pocketsphinx or jiwer is not installed")
@@ -124,7 +124,7 @@ def test_quality_is_reported_with_speed(rows_by_name: Callable[[str], dict[str, 
     assert "codes equal" not in original
     # The shipped voices can be told from one another.
     assert original["timbre to other voices (dB)"] > 0.5
-    plain = rows[official_masked.EXACT if name == "omnivoice" else "whole canvas"][-1]
+    plain = rows[masked.EXACT if name == "omnivoice" else "whole canvas"][-1]
     assert (plain["codes equal"], plain["first codes equal"], plain["timbre to the plain run (dB)"]) == (1, 1, 0)
     # What a small random model says is noise in any way.
     assert plain["word error rate"] > 0.5
@@ -136,9 +136,9 @@ def test_quality_is_reported_with_speed(rows_by_name: Callable[[str], dict[str, 
 
 def test_techniques_are_added_one_by_one(rows_by_name: Callable[[str], dict[str, list]]) -> None:
     rows = rows_by_name("omnivoice")
-    full, mini, *_ = rows[official_masked.OFFICIAL]
+    full, mini, *_ = rows[masked.OFFICIAL]
     assert full["speed-up"] == mini["speed-up"] == 1
-    exact_full, exact, *_ = rows[official_masked.EXACT]
+    exact_full, exact, *_ = rows[masked.EXACT]
     assert exact_full["largest difference"] < 1e-3
     assert {"low", "high"} <= exact.keys() and not {"low", "high"} & exact_full.keys(), "one round has no interval"
     assert exact["launches per forward"] < mini["launches per forward"]
@@ -173,12 +173,12 @@ def test_a_graphics_card_has_ways_of_its_own(root: Path) -> None:
     for name, way in card.items():
         assert problem(on_card, way.setting) is None, name
     assert [name for name, way in card.items() if way.headline] == [
-        official_masked.EXACT,
+        masked.EXACT,
         "+ bfloat16",
         "+ bfloat16_all",
     ]
     assert [name for name, way in card.items() if not way.judged] == [
-        official_masked.OFFICIAL,
+        masked.OFFICIAL,
         "exact, sentence by sentence",
     ]
     reused = "exact, all layers at every second"

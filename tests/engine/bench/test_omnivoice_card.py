@@ -9,7 +9,7 @@ import torch
 
 from paretone import cli
 from paretone.bench import omnivoice_card
-from paretone.bench.official_masked import EXACT, OFFICIAL, random_request
+from paretone.bench.masked import EXACT, OFFICIAL, random_request
 from paretone.bench.omnivoice_card import GRAPHED, Case
 from paretone.errors import DeviceError
 from paretone.measure.roofline.ceilings import Ceilings

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from paretone import cli
+from paretone.bench import bundled, stacked
+from paretone.bench.stacked import LADDERS, Climb, climb
+from paretone.errors import PlainError
 from paretone.measure.evaluation.judges import judge_named
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.files.interval_weights import find_interval_weights
+from paretone.speaking import make_ready, scripted
+from paretone.techniques import compatibility_of
+from tests.engine import small_speech
+from tests.engine.small_speech import FINGERPRINT, VOICE, save_cfg_free, save_intervals
 from tests.prompts import short_prompts  # noqa: F401
-
-pytestmark = pytest.mark.usefixtures("short_prompts")
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_prompts")
 def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixture[str]) -> None:
     if problem := judge_named("naturalness").problem() or judge_named("voice").problem():
         pytest.skip(problem)
@@ -50,3 +62,130 @@ def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixtu
     assert report["headline"] in (few["backbone"], top["backbone"]), "the ratio is there in any case"
     assert few["verdict"] != "passes" and not report["verdict"].startswith("passes"), "two sentences prove nothing"
     assert all(row["by"] for row in (few, top))
+
+
+FEW, PRUNED = (one.name for one in LADDERS)
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> F5Speech:
+    (tmp_path / "weights").touch()
+    save_cfg_free(tmp_path / "half.safetensors", 0.5)
+    save_cfg_free(tmp_path / "third.safetensors", 1 / 3)
+    monkeypatch.setattr(bundled, "speaker", lambda arguments: VOICE)
+    return small_speech.load("f5-mini", str(tmp_path), "", "cpu", lambda text: None, lambda: None)
+
+
+def with_intervals(model: F5Speech, folder: Path, **guidance: float) -> F5Speech:
+    folder.mkdir()
+    save_intervals(folder / "own.safetensors", **guidance)
+    model.info = replace(model.info, interval_weights=find_interval_weights([folder], FINGERPRINT))
+    return model
+
+
+def options(*given: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    stacked.add_arguments(parser)
+    return parser.parse_args(given)
+
+
+def climbed(model: F5Speech, name: str, *given: str) -> Climb:
+    return climb(next(one for one in LADDERS if one.name == name), model, options(*given))
+
+
+def test_every_rung_adds_one_technique_to_the_last(model: F5Speech, capsys: pytest.CaptureFixture[str]) -> None:
+    found = climbed(model, PRUNED)
+    assert [one.title for one in found.ways] == [
+        "32 steps, guidance 1",
+        "+ 7 steps",
+        "+ CFG-free, w = 0.50",
+        "+ bfloat16",
+        "+ DiTReducio, δ = 0.1",
+    ]
+    assert found.baseline is found.ways[0]
+    assert [len(one.setting.techniques) for one in found.ways] == [0, 1, 2, 3, 4]
+    for below, above in itertools.pairwise(found.ways):
+        assert set(below.setting.techniques) < set(above.setting.techniques)
+    assert capsys.readouterr().err.count("calibrating at threshold 0.1") == 1
+
+
+def test_average_velocity_takes_the_place_of_steps_and_guidance(model: F5Speech, tmp_path: Path) -> None:
+    found = climbed(with_intervals(model, tmp_path / "own", guidance=0.7), FEW, "--evaluations", "2")
+    assert [one.title for one in found.ways] == [
+        "32 steps, guidance 0.7",
+        "+ average velocity, N = 2",
+        "+ bfloat16",
+        "+ DiTReducio, δ = 0.1",
+    ]
+    assert found.baseline is found.ways[0], "the guidance that the weights include, not the strongest CFG-free weights'"
+    assert [len(one.setting.techniques) for one in found.ways] == [0, 1, 2, 3]
+    assert model.info.interval_weights[0].fingerprint in {one.artefact for one in found.ways[1].setting.techniques}
+    for rung in found.ways:
+        make_ready(model, rung.setting, VOICE)
+        sample = model.sampling(scripted(model, "One.", VOICE, rung.setting, rung.artefacts))
+        assert sample().equal(sample())
+
+
+def test_nothing_skips_a_single_evaluation(model: F5Speech, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = climbed(with_intervals(model, tmp_path / "own"), FEW)
+    assert [one.title for one in found.ways][1:] == ["+ average velocity, N = 1", "+ bfloat16"]
+    assert "DiTReducio, δ = 0.1 is left out: With one evaluation there is no earlier one" in capsys.readouterr().err
+
+
+def test_weights_without_guidance_are_judged_against_steps_without_it(model: F5Speech, tmp_path: Path) -> None:
+    found = climbed(with_intervals(model, tmp_path / "own", guidance=0.0), FEW, "--cache", "none")
+    usual = found.ways[0].setting.options["guidance"]
+    assert [one.title for one in found.ways][:3] == [
+        f"32 steps, guidance {usual:.2g}",
+        "32 steps, guidance 0",
+        "+ average velocity, N = 1",
+    ]
+    assert usual > 0 and found.baseline is found.ways[1]
+
+
+@pytest.mark.parametrize(("given", "threshold"), [((), "0.2"), (("--threshold", "0.3"), "0.3")])
+def test_the_error_curve_cache_can_be_on_top_instead(model: F5Speech, given: tuple[str, ...], threshold: str) -> None:
+    *_, below, top = climbed(model, PRUNED, "--cache", "error_curve", *given).ways
+    assert top.title == f"+ error-curve cache, α = {threshold}"
+    assert set(below.setting.techniques) < set(top.setting.techniques)
+    assert top.artefacts == ()
+
+
+def test_the_table_on_top_is_of_what_runs(model: F5Speech) -> None:
+    *_, below, top = climbed(model, PRUNED, "--threshold", "0.5", "--pruned", "5").ways
+    (table,) = top.artefacts
+    assert table.compatibility == compatibility_of(model.info, below.setting)
+    assert table.steps == 5
+    assert model.sampling(scripted(model, "One.", VOICE, top.setting, top.artefacts))().shape[0] == 1
+
+
+def test_without_a_cache_or_fewer_bits_the_ladder_is_shorter(model: F5Speech) -> None:
+    found = climbed(model, PRUNED, "--cache", "none", "--precision", "float32")
+    assert [one.title for one in found.ways][2:] == ["+ CFG-free, w = 0.50"]
+
+
+def test_ladders_are_climbed_that_there_are_weights_for(model: F5Speech, tmp_path: Path) -> None:
+    def chosen(name: str) -> list[str]:
+        return [one.name for one in stacked._chosen(model, name)]
+
+    assert chosen(stacked.EVERY) == chosen(options().ladder) == [PRUNED]
+    with_intervals(model, tmp_path / "own")
+    assert chosen(stacked.EVERY) == [FEW, PRUNED]
+    assert chosen(options().ladder) == [FEW], "the best, by default"
+    assert chosen(PRUNED) == [PRUNED]
+
+
+def test_without_weights_it_says_what_to_do() -> None:
+    bare = small_speech.load("f5-mini", "", "", "cpu", lambda text: None, lambda: None)
+    with pytest.raises(PlainError, match=r"no CFG-free weights; train some \(paretone train cfg-free\)"):
+        climbed(bare, PRUNED)
+    with pytest.raises(PlainError, match=r"no Average velocity weights; .* no CFG-free weights; train some"):
+        stacked._chosen(bare, stacked.EVERY)
+
+
+@pytest.mark.parametrize("cache", ["ditreducio", "error_curve", "none"])
+def test_all_rungs_can_be_sampled(model: F5Speech, cache: str) -> None:
+    for rung in climbed(model, PRUNED, "--steps", "4", "--pruned", "3", "--cache", cache).ways:
+        make_ready(model, rung.setting, VOICE)
+        sample = model.sampling(scripted(model, "One.", VOICE, rung.setting, rung.artefacts))
+        assert sample().equal(sample()), "as often as wished"

@@ -13,12 +13,12 @@ from paretone import cli
 from paretone.audio.recording import read_recording
 from paretone.commands.samples import FILE, LARGEST_BYTES
 from paretone.errors import StudyError
-from paretone.measure.evaluation import judges, references
+from paretone.measure.evaluation import judges, judging
 from paretone.measure.evaluation.judging import Judgement
 from paretone.models import catalogue
 from paretone.paths import resource
 from paretone.studies import samples
-from paretone.studies.samples_page import page
+from paretone.studies.samples import page
 from tests.engine.studies import small
 
 TEXT = "One sentence. Another one. And a third. And one more."
@@ -62,7 +62,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         recorded = read_recording(catalogue.voice().audio)
         return recorded.samples, recorded.sample_rate
 
-    monkeypatch.setattr(references, "reference_speech", original)
+    monkeypatch.setattr(judging, "reference_speech", original)
     path = tmp_path / "heard.toml"
     path.write_text(CHOICES, encoding="utf-8")
     return path

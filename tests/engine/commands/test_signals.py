@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 
 from paretone.commands.terminal import cancelling, terminable
+from paretone.models.files.checkpoints import fingerprint
 from paretone.training.session import CHECKPOINT, stop_requests
+from paretone.training.spoken_tokens import write_tokens
+from tests.engine.training.test_companions import utterances
 from tests.workload import workload
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads processor time from /proc")
@@ -120,6 +123,10 @@ def _signalled(folder: Path, case: Case, moment: float, number: signal.Signals) 
     words = [word.replace("WORK", str(work)) for word in case.command.split()]
     if "--work" not in words:
         work.mkdir()
+    if "--sentences" in words:  # Spoken before.
+        count = words[words.index("--sentences") + 1]
+        base = fingerprint(RESOURCES / "models" / "lm-mini" / "model.safetensors")
+        write_tokens(work / f"{base[:8]}-{count}-own-speech.npz", utterances())
     (folder / "text.txt").write_text("Rice is often served in round bowls. " * 40, encoding="utf-8")
     (folder / "voice.wav").write_bytes((RESOURCES / "voices" / "natural" / "anna.wav").read_bytes())
     if case.command.startswith("study"):

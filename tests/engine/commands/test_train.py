@@ -19,6 +19,7 @@ from paretone import cli
 from paretone.training.session import CHECKPOINT, LOG
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
+from tests.workload import only_in_full
 
 pytestmark = needs("accelerate")
 PATIENCE_SECONDS = 600
@@ -118,6 +119,7 @@ def _as_before() -> Iterator[None]:
     os.environ.update(environment)
 
 
+@only_in_full("cluster")
 @pytest.mark.slow
 @pytest.mark.timeout(2 * PATIENCE_SECONDS)
 @pytest.mark.usefixtures("_as_before")

@@ -12,7 +12,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from paretone.export.exporting import export
+from paretone.export.targets import export
 from paretone.models import catalogue, load_model
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.token_model import TokenModel

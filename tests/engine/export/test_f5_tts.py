@@ -10,8 +10,8 @@ import pytest
 from paretone import cli
 from paretone.errors import ProfileError
 from paretone.export.copied import paretone_profile
-from paretone.export.exporting import export, say
 from paretone.export.programs import f5_tts
+from paretone.export.targets import export, say
 from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import fingerprint

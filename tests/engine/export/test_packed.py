@@ -1,4 +1,4 @@
-"""Exports from an installation whose weights are packed: files that other software reads."""
+"""Exported weights: from an installation whose weights are packed, and as safetensors files written piece by piece."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load, load_file, save_file
 
+from paretone.errors import Cancelled
 from paretone.export.copied import paretone_profile
-from paretone.export.exporting import export
+from paretone.export.delivery import deliver
+from paretone.export.exported_weights import _KINDS, safetensors_file
 from paretone.export.language import source_of, student_contents
 from paretone.export.programs import f5_tts
+from paretone.export.targets import export
 from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, read_weights
@@ -94,3 +98,29 @@ def test_students_and_their_tokenizer_are_exported_whole(tmp_path: Path, monkeyp
     }.items():
         (tmp_path / "out.safetensors").write_bytes(contents[name])
         assert is_packed_file(packed) and equal(tmp_path / "out.safetensors", packed)
+
+
+def test_the_library_reads_every_kind_back(tmp_path: Path) -> None:
+    tensors = {str(kind): torch.arange(6).reshape(2, 3).to(kind) for kind in _KINDS}
+    tensors |= {"turned": torch.randn(3, 5).T, "number": torch.tensor(3), "none": torch.zeros(0, 2), "é": torch.ones(1)}
+    made = safetensors_file(tensors, {"b": "2", "a": "1"})
+    deliver(tmp_path, {"w.safetensors": made}, lambda done, total: None)
+    assert (tmp_path / "w.safetensors").stat().st_size == made.size
+    with safe_open(tmp_path / "w.safetensors", framework="pt") as file:
+        assert file.metadata() == {"a": "1", "b": "2"}
+    read = load_file(tmp_path / "w.safetensors")
+    assert read.keys() == tensors.keys()
+    for name, value in tensors.items():
+        assert read[name].dtype == value.dtype
+        assert torch.equal(read[name], value)
+
+
+def test_cancelling_between_tensors_leaves_nothing(tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done > 1000:
+            raise Cancelled
+
+    tensors = {name: torch.zeros(400) for name in "abc"}
+    with pytest.raises(Cancelled):
+        deliver(tmp_path / "out", {"w.safetensors": safetensors_file(tensors, {})}, stop)
+    assert list(tmp_path.iterdir()) == []

@@ -237,13 +237,13 @@ def test_without_the_aligner_it_is_said_which_seconds_and_words_are_used() -> No
 # --- As the window asks -----------------------------------------------------------------------------------------------
 @pytest.mark.usefixtures("aligner")
 def test_a_recording_is_examined_in_a_process_of_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "me.wav"
-    soundfile.write(path, minute().samples, 24_000)
-    found = examine(path, LONG)
-    assert (found.problem, found.doubts) == ("", ()) and found.seconds == pytest.approx(60, abs=0.5)
-    assert found == examined(path, LONG)
+    path, text = tmp_path / "me.wav", f"{TEXT} {TEXT}"
+    soundfile.write(path, minute(2).samples, 24_000)
+    found = examine(path, text)
+    assert (found.problem, found.doubts) == ("", ()) and found.seconds == pytest.approx(2 * SENTENCE, abs=0.5)
+    assert found == examined(path, text)
     assert "words fit" in examined(VOICES[0].audio, OTHER).doubts[0]
-    assert "only the first" in examined(path, OTHER * 9).doubts[0]
+    soundfile.write(path, minute().samples, 24_000)
     assert "Only the first" in examined(path, GERMAN * 2).doubts[0]
     assert examine(path, GERMAN * 2, False).notes[-1].endswith("only English words are looked for.")
     soundfile.write(path, np.zeros(48_000), 24_000)

@@ -12,7 +12,7 @@ from paretone.measure.decoding import (
     running_tokens_per_pass,
     spoken_tokens,
 )
-from paretone.measure.proportions import wilson_interval
+from paretone.measure.estimates import wilson_interval
 from paretone.setting.take import ACCEPTED, BONUS, RESAMPLED, DecodingCycle, DecodingTrace
 
 RATE = 50.0

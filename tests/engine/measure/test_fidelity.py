@@ -1,10 +1,35 @@
+"""Distances of takes from their baselines: log-mel, mel-cepstral, timbre, warped, and all of them together."""
+
 from __future__ import annotations
+
+import itertools
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
+from paretone.audio.spectrogram import log_mel
+from paretone.commands import compare
+from paretone.commands.figures import OF_ITS_OWN, figures
 from paretone.errors import SettingError
-from paretone.measure.fidelity import log_mel_distance
+from paretone.measure.fidelity import (
+    best_path,
+    log_mel_distance,
+    mel_cepstral_distortion,
+    timbre_distance,
+    warped_log_mel_distance,
+    with_baseline_metrics,
+)
+from paretone.measure.metrics import METRICS
+from paretone.session.commands import LoadModel, ShutDown, Synthesise
+from paretone.session.engine_thread import EngineThread
+from paretone.session.events import JobFinished, TakeReady
+from paretone.setting.setting import UsedTechnique
+from paretone.setting.take import Metrics, Take, Trace
+from paretone.speaking import synthesise
+from tests.engine import small_speech
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.small_speech import VOICE, setting
 
 
 def test_a_constant_factor_is_its_logarithm() -> None:
@@ -35,3 +60,170 @@ def test_what_cannot_be_compared_says_why(first: tuple[int, ...], second: tuple[
 def test_values_that_are_not_numbers_are_refused() -> None:
     with pytest.raises(SettingError, match="not numbers"):
         log_mel_distance(np.zeros((5, 100)), np.full((5, 100), np.nan))
+
+
+BANDS = 100
+
+
+def ripple(degree: int, size: float) -> np.ndarray:
+    return size * np.cos(np.pi * degree * (np.arange(BANDS) + 0.5) / BANDS)
+
+
+def test_an_envelope_that_is_off_by_a_ripple_is_off_by_its_root_mean_square_in_decibels() -> None:
+    mel = np.random.default_rng(0).standard_normal((30, BANDS))
+    moved = mel + ripple(3, 0.2) + ripple(7, 0.1)
+    decibels = 20 / np.log(10) * np.sqrt(np.mean((ripple(3, 0.2) + ripple(7, 0.1)) ** 2))
+    assert mel_cepstral_distortion(mel, moved) == pytest.approx(decibels, rel=1e-9)
+    assert mel_cepstral_distortion(mel, mel) == 0.0
+
+
+def test_neither_level_nor_detail_counts() -> None:
+    mel = np.random.default_rng(0).standard_normal((30, BANDS))
+    assert mel_cepstral_distortion(mel, mel + 0.5) == pytest.approx(0.0, abs=1e-9)
+    assert mel_cepstral_distortion(mel, mel + ripple(14, 1.0)) == pytest.approx(0.0, abs=1e-9)
+    assert mel_cepstral_distortion(mel, mel + ripple(13, 1.0)) > 6
+
+
+def test_frames_are_averaged() -> None:
+    mel = np.zeros((4, BANDS))
+    moved = mel.copy()
+    moved[0] += ripple(1, 0.4)
+    whole = mel_cepstral_distortion(mel[:1], moved[:1])
+    assert mel_cepstral_distortion(mel, moved) == pytest.approx(whole / 4)
+
+
+def test_takes_of_another_length_are_refused() -> None:
+    with pytest.raises(SettingError, match=r"5 and 9 frames, .*compares takes of the same text"):
+        mel_cepstral_distortion(np.zeros((5, BANDS)), np.zeros((9, BANDS)))
+
+
+def test_an_average_envelope_that_is_off_by_a_ripple_is_off_by_its_root_mean_square_in_decibels() -> None:
+    mel = np.random.default_rng(0).standard_normal((30, BANDS))
+    moved = mel + ripple(3, 0.2) + ripple(7, 0.1)
+    decibels = 20 / np.log(10) * np.sqrt(np.mean((ripple(3, 0.2) + ripple(7, 0.1)) ** 2))
+    assert timbre_distance(mel, moved) == pytest.approx(decibels, rel=1e-9)
+    assert timbre_distance(moved, mel) == pytest.approx(decibels, rel=1e-9)
+
+
+def test_neither_level_nor_order_nor_length_counts() -> None:
+    mel = np.random.default_rng(0).standard_normal((30, BANDS))
+    others = (mel + 0.5, mel[::-1], np.concatenate([mel, mel]), mel + ripple(14, 1.0))
+    assert all(timbre_distance(mel, other) == pytest.approx(0.0, abs=1e-9) for other in others)
+
+
+def test_silence_does_not_count() -> None:
+    mel = np.random.default_rng(0).standard_normal((30, BANDS))
+    silence = np.full((50, BANDS), -11.0) + ripple(1, 2.0)
+    assert timbre_distance(mel, np.concatenate([silence, mel, silence])) == pytest.approx(0.0, abs=1e-9)
+    assert timbre_distance(mel, np.concatenate([silence + 8.0, mel])) > 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [((5, 100), (5, 80)), ((5,), (5,)), ((0, 100), (5, 100)), ((5, 100), (0, 100))]
+)
+def test_what_is_no_spectrogram_is_refused(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    with pytest.raises(SettingError, match="no timbres"):
+        timbre_distance(np.zeros(first), np.zeros(second))
+
+
+def _cheapest(costs: np.ndarray) -> float:
+    """By trying every path."""
+    rows, columns = costs.shape
+
+    def rest(row: int, column: int) -> float:
+        here = costs[row, column]
+        if (row, column) == (rows - 1, columns - 1):
+            return here
+        steps = [(row + 1, column), (row, column + 1), (row + 1, column + 1)]
+        return here + min(rest(*one) for one in steps if one[0] < rows and one[1] < columns)
+
+    return rest(0, 0)
+
+
+@pytest.mark.parametrize(("rows", "columns"), list(itertools.product((1, 2, 5), (1, 3, 6))))
+def test_the_path_is_the_cheapest_and_goes_forward_without_a_gap(rows: int, columns: int):
+    costs = np.random.default_rng(rows * 10 + columns).random((rows, columns))
+    path = best_path(costs)
+    assert costs[path[:, 0], path[:, 1]].sum() == pytest.approx(_cheapest(costs))
+    assert path[0].tolist() == [0, 0]
+    assert path[-1].tolist() == [rows - 1, columns - 1]
+    steps = np.diff(path, axis=0)
+    assert ((steps >= 0) & (steps <= 1)).all()
+    assert (steps.sum(1) >= 1).all()
+
+
+def test_the_same_words_said_slower_are_near_and_others_are_not():
+    draw = np.random.default_rng(0)
+    speech = np.repeat(draw.normal(0, 2, (12, 20)), 4, axis=0)
+    slower = np.repeat(speech, 2, axis=0)
+    other = np.repeat(draw.normal(0, 2, (12, 20)), 4, axis=0)
+    assert warped_log_mel_distance(speech, slower) == 0
+    assert warped_log_mel_distance(speech, slower + 0.1) == pytest.approx(0.1)
+    assert warped_log_mel_distance(speech, other) > 1
+
+
+def test_what_cannot_be_aligned_is_refused():
+    with pytest.raises(SettingError, match="cannot be aligned"):
+        warped_log_mel_distance(np.zeros((3, 100)), np.zeros((3, 80)))
+    with pytest.raises(SettingError, match="cannot be aligned"):
+        warped_log_mel_distance(np.zeros((0, 100)), np.zeros((3, 100)))
+
+
+TEXT = "One sentence."
+PLAIN = setting(4)
+FAST = PLAIN.with_technique(UsedTechnique("steps"))
+
+
+def sounding(number: int, seconds: float = 1.0, shift: float = 0.0) -> Take:
+    """A take of a model that draws no spectrogram: a tone with some noise."""
+    rate = 24000
+    generator = np.random.default_rng(number)
+    times = np.arange(round(seconds * rate)) / rate
+    samples = 0.3 * np.sin(2 * np.pi * (120 + shift) * times) + 0.01 * generator.standard_normal(len(times))
+    chosen = PLAIN if number == 0 else PLAIN.with_technique(UsedTechnique("precision"))
+    return Take(f"{number:032x}", "2026", TEXT, "anna", chosen, rate, samples.astype(np.float32))
+
+
+def test_models_without_a_spectrogram_are_compared_by_that_of_their_sound() -> None:
+    baseline, take = sounding(0), sounding(1, shift=4.0)
+    found = with_baseline_metrics(baseline, take)
+    expected = log_mel_distance(log_mel(baseline.samples, 24000), log_mel(take.samples, 24000))
+    assert found.log_mel_distance == expected > 0
+    assert found.metrics.mel_cepstral_distortion > 0
+    assert found.metrics.pitch_error == pytest.approx(12 * np.log2(124 / 120), rel=0.02)
+    assert found.fidelity_to == baseline.id
+    drawn = replace(baseline, trace=Trace(mel=np.zeros((94, 100), np.float32)))
+    assert with_baseline_metrics(drawn, take).log_mel_distance == expected, (
+        "a spectrogram that one model drew is not compared with another's audio"
+    )
+    with pytest.raises(SettingError, match="frames"):
+        with_baseline_metrics(baseline, sounding(1, seconds=1.5))
+
+
+def test_the_application_and_paretone_compare_say_the_same() -> None:
+    recorder = Recorder()
+    engine = EngineThread(recorder.post, small_speech.load)
+    engine.start()
+    engine.submit(LoadModel(1, "small"))
+    for job, chosen in ((2, PLAIN), (3, FAST)):
+        engine.submit(Synthesise(job, TEXT, VOICE, chosen))
+    assert [recorder.end_of(job) for job in (2, 3)] == [JobFinished(2), JobFinished(3)]
+    takes = [recorder.wait_for_kind(TakeReady, job).take for job in (2, 3)]
+    engine.submit(ShutDown(0))
+    assert engine.join(PATIENCE_SECONDS)
+    model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+    spoken = [synthesise(model, TEXT, VOICE, one) for one in (PLAIN, FAST)]
+    for take, synthesis in zip(takes, spoken, strict=True):
+        row = figures(synthesis)
+        assert {name: row[name] for name in OF_ITS_OWN} == {name: asdict(take.metrics)[name] for name in OF_ITS_OWN}
+        assert row["ops_ratio"] == take.measurements.ops_ratio
+        assert row["audio_seconds"] == take.measurements.audio_seconds
+    distance, metrics, why_not = compare._distance(*spoken)
+    compared = with_baseline_metrics(*takes)
+    assert (compared.log_mel_distance, why_not) == (distance, "")
+    assert {name: getattr(compared.metrics, name) for name in compare.DIFFERENCES} == {
+        name: getattr(metrics, name) for name in compare.DIFFERENCES
+    }
+    assert compared.metrics != Metrics()
+    shown = {one.name for one in METRICS if one.relative and one.of is not None}
+    assert shown == {"log_mel_distance", *compare.DIFFERENCES}, "no figure is said by one of them only"

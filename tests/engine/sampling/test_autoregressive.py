@@ -1,17 +1,22 @@
-"""Decoding token by token."""
+"""Token by token: requests, draws, caches of prefixes, and speech that does not end."""
 
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 import torch
+from torch import Tensor
 
 from paretone.errors import Cancelled
 from paretone.models.families.token_model import TokenModel
-from paretone.sampling.autoregressive import Cycle, Request, decode
-from paretone.sampling.tokens import Greedy, Nucleus, Uniforms
+from paretone.sampling.autoregressive import Cycle, Reader, Request, decode, places
+from paretone.sampling.cache import MOST_KEPT, Prefixes
+from paretone.sampling.runaway import RunawayGuard, guarded
+from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
 from tests.engine.models.small_causal import small_model
 
 PROMPT = [3, 1, 4, 1, 5]
@@ -112,3 +117,265 @@ def test_inference_mode_does_not_leak_to_the_caller() -> None:
     model = small_model(stop_score=NEVER)
     for _ in decode(model, request_of(model, maximum=2), Greedy(), Uniforms(0)):
         assert not torch.is_inference_mode_enabled()
+
+
+# --- Common beginnings ------------------------------------------------------------------------------------------------
+VOICE, OTHER = [3, 1, 4], [2, 7, 1]
+
+
+@pytest.fixture
+def model() -> TokenModel:
+    return small_model(stop_score=-50.0).optimised()
+
+
+def request_in(model: TokenModel, voice: list[int], text: list[int], shared: int | None = None) -> Request:
+    embedded = model.embed([[*voice, *text]])
+    length = embedded.shape[1]
+    return Request(embedded, torch.arange(length), length, 0, 12, shared=len(voice) if shared is None else shared)
+
+
+def said(model: TokenModel, request: Request) -> list[int]:
+    return [token for cycle in decode(model, request, Nucleus(), Uniforms(0)) for token in cycle.tokens]
+
+
+def filled(model: TokenModel, request: Request) -> torch.Tensor:
+    reader = Reader(model, request, places(request, request.maximum))
+    reader.prefill()
+    return reader.cache.kept()
+
+
+def test_what_is_remembered_is_bit_for_bit_what_is_read(model: TokenModel) -> None:
+    request = request_in(model, VOICE, [5, 2, 6])
+    anew = filled(model, request)
+    assert len(model.prefixes) == 1
+    filled(model, request_in(model, OTHER, [1]))
+    again = filled(model, request)
+    assert len(model.prefixes) == 2
+    assert torch.equal(again, anew)
+
+
+def test_it_is_what_reading_all_at_once_gives(model: TokenModel) -> None:
+    request = request_in(model, VOICE, [5, 2, 6])
+    filled(model, request_in(model, VOICE, [1, 1]))
+    whole = filled(model, replace(request, shared=0))
+    assert len(model.prefixes) == 1
+    torch.testing.assert_close(filled(model, request), whole)
+    assert said(model, request) == said(model, replace(request, shared=0))
+
+
+@pytest.mark.parametrize("shared", [5, 6, 50])
+def test_all_of_the_prompt_may_be_shared(model: TokenModel, shared: int) -> None:
+    """The last element is read with the first token: it is never remembered."""
+    request = request_in(model, VOICE, [5, 2, 6], shared)
+    expected = said(model, replace(request, shared=0))
+    assert said(model, request) == said(model, request) == expected
+
+
+def test_the_same_ids_elsewhere_are_another_beginning(model: TokenModel) -> None:
+    request = request_in(model, VOICE, [5, 2, 6])
+    filled(model, request)
+    moved = replace(request, positions=request.positions + 3, first_position=9)
+    torch.testing.assert_close(filled(model, moved), filled(model, replace(moved, shared=0)))
+    assert len(model.prefixes) == 2
+
+
+def test_few_are_kept_the_last_used_longest(model: TokenModel) -> None:
+    request = request_in(model, VOICE, [5])
+    for first in range(MOST_KEPT):
+        filled(model, request)
+        filled(model, request_in(model, [first, 8, 8], [5]))
+    assert len(model.prefixes) == MOST_KEPT
+    cache = model.cache(10)
+    positions = torch.arange(3)
+    assert model.prefixes.restore(cache, request.embedded[:, :3], positions) and cache.length == 3
+    assert not model.prefixes.restore(model.cache(10), model.embed([[0, 8, 8]]), positions)
+
+
+def test_models_that_learn_remember_nothing() -> None:
+    plain = small_model(stop_score=-50.0)
+    assert plain.prefixes is None
+    request = request_in(plain, VOICE, [5])
+    assert said(plain, request) == said(plain, replace(request, shared=0))
+
+
+def test_nothing_is_remembered_of_nothing() -> None:
+    assert not len(Prefixes())
+
+
+# --- Samplers ---------------------------------------------------------------------------------------------------------
+IDS = 40
+SAMPLERS = [
+    Greedy(),
+    Nucleus(),
+    Nucleus(0.7, top_k=6),
+    Nucleus(1.3, top_p=0.7),
+    Nucleus(0.8, 25, 0.9, 1.2, prompt=(3, 4)),
+    RepetitionAware(),
+    RepetitionAware("2025"),
+    RepetitionAware(window=6, threshold=0.3),
+]
+
+
+def scores(rows: int, seed: int = 0) -> Tensor:
+    return 2 * torch.randn(rows, IDS, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_rows_have_their_own_histories(sampler: TokenSampler) -> None:
+    logits, history = scores(5), [int(one) for one in scores(1, 3)[0].topk(20).indices] * 2
+    together = sampler.probabilities(logits, history)
+    assert together.shape == logits.shape
+    torch.testing.assert_close(together.sum(-1), torch.ones(5))
+    assert (together >= 0).all()
+    for row in range(5):
+        alone = sampler.probabilities(logits[row : row + 1], history[: len(history) - 4 + row])
+        torch.testing.assert_close(together[row : row + 1], alone)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_what_may_not_come_never_does(sampler: TokenSampler) -> None:
+    logits, history = scores(3), [5, 6, 5]
+    logits[:2, 7:9] = -math.inf
+    found = sampler.probabilities(logits, history)
+    assert not found[:2, 7:9].any()
+    assert found.isfinite().all()
+
+
+def test_greedy_takes_the_first_of_equals() -> None:
+    logits = torch.zeros(1, IDS)
+    logits[0, [4, 9]] = 3.0
+    assert Greedy().probabilities(logits, []).nonzero().tolist() == [[0, 4]]
+
+
+def test_top_k_and_top_p_cut_after_the_temperature() -> None:
+    logits = torch.tensor([[0.5, 0.25, 0.125, 0.125]]).log()
+    found = Nucleus(top_k=3).probabilities(logits, [])
+    assert (found > 0).sum() == 3
+    torch.testing.assert_close(found[0, :2], torch.tensor([0.5, 0.25]) / 0.875)
+    # The id with which the sum passes top_p stays.
+    found = Nucleus(top_p=0.6).probabilities(logits, [])
+    torch.testing.assert_close(found[0], torch.tensor([2 / 3, 1 / 3, 0, 0]))
+    # At half the temperature the first makes up 0.25 / 0.34375 of all.
+    found = Nucleus(0.5, top_p=0.7).probabilities(logits, [])
+    torch.testing.assert_close(found[0], torch.tensor([1.0, 0, 0, 0]))
+
+
+def test_a_repeated_id_that_is_certain_comes_again() -> None:
+    logits = torch.full((1, IDS), -math.inf)
+    logits[0, 3] = 0.0
+    for variant in ("2026", "2025"):
+        found = RepetitionAware(variant).probabilities(logits, [3])
+        assert found[0, 3] == 1 and found.sum() == 1
+
+
+def test_a_nearly_certain_id_is_replaced_by_the_others() -> None:
+    """If one id has all but 10⁻⁷, the others' shares are still exact."""
+    logits = torch.zeros(1, IDS)
+    logits[0, 3] = 20.0
+    found = RepetitionAware().probabilities(logits, [3])
+    others = torch.full((IDS,), 1 / (IDS - 1))
+    others[3] = 0.0
+    torch.testing.assert_close(found[0], others)
+
+
+def test_what_leaves_the_window_counts_no_longer() -> None:
+    logits, sampler = scores(1), RepetitionAware(window=3, threshold=0.3)
+    likeliest, *others = logits[0].topk(IDS).indices.tolist()
+    assert sampler.probabilities(logits, [likeliest, *others[-2:]])[0, likeliest] == 0
+    fresh = sampler.probabilities(logits, [])
+    assert torch.equal(sampler.probabilities(logits, [likeliest, *others[-3:]]), fresh)
+
+
+def test_draws_follow_the_probabilities() -> None:
+    probabilities = torch.tensor([0.0, 0.5, 0.0, 0.25, 0.25, 0.0])
+    drawn = [draw(probabilities, uniform) for uniform in (0.0, 0.4999, 0.5, 0.7499, 0.75, 1 - 2.0**-24)]
+    assert drawn == [1, 1, 3, 3, 4, 4]
+    # They need not add up to one.
+    assert [draw(3 * probabilities, uniform) for uniform in (0.4999, 0.5, 1 - 2.0**-24)] == [1, 3, 4]
+
+
+def test_the_last_uniform_draws_an_id_that_is_possible() -> None:
+    """Rounding never leads beyond the last one."""
+    for seed in range(200):
+        probabilities = scores(1, seed)[0].softmax(-1) * (0.5 + seed / 100)
+        probabilities[-3:] = 0.0
+        assert draw(probabilities, 1 - 2.0**-24) < IDS - 3
+        assert draw(probabilities, 0.0) == 0
+
+
+def test_uniforms_are_repeatable_and_exact_in_float32() -> None:
+    first, again, other = Uniforms(7), Uniforms(7), Uniforms(8)
+    values = [first() for _ in range(2000)]
+    assert values == [again() for _ in range(2000)]
+    assert values != [other() for _ in range(2000)]
+    assert torch.tensor(values).tolist() == values
+    assert min(values) >= 0 and max(values) < 1
+    assert abs(sum(values) / 2000 - 0.5) < 0.02
+
+
+# --- Speech that does not end -----------------------------------------------------------------------------------------
+RATE = 25.0
+
+
+def speech(length: int) -> list[int]:
+    """Tokens that come back, but not in the same order."""
+    return [(place * place * 7 + place // 3) % 101 for place in range(length)]
+
+
+@pytest.mark.parametrize("period", [1, 2, 7, 25])
+def test_repetition_is_noticed_after_three_seconds(period: int) -> None:
+    guard, beginning = RunawayGuard(RATE), speech(60)
+    assert guard.observe(beginning) is None
+    repeated = [200 + place % period for place in range(200)]
+    found = next(guard.found for token in repeated if guard.observe([token]))
+    assert found.kind == "repetition"
+    assert found.seconds == pytest.approx((60 + 75) / RATE)
+    assert "repeated itself" in str(found) and "5.4 s" in str(found)
+
+
+def test_silence_of_two_seconds_is_none() -> None:
+    guard = RunawayGuard(RATE, expected=150)
+    assert guard.observe([*speech(50), *[7] * 50, *speech(50)]) is None
+
+
+def test_a_refrain_is_none() -> None:
+    """A second that comes twice, and a stretch longer than a second, are no run-away."""
+    guard = RunawayGuard(RATE)
+    assert guard.observe([*speech(25), *speech(25), *range(300, 330), *speech(90), *speech(90)]) is None
+
+
+def test_far_too_long_speech_is_noticed() -> None:
+    guard = RunawayGuard(RATE, expected=100)
+    assert guard.observe(speech(300)) is None
+    found = guard.observe(speech(400)[300:])
+    assert found.kind == "length" and found.seconds == pytest.approx(301 / RATE)
+    assert guard.observe([1, 1, 1]) == found
+
+
+def test_short_texts_may_take_two_seconds_more() -> None:
+    guard = RunawayGuard(RATE, expected=2)
+    assert guard.observe(speech(52)) is None
+    assert guard.observe([5]).kind == "length"
+
+
+def test_a_guarded_decoding_ends_there_and_keeps_what_came() -> None:
+    closed = []
+
+    def decoding() -> Iterator[Cycle]:
+        try:
+            while True:
+                yield Cycle((4, 4, 4))
+        finally:
+            closed.append(True)
+
+    guard = RunawayGuard(RATE)
+    tokens = [token for cycle in guarded(decoding(), guard) for token in cycle.tokens]
+    assert len(tokens) == 75 and closed == [True]
+    assert guard.found.kind == "repetition"
+
+
+def test_a_decoding_that_ends_is_left_alone() -> None:
+    cycles = [Cycle((1, 2)), Cycle((), stopped=True)]
+    guard = RunawayGuard(RATE)
+    assert list(guarded(iter(cycles), guard)) == cycles
+    assert guard.found is None

@@ -1,22 +1,205 @@
-"""Guidance turns the velocities of several branches into one."""
+"""Guidance: both branches, some of them, later ones from earlier, and less overshoot."""
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import pytest
 import torch
+from torch import Tensor
 
-from paretone.sampling.guidance import branch_weights, guided_velocity, needed_branches, three_branch_velocity
+from paretone.sampling.branch_guidance import BranchGuidance
+from paretone.sampling.flow import OvershootNoise, integrate, overshoot_coefficients, overshoot_steps, sampling_grid
+from paretone.sampling.guidance import (
+    ALL,
+    NOTHING,
+    TEXT_ALONE,
+    Effect,
+    Saturation,
+    Strength,
+    StrengthGuidance,
+    TwoWeightGuidance,
+    branch_weights,
+    branches_of,
+    effects,
+    guided_velocity,
+    most_branches,
+    needed_branches,
+    three_branch_velocity,
+)
+from paretone.setting.knobs import Values
 
-VELOCITIES = torch.randn(6, 5, 3, generator=torch.Generator().manual_seed(1))
+TIMES = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
+VELOCITIES = torch.randn(3, 7, 4, generator=torch.Generator().manual_seed(3))
+"""Of all three branches."""
+
+
+def rows(needed: tuple[int, ...], every: Tensor = VELOCITIES) -> Tensor:
+    return torch.cat([every[branch][None] for branch in needed])
+
+
+def whole(voice: float, text: float) -> tuple[Strength, Strength]:
+    return Strength(voice), Strength(text)
+
+
+def field(growth: float) -> list[Tensor]:
+    """Velocities at each time, whose effects are ``growth`` times as large at every evaluation."""
+    voice, text = torch.ones(1, 7, 4), torch.full((1, 7, 4), -2.0)
+    nothing = torch.full((1, 7, 4), 0.5)
+    found = []
+    for step in range(len(TIMES)):
+        by_text = nothing + text * growth**step
+        found.append(torch.cat([by_text + voice * growth**step, by_text, nothing]))
+    return found
+
+
+def run(guidance: BranchGuidance, at: list[Tensor]) -> tuple[list[tuple[int, ...]], list[Tensor]]:
+    needed, found = [], []
+    for step, every in enumerate(at):
+        needed.append(guidance.needed(step))
+        found.append(guidance.velocity(rows(needed[-1], every), step))
+    return needed, found
+
+
+@pytest.mark.parametrize("strength", [0.5, 2.0, 3.7])
+def test_equal_strengths_are_plain_guidance_bit_for_bit(strength: float) -> None:
+    guidance = BranchGuidance(TIMES, whole(strength, strength))
+    assert guidance.needed(0) == (ALL, NOTHING), "the text alone is not computed"
+    expected = guided_velocity(rows((ALL, NOTHING)), strength)
+    assert torch.equal(guidance.velocity(rows((ALL, NOTHING)), 0), expected)
+
+
+@pytest.mark.parametrize(
+    ("voice", "text", "needed"),
+    [
+        (2.0, 1.0, (ALL, TEXT_ALONE, NOTHING)),
+        (2.0, 0.0, (ALL, TEXT_ALONE)),
+        (0.0, 2.0, (ALL, TEXT_ALONE, NOTHING)),
+        (0.0, 0.0, (ALL,)),
+    ],
+)
+def test_separate_strengths_are_those_of_megatts3(voice: float, text: float, needed: tuple[int, ...]) -> None:
+    guidance = BranchGuidance(TIMES, whole(voice, text))
+    assert guidance.needed(2) == needed
+    found = guidance.velocity(rows(needed), 2)
+    expected = (
+        three_branch_velocity(VELOCITIES, 1 + text, 1 + voice)
+        if text
+        else VELOCITIES[:1] + voice * (VELOCITIES[:1] - VELOCITIES[1:2])
+    )
+    assert torch.allclose(found, expected, atol=1e-5)
+
+
+def test_strengths_end_and_begin_with_time() -> None:
+    strengths = Strength(2.0, 0.15, 1.0), Strength(2.0, 0.0, 0.35)
+    guidance = BranchGuidance(TIMES, strengths)
+    assert [guidance.needed(step) for step in range(6)] == [
+        (ALL, TEXT_ALONE, NOTHING),  # 0.0: text only
+        (ALL, TEXT_ALONE, NOTHING),
+        (ALL, NOTHING),  # 0.15: both, equally
+        (ALL, NOTHING),
+        (ALL, TEXT_ALONE),  # 0.35: voice only
+        (ALL, TEXT_ALONE),
+    ]
+    assert most_branches(strengths) == 3
+    assert most_branches((Strength(2.0, 0.0, 0.5), Strength(2.0, 0.0, 0.5))) == 2
+
+
+def test_neighbours_of_equal_strength_are_one_effect() -> None:
+    assert effects(whole(2.0, 2.0), 0.0) == (Effect(0, 2, 2.0),)
+    assert effects(whole(2.0, 1.0), 0.0) == (Effect(0, 1, 2.0), Effect(1, 2, 1.0))
+    assert effects(whole(0.0, 1.0), 0.0) == (Effect(1, 2, 1.0),)
+    assert branches_of(effects(whole(0.0, 1.0), 0.0)) == (0, 1, 2)
+
+
+def test_models_give_their_strengths() -> None:
+    assert StrengthGuidance().strengths(Values(guidance=2.0)) == whole(2.0, 2.0)
+    assert StrengthGuidance().strengths(Values(guidance=1e-6)) == whole(0.0, 0.0)
+    assert TwoWeightGuidance().strengths(Values(similarity=3.0, intelligibility=1.5)) == whole(2.0, 0.5)
+
+
+def test_what_does_not_change_is_computed_twice_and_then_reused() -> None:
+    needed, found = run(BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.1, reuse=True)), field(1.0))
+    assert needed == [(0, 2), (0, 2), (0,), (0,), (0,), (0,)]
+    expected = [guided_velocity(rows((0, 2), every), 2.0) for every in field(1.0)]
+    assert all(torch.allclose(one, other) for one, other in zip(found, expected, strict=True))
+
+
+def test_what_keeps_changing_is_always_computed() -> None:
+    needed, _ = run(BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.49, reuse=True)), field(1.5))
+    assert needed == [(0, 2)] * 6
+    needed, _ = run(BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.51, reuse=True)), field(1.5))
+    # It changes by half from one to the next: once it may be reused, not twice, when it is found to have changed more.
+    assert needed == [(0, 2), (0, 2), (0,), (0, 2), (0, 2), (0,)]
+
+
+def test_a_reused_effect_is_computed_again_in_time() -> None:
+    at = field(1.0)[:3] + [every.clone() for every in field(1.0)[3:]]
+    for every in at[3:]:
+        every[0] += 5.0  # From the fourth evaluation on, the branches differ by more.
+    guidance = BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.1, reuse=True, again=2))
+    needed, found = run(guidance, at)
+    assert needed == [(0, 2), (0, 2), (0,), (0, 2), (0, 2), (0,)], "it has changed, is watched, and saturates anew"
+    assert torch.allclose(found[3], guided_velocity(rows((0, 2), at[3]), 2.0))
+
+
+def test_change_is_foreseen_over_time_and_not_over_evaluations() -> None:
+    """A dense beginning, where neighbours hardly differ, says nothing of the step after it."""
+    times = [0.0, 0.001, 0.101, 0.102, 0.202, 0.203]
+    nothing = torch.full((1, 7, 4), 0.5)
+    at = [torch.cat([nothing + 1.0 + 4 * time, nothing, nothing]) for time in times]
+    needed, _ = run(BranchGuidance(times, whole(2.0, 2.0), Saturation(0.1, reuse=True)), at)
+    assert needed == [(0, 2), (0, 2), (0, 2), (0,), (0, 2), (0,)]
+
+
+def test_of_three_branches_each_effect_saturates_by_itself() -> None:
+    still, growing = field(1.0), field(2.0)
+    # The voice's effect stays, the text's grows.
+    at = []
+    for one, other in zip(still, growing, strict=True):
+        at.append(torch.cat([other[1:2] + (one[:1] - one[1:2]), other[1:]]))
+    needed, found = run(BranchGuidance(TIMES, whole(2.0, 1.0), Saturation(0.1, reuse=True)), at)
+    assert needed == [(0, 1, 2), (0, 1, 2), *[(0, 2)] * 4], "the text's branch follows from the voice's last effect"
+    expected = [three_branch_velocity(every, 2.0, 3.0) for every in at]
+    assert all(torch.allclose(one, other, atol=1e-4) for one, other in zip(found, expected, strict=True))
+
+
+def test_guidance_ends_where_the_branches_point_the_same_way() -> None:
+    at = field(0.2)
+    needed, found = run(BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.05, reuse=False)), at)
+    # 1 − cosine is 2, 2, then 0 as soon as the effects are too small to turn the velocity.
+    cosines = [torch.nn.functional.cosine_similarity(one[0].flatten(), one[2].flatten(), dim=0) for one in at]
+    ends = next(step for step, cosine in enumerate(cosines) if 1 - cosine < 0.05)
+    assert needed == [(0, 2)] * (ends + 1) + [(0,)] * (5 - ends)
+    assert 0 < ends < 5
+    assert torch.equal(found[-1], at[-1][:1]), "the velocity of all conditions alone"
+
+
+def test_plain_combination_is_used_only_where_nothing_is_left_out() -> None:
+    guidance = BranchGuidance(TIMES, whole(2.0, 2.0), Saturation(0.1, reuse=True))
+    called = []
+
+    def plain(given: Tensor) -> Tensor:
+        called.append(len(given))
+        return guided_velocity(given, 2.0)
+
+    for step, every in enumerate(field(1.0)):
+        guidance.velocity(rows(guidance.needed(step), every), step, plain)
+    assert called == [2, 2]
+
+
+# --- All branches -----------------------------------------------------------------------------------------------------
+BRANCHES = torch.randn(6, 5, 3, generator=torch.Generator().manual_seed(1))
 """Three branches of two items."""
 
 
 @pytest.mark.parametrize(("intelligibility", "similarity"), [(1.6, 2.5), (1.4, 3.0), (2.0, 3.0), (0.5, 0.25)])
 def test_three_branches_are_combined_by_the_official_formula(intelligibility: float, similarity: float) -> None:
-    speaker, text, nothing = VELOCITIES.chunk(3)
+    speaker, text, nothing = BRANCHES.chunk(3)
     official = nothing + intelligibility * (text - nothing) + similarity * (speaker - text)
     assert needed_branches(intelligibility, similarity) == (0, 1, 2)
-    found = three_branch_velocity(VELOCITIES, intelligibility, similarity)
+    found = three_branch_velocity(BRANCHES, intelligibility, similarity)
     assert torch.allclose(found, official, rtol=0, atol=2e-6)
 
 
@@ -28,7 +211,7 @@ def test_branches_without_weight_are_left_out(
     intelligibility: float, similarity: float, branches: tuple[int, ...]
 ) -> None:
     assert needed_branches(intelligibility, similarity) == branches
-    rows = VELOCITIES.chunk(3)
+    rows = BRANCHES.chunk(3)
     speaker, text, nothing = rows
     official = nothing + intelligibility * (text - nothing) + similarity * (speaker - text)
     found = three_branch_velocity(torch.cat([rows[branch] for branch in branches]), intelligibility, similarity)
@@ -36,7 +219,7 @@ def test_branches_without_weight_are_left_out(
 
 
 def test_one_branch_is_followed_as_it_is() -> None:
-    speaker = VELOCITIES[:2]
+    speaker = BRANCHES[:2]
     assert torch.equal(three_branch_velocity(speaker, 1.0, 1.0), speaker)
     assert torch.equal(guided_velocity(speaker, 0.0), speaker)
 
@@ -45,3 +228,76 @@ def test_one_branch_is_followed_as_it_is() -> None:
 @pytest.mark.parametrize("similarity", [0.0, 1.0, 1.6, 2.5])
 def test_weights_add_up_to_one(intelligibility: float, similarity: float) -> None:
     assert sum(branch_weights(intelligibility, similarity)) == pytest.approx(1)
+
+
+# --- Overshoot --------------------------------------------------------------------------------------------------------
+SHAPE = 1, 5, 3
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 32])
+@pytest.mark.parametrize("sway", [0.0, -1.0])
+def test_without_overshoot_it_is_eulers_method(steps: int, sway: float) -> None:
+    times = sampling_grid(steps, "uniform", sway)
+    noise = OvershootNoise.draw(SHAPE, steps, seed=1)
+    follow = overshoot_steps(times, noise.steps, overshoot=0.0)
+    found, expected = (
+        integrate(lambda x, step: x.cos() + step, noise.initial, times, follow=one) for one in (follow, None)
+    )
+    assert torch.allclose(found, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("overshoot", [0.5, 2.0, 3.0])
+def test_a_step_ends_as_noisy_as_its_time_demands(overshoot: float) -> None:
+    """Of noise that the velocity would take away until time 1: what is left at t' has the strength 1 − t'."""
+    times = sampling_grid(16, "uniform", -1.0).tolist()
+    for start, end in itertools.pairwise(times):
+        length, scale, strength = overshoot_coefficients(start, end, overshoot)
+        target = start + length
+        assert target == pytest.approx(min(end + overshoot * (end - start), 1.0))
+        assert scale * target == pytest.approx(end), "the speech in the state"
+        assert math.hypot(scale * (1 - target), strength) == pytest.approx(1 - end, abs=1e-7), "the noise in it"
+
+
+def test_the_last_step_adds_no_noise() -> None:
+    times = sampling_grid(8, "uniform", -1.0)
+    noise = OvershootNoise.draw(SHAPE, 8, seed=1)
+    loud = noise.steps.clone()
+    loud[-1] *= 1e6
+    results = [overshoot_steps(times, one)(noise.initial, noise.initial, 7) for one in (noise.steps, loud)]
+    assert torch.equal(*results)
+
+
+def test_a_straight_path_arrives_whatever_the_noise() -> None:
+    """If the velocity is exact for the state, overshooting and noise do not change the end."""
+    goal = torch.linspace(-1, 1, 15).reshape(SHAPE)
+    times = sampling_grid(16, "uniform", -1.0)
+    for seed in (0, 1):
+        noise = OvershootNoise.draw(SHAPE, 16, seed)
+        follow = overshoot_steps(times, noise.steps)
+        found = integrate(lambda x, step: (goal - x) / (1 - float(times[step])), noise.initial, times, follow=follow)
+        assert torch.allclose(found, goal, atol=1e-5)
+
+
+def test_one_seed_is_one_noise() -> None:
+    noise, again, other = (OvershootNoise.draw(SHAPE, 4, seed) for seed in (7, 7, 8))
+    assert torch.equal(noise.initial, again.initial)
+    assert torch.equal(noise.steps, again.steps)
+    assert not torch.equal(noise.steps, other.steps)
+    drawn = torch.stack([noise.initial, *noise.steps])
+    assert drawn.shape == (5, *SHAPE)
+    assert drawn.flatten(1).unique(dim=0).shape[0] == 5, "no noise is used twice"
+
+
+def test_runs_of_different_lengths_begin_alike() -> None:
+    short, long = (OvershootNoise.draw(SHAPE, steps, seed=7) for steps in (4, 32))
+    assert torch.equal(short.initial, long.initial)
+    assert torch.equal(short.steps, long.steps[:4])
+
+
+def test_a_step_is_the_same_every_time() -> None:
+    times, noise = sampling_grid(8, "uniform", -1.0), OvershootNoise.draw(SHAPE, 8, seed=1)
+    follow = overshoot_steps(times, noise.steps)
+    state = noise.initial.clone()
+    first, second = (follow(state, state, 3) for _ in range(2))
+    assert torch.equal(first, second)
+    assert torch.equal(state, noise.initial), "and leaves the state alone"

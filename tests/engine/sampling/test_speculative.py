@@ -1,4 +1,4 @@
-"""Speculative decoding: exact without tolerance, and what tolerance does and does not touch.
+"""Speculative sampling: exact without tolerance, what tolerance touches, and how much is drafted.
 
 Exactness is tested on what is decoded: given all before it, every token must be distributed as the target alone draws
 it. Ordering the ids by how much the draft prefers them, a random place within a token's own share of the target's
@@ -20,13 +20,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from paretone.errors import Cancelled
 from paretone.models.families.token_model import TokenModel
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode, within_length
-from paretone.sampling.draft_length import AdaptiveLength
+from paretone.sampling.draft_length import LONGEST, AdaptiveLength, expected_tokens, predicted_speed_up
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
 from paretone.sampling.verification import Rule, by_block, by_token
 from tests.engine.models.small_causal import small_model
 from tests.engine.sampling.test_autoregressive import ALWAYS, NEVER, request_of, tokens_of
-from tests.workload import crossed
+from tests.workload import crossed, workload
 
 MANY = 400
 CRITICAL = 1.95
@@ -96,7 +96,7 @@ def distance(places: Sequence[float]) -> float:
 @pytest.mark.parametrize(("sampled", "block"), crossed(SAMPLED, [False, True]))
 def test_without_tolerance_tokens_are_the_targets(sampled: tuple[TokenSampler, int], block: bool) -> None:
     (sampler, length), (target, draft) = sampled, pair()
-    request = request_of(target, maximum=MANY)
+    request = request_of(target, maximum=workload(MANY, MANY // 2))
     cycles = list(speculation(target, draft, request, sampler, Uniforms(11), rule_of(target, block), length))
     # All three outcomes are among them, or nothing would be tested.
     assert {"resampled", "bonus"} <= {cycle.outcome for cycle in cycles}
@@ -111,7 +111,7 @@ def shorter(request: Request) -> Request:
 
 def test_a_draft_that_reads_less_of_the_prompt_changes_nothing() -> None:
     target, draft = pair()
-    request = request_of(target, maximum=MANY)
+    request = request_of(target, maximum=workload(MANY, MANY // 2))
     less = shorter(request)
     cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(11), draft_request=less))
     assert cycles != list(speculation(target, draft, request, Nucleus(), Uniforms(11)))
@@ -301,3 +301,106 @@ def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) 
     assert {"resampled", "bonus"} <= {cycle.outcome for cycle in cycles}
     # Each drafted one, and the one that the target adds.
     assert fast.count == sum(len(cycle.drafted) + 1 for cycle in cycles)
+
+
+# --- Draft lengths ----------------------------------------------------------------------------------------------------
+def best_length(acceptance: float, cost: float, growth: float) -> int:
+    """The draft length with the greatest predicted speed-up, where each drafted token adds ``growth`` to a target
+    pass."""
+
+    def speed_up(length: int) -> float:
+        return predicted_speed_up(expected_tokens(acceptance, length), length, cost, 1 + growth * length)
+
+    return max(range(1, LONGEST + 1), key=speed_up)
+
+
+def fed(acceptance: float, cost: float, growth: float, cycles: int = 200) -> AdaptiveLength:
+    """One that saw cycles in which ``acceptance`` of the checked tokens stayed; a target pass over one token takes 1,
+    a draft pass ``cost``, each further token of a target pass ``growth``."""
+    length = AdaptiveLength()
+    due = 0.0
+    for _ in range(cycles):
+        drafted = length.choose()
+        accepted = 0
+        while accepted < drafted:
+            due += acceptance
+            if due < 1:
+                break
+            due -= 1
+            accepted += 1
+        checked = min(accepted + 1, drafted)
+        length.observe(drafted, checked, accepted, drafted * cost, 1 + growth * drafted)
+    return length
+
+
+@pytest.mark.parametrize("acceptance", [0.3, 0.62, 0.8, 0.95])
+@pytest.mark.parametrize("cost", [0.1, 0.35, 0.5])
+@pytest.mark.parametrize("growth", [0.0, 0.1])
+def test_it_settles_where_the_plan_is_best(acceptance: float, cost: float, growth: float) -> None:
+    length = fed(acceptance, cost, growth)
+    best = best_length(acceptance, cost, growth)
+    assert abs(length.choose() - best) <= 1
+    assert length.acceptance == pytest.approx(acceptance, abs=0.12)
+    assert length.cost_ratio == pytest.approx(cost, rel=0.2)
+
+
+def test_equal_measurements_give_equal_lengths() -> None:
+    first, again = fed(0.7, 0.3, 0.05), fed(0.7, 0.3, 0.05)
+    assert first.choose() == again.choose()
+
+
+def test_it_follows_a_change() -> None:
+    length = fed(0.9, 0.2, 0.05)
+    long = length.choose()
+    for _ in range(100):
+        length.observe(length.choose(), 1, 0, 0.2 * length.choose(), 1 + 0.05 * length.choose())
+    assert length.choose() == 1 < long
+
+
+def test_an_interrupted_cycle_does_not_count() -> None:
+    length = fed(0.8, 0.3, 0.05)
+    before = length.choose()
+    length.observe(before, before, before, 40.0, 90.0)
+    assert length.choose() == before
+
+
+def test_cycles_without_a_draft_teach_nothing() -> None:
+    length = AdaptiveLength(2)
+    length.observe(0, 0, 0, 0.0, 1.0)
+    assert length.choose() == 2 and length.cost_ratio is None
+
+
+@pytest.mark.parametrize("start", [0, 9])
+def test_lengths_out_of_range(start: int) -> None:
+    with pytest.raises(ValueError, match="not from 1 to 8"):
+        AdaptiveLength(start)
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "cost", "expected"),
+    [
+        (0.62, 0.44, (1.13, 1.07, 0.97, 0.87)),
+        (0.765, 0.35, (1.31, 1.38, 1.37, 1.31)),
+        (0.86, 0.44, (1.29, 1.38, 1.40, 1.37)),
+    ],
+)
+def test_speed_ups_of_drafts_one_to_four(acceptance: float, cost: float, expected: tuple[float, ...]) -> None:
+    found = [predicted_speed_up(expected_tokens(acceptance, length), length, cost) for length in range(1, 5)]
+    assert found == pytest.approx(expected, abs=0.006)
+
+
+@pytest.mark.parametrize("acceptance", [0.0, 0.3, 0.9, 1.0])
+def test_expected_tokens_are_those_of_simulated_cycles(acceptance: float) -> None:
+    chance, total = random.Random(1), 0
+    for _ in range(4000):
+        accepted = 0
+        while accepted < 3 and chance.random() < acceptance:
+            accepted += 1
+        total += accepted + 1
+    assert expected_tokens(acceptance, 3) == pytest.approx(total / 4000, abs=0.06)
+
+
+@pytest.mark.parametrize("acceptance", [-0.1, 1.1])
+def test_no_probability(acceptance: float) -> None:
+    with pytest.raises(ValueError, match="not a probability"):
+        expected_tokens(acceptance, 3)

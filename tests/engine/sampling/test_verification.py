@@ -1,8 +1,9 @@
-"""Rules by which drafted tokens stay: all that can come of a draft, weighed by its probability, is the target's."""
+"""Rules that accept drafted tokens, one by one and by groups."""
 
 from __future__ import annotations
 
 import itertools
+import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +11,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from paretone.models.families.token_model import TokenModel
+from paretone.sampling.autoregressive import Cycle, Request, within_length
+from paretone.sampling.group_verification import TokenGroups, by_group
+from paretone.sampling.speculative import speculation
+from paretone.sampling.tokens import Nucleus, TokenSampler, Uniforms
 from paretone.sampling.verification import Rule, Verification, by_block, by_token, residual
+from tests.engine.sampling.test_autoregressive import request_of, tokens_of
+from tests.engine.sampling.test_speculative import CRITICAL, MANY, distance, pair, places_of
 
 IDS = 3
 NO, YES = 1.0, 0.0
@@ -137,3 +145,164 @@ def test_nothing_left_to_fill_from_falls_back_to_the_target() -> None:
     q = torch.tensor([0.25, 0.75])
     assert torch.equal(residual(q, q), q)
     assert residual(torch.tensor([0.5, 0.5]), q).tolist() == [0.0, 0.25]
+
+
+# --- Groups -----------------------------------------------------------------------------------------------------------
+# The published algorithm draws the group of every drafted token. Here all of its outcomes are summed: which group,
+# whether it stays, which group replaces it, which token of that. What the rule says without drawing must be equal.
+OVERLAPPING: dict[int, list[list[int]]] = {3: [[0, 1], [1, 2]], 6: [[0, 1, 2], [2, 3], [1, 3, 4]]}
+"""By the number of ids; the last of six is in no group."""
+PARTITION = [[0, 1]]
+WITHIN = pytest.mark.parametrize("within", [True, False], ids=["within", "published"])
+
+
+def shares(seed: int, ids: int) -> Tensor:
+    """A distribution (ids,), one of whose ids is impossible."""
+    found = torch.rand(ids, generator=torch.Generator().manual_seed(seed))
+    found[seed % ids] = 0.0
+    return found / found.sum()
+
+
+def published(p: Tensor, q: Tensor, groups: Sequence[Sequence[int]], within: bool) -> tuple[list[float], list[float]]:
+    """Probability of each token that comes of one drafted token, and of each group that is drawn for it."""
+    ids = len(p)
+    every = [list(one) for one in groups]
+    every += [[one] for one in range(ids) if not any(one in group for group in groups)]
+    holding = [[k for k, group in enumerate(every) if token in group] for token in range(ids)]
+    weight = [1 / len(found) for found in holding]
+    drafted = [float(one) if not within or q[token] > 0 else 0.0 for token, one in enumerate(p)]
+    of_draft = [sum(weight[t] * drafted[t] for t in group) for group in every]
+    of_target = [sum(weight[t] * float(q[t]) for t in group) for group in every]
+    tokens, drawn = [0.0] * ids, [0.0] * len(every)
+    for token, k in ((one, k) for one, found in enumerate(holding) for k in found):
+        if of_draft[k]:
+            likely = drafted[token] * weight[token] * min(1.0, of_target[k] / of_draft[k])
+            tokens[token] += likely
+            drawn[k] += likely
+    rejected = 1 - sum(tokens)
+    left = [max(0.0, theirs - mine) for theirs, mine in zip(of_target, of_draft, strict=True)]
+    for k, group in enumerate(every):
+        likely = rejected * left[k] / sum(left)
+        drawn[k] += likely
+        for token in group:
+            if likely:
+                tokens[token] += likely * weight[token] * float(q[token]) / of_target[k]
+    return tokens, [theirs - mine for theirs, mine in zip(of_target, drawn, strict=True)]
+
+
+def outcome(rule: Rule, p: Tensor, q: Tensor) -> list[float]:
+    """Probability of each token that ``rule`` gives for one drafted token."""
+    found = torch.zeros(len(p), dtype=torch.float64)
+    checks = torch.stack([q, q])
+    for token, proposed in enumerate(p.tolist()):
+        if not proposed:
+            continue
+        verdict = rule([token], [p], checks, lambda: NO)
+        stays = verdict.acceptance[0]
+        found[token] += proposed * stays
+        if stays < 1:
+            found += proposed * (1 - stays) * (verdict.rest / verdict.rest.sum()).double()
+    return found.tolist()
+
+
+@WITHIN
+@pytest.mark.parametrize("ids", OVERLAPPING)
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_the_published_algorithm_summed_over_groups(ids: int, seed: int, within: bool) -> None:
+    p, q = shares(seed, ids), shares(100 + 7 * seed, ids)
+    tokens, wrong = published(p, q, OVERLAPPING[ids], within)
+    assert max(map(abs, wrong)) < 1e-6, "the group is distributed as the target's"
+    found = outcome(by_group(TokenGroups(OVERLAPPING[ids], ids), within=within), p, q)
+    assert found == pytest.approx(tokens, abs=1e-6)
+    if ids > 3:
+        assert found != pytest.approx(q.tolist(), abs=1e-2), "tokens are not: else the test would see nothing"
+
+
+@WITHIN
+@pytest.mark.parametrize("length", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_after_whatever_came_the_next_group_is_the_targets(length: int, seed: int, within: bool) -> None:
+    """Groups that do not overlap, so that a token says its group: all that can come of a draft, weighed."""
+    p, q = ({at: one.float() for at, one in tables(first + seed, length).items()} for first in (0, 100))
+    found, _ = committed(by_group(TokenGroups(PARTITION, IDS), within=within), p, q, length)
+    prefixes: dict[tuple[int, ...], float] = defaultdict(float)
+    for end, likely in found.items():
+        for count in range(length + 2):
+            prefixes[end[:count]] += likely
+    compared = 0
+    for before in itertools.chain.from_iterable(itertools.product(range(IDS), repeat=one) for one in range(length)):
+        for group in ([0, 1], [2]):
+            expected = prefixes[before] * float(q[before][group].sum())
+            assert sum(prefixes[*before, token] for token in group) == pytest.approx(expected, abs=1e-6)
+            compared += 1
+    assert compared == 2 * sum(IDS**one for one in range(length))
+
+
+@WITHIN
+def test_groups_of_one_are_the_rule_by_token(within: bool) -> None:
+    rules = by_group(TokenGroups([], 6), within=within), by_token(0.0, 6)
+    for seed in range(6):
+        p, q = shares(seed, 6), shares(50 + seed, 6)
+        one, two = (outcome(rule, p, q) for rule in rules)
+        assert one == pytest.approx(two, abs=1e-6) and one == pytest.approx(q.tolist(), abs=1e-6)
+
+
+def test_within_keeps_what_the_target_would_draw() -> None:
+    p, q = torch.tensor([0.5, 0.5]), torch.tensor([0.0, 1.0])
+    groups = TokenGroups([[0, 1]], 2)
+    assert outcome(by_group(groups), p, q) == [0.0, 1.0]
+    assert outcome(by_group(groups, within=False), p, q) == [0.5, 0.5]
+
+
+def test_a_group_must_hold_different_ids() -> None:
+    for wrong in ([], [0, 0], [1, 5], [-1, 0]):
+        with pytest.raises(ValueError, match="different ids below 5"):
+            TokenGroups([wrong], 5)
+
+
+def test_nothing_drafted_in_groups() -> None:
+    q = torch.tensor([[0.25, 0.75]])
+    verdict = by_group(TokenGroups([[0, 1]], 2))((), [], q, iter(()).__next__)
+    assert (verdict.accepted, verdict.acceptance) == (0, ()) and torch.equal(verdict.rest, q[0])
+
+
+# --- On what a model decodes ------------------------------------------------------------------------------------------
+@torch.inference_mode()
+def places_of_groups(
+    target: TokenModel,
+    draft: TokenModel,
+    request: Request,
+    sampler: TokenSampler,
+    cycles: Sequence[Cycle],
+    groups: list[list[int]],
+) -> list[float]:
+    """Place of each token's group in the target's distribution of groups, as :func:`places_of` has it for tokens."""
+    tokens = tokens_of(list(cycles))
+    positions = torch.cat([request.positions, request.first_position + torch.arange(len(tokens))])
+    every = TokenGroups(groups, target.rows)
+    masses = []
+    for model in (target, draft):
+        embedded = torch.cat([request.embedded, model.embed([tokens])], dim=1)
+        hidden = model.transformer(embedded, positions=positions)
+        logits = model.logits(hidden[0, request.embedded.shape[1] - 1 :]).float()
+        masses.append(every.masses(sampler.probabilities(within_length(logits, model, request, len(tokens)), tokens)))
+    numbers = every.masses(torch.eye(target.rows)).argmax(-1)
+    chance, found = random.Random(5), []
+    for token, q, p in zip(tokens, *masses, strict=False):
+        order = (p - q).argsort(descending=True)
+        rank = int((order == numbers[token]).nonzero())
+        found.append(float(q[order][:rank].sum()) + chance.random() * float(q[order][rank]))
+    return found
+
+
+@WITHIN
+def test_decoded_groups_are_the_targets_though_tokens_are_not(within: bool) -> None:
+    target, draft = pair()
+    request, sampler = request_of(target, maximum=MANY), Nucleus()
+    groups = [list(range(first, first + 5)) for first in range(0, target.codes, 5)]
+    rule = by_group(TokenGroups(groups, target.rows), within=within)
+    cycles = list(speculation(target, draft, request, sampler, Uniforms(11), rule))
+    exact = list(speculation(target, draft, request, sampler, Uniforms(11)))
+    assert distance(places_of_groups(target, draft, request, sampler, cycles, groups)) < CRITICAL
+    assert distance(places_of(target, draft, request, sampler, cycles)) > CRITICAL
+    assert len(cycles) < len(exact), "more tokens stay"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from paretone.errors import Cancelled, PlainError, SettingError
-from paretone.measure.baseline_metrics import with_baseline_metrics
+from paretone.measure.fidelity import with_baseline_metrics
 from paretone.models.base import Synthesis, Voice, finished_part, run_to_completion
 from paretone.models.catalogue import voice
 from paretone.models.families.speech import Speech

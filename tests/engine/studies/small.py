@@ -9,8 +9,7 @@ from paretone.errors import Cancelled
 from paretone.models.f5.adapter import F5Speech
 from paretone.studies.definition import parse
 from paretone.studies.running import LocalExecutor, StudyFollower, run
-from paretone.studies.store import Store
-from paretone.studies.stored import StoredTake
+from paretone.studies.store import Store, StoredTake
 from paretone.studies.study import Study
 from tests.engine import small_speech
 

@@ -11,7 +11,7 @@ import pytest
 from paretone.measure.estimates import Estimate
 from paretone.setting.setting import Setting
 from paretone.studies.agreement import Listened, agreement_page, agreements, rank_correlation
-from paretone.studies.report_page import to_html
+from paretone.studies.report import to_html
 from paretone.studies.results import Results, SettingResult
 
 NATURALNESS = (4.2, 4.0, 3.5, 2.0)

@@ -1,4 +1,5 @@
-"""A study on a local Ray cluster of two nodes, of which one joins late and is killed in the middle."""
+"""A study on a local Ray cluster of two nodes, of which one joins late and is killed in the middle. On one node a study
+also runs in ``tests/app/features/studies/test_presenter.py``."""
 
 from __future__ import annotations
 
@@ -20,13 +21,12 @@ from paretone.studies import definition
 from paretone.studies.example import FILE
 from paretone.studies.results import read
 from paretone.studies.running import FINISHED, LocalExecutor, WorkerLost, run
-from paretone.studies.store import Store, read_audio
-from paretone.studies.stored import StoredTake
+from paretone.studies.store import Store, StoredTake, read_audio
 from paretone.studies.study import Study
 from paretone.studies.tasks import Equipment, Outcome
 from tests.engine.studies import small
 from tests.engine.studies.small import Follower, finished, study
-from tests.workload import is_thorough, workload
+from tests.workload import only_in_full, workload
 
 ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
 psutil = pytest.importorskip("psutil", reason="it comes with the extra [train]")
@@ -38,7 +38,6 @@ from paretone.studies.cluster import LOCAL, Cluster  # noqa: E402
 
 # Five minutes, the limit of other tests, are short for several nodes that begin on a machine that does much else.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
-only_in_full = pytest.mark.skipif(not is_thorough(), reason="minutes on two nodes; in short, one test does both")
 STORE = 80 * 2**20
 """Bytes of Ray's own memory on each node; the least that it takes."""
 PATIENCE_SECONDS = 300.0
@@ -204,6 +203,7 @@ def test_a_cluster_of_this_machine_that_cannot_begin_is_tried_again_and_says_so(
     assert not ray.is_initialized()
 
 
+@only_in_full("cluster")
 def test_workers_that_cannot_load_the_model_say_why(nodes: Nodes, tmp_path: Path) -> None:
     # Before any test kills a node: a worker would be asked for in its place until it is missed, and never come.
     nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
@@ -213,6 +213,7 @@ def test_workers_that_cannot_load_the_model_say_why(nodes: Nodes, tmp_path: Path
             run(study(device="cuda"), store, Cluster(nodes.address, load=small.load), Follower())
 
 
+@only_in_full("cluster")
 def test_a_node_that_joins_late_and_is_killed_loses_nothing_and_counts_nothing_twice(
     nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,7 +239,7 @@ def test_a_node_that_joins_late_and_is_killed_loses_nothing_and_counts_nothing_t
     require_same_front(tmp_path / "cluster", tmp_path / "here")
 
 
-@only_in_full
+@only_in_full("cluster")
 def test_killing_one_of_two_nodes_loses_nothing_and_counts_nothing_twice(
     nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -276,7 +277,7 @@ def require_same_takes(cluster: Path, here: Path) -> None:
         assert (cluster / "audio" / path.name).read_bytes() == path.read_bytes()
 
 
-@only_in_full
+@only_in_full("cluster")
 def test_the_example_has_the_same_front_on_two_nodes_of_which_one_joins_late(nodes: Nodes, tmp_path: Path) -> None:
     nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
     chosen = definition.parse(tomllib.loads(FILE.read_text(encoding="utf-8")))

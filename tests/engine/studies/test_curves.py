@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from paretone.figures import curves_svg
-from paretone.figures.curves import Curve, Curves, Level
+from paretone.figures.curves import WIDTH, Curve, Curves, Level, draw
 from paretone.figures.glyphs import Glyph
 from paretone.figures.scatter import Dimension
 from paretone.measure.estimates import Estimate
@@ -18,9 +17,8 @@ from paretone.models import catalogue
 from paretone.paths import resource
 from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.curves import curves
+from paretone.studies.curves import MOST, curves, curves_page, curves_sheet
 from paretone.studies.definition import read
-from paretone.studies.report_curves import MOST, curves_page, curves_sheet
 from paretone.studies.results import Results, SettingResult
 from paretone.studies.space import axes_of
 from paretone.techniques import technique
@@ -139,16 +137,16 @@ def test_all_curves_are_one_picture_with_a_row_for_each_knob() -> None:
     }
     assert len(rows) == 2, "a row for the steps and one for guidance"
     width = float(root.get("width", 0))
-    assert width == 2 * curves_svg.WIDTH and root.get("color") == "#222222", "a column for each figure that was judged"
+    assert width == 2 * WIDTH and root.get("color") == "#222222", "a column for each figure that was judged"
     assert curves_sheet(results(PLAIN)) == ""
 
 
 def test_wide_ranges_are_logarithmic_and_nothing_is_drawn_of_nothing() -> None:
     nothing = Curves(Dimension("x"), Dimension("y"), levels=(Level(1.0, "floor"),))
-    assert curves_svg.draw(nothing) == ""
+    assert draw(nothing) == ""
     values = np.array([[value, value, value] for value in (1.0, 2.0, 3.0)])
     curve = Curve(Glyph(("red",), "circle"), np.array([1.0, 4.0, 16.0]), values, ("", "", ""))
-    root = ElementTree.fromstring(curves_svg.draw(replace(nothing, curves=(curve,))))
+    root = ElementTree.fromstring(draw(replace(nothing, curves=(curve,))))
     bottom = max(float(one.get("y", 0)) for one in root.iter(f"{SVG}text") if one.text == "16")
     ticks = [float(one.get("x", 0)) for one in root.iter(f"{SVG}text") if float(one.get("y", 0)) == bottom]
     assert ticks[1] - ticks[0] == pytest.approx(ticks[2] - ticks[1], abs=0.2)

@@ -1,4 +1,4 @@
-"""Gains of techniques in studies: the paired speed-up of settings with one technique, on this machine only."""
+"""Gains of techniques: in pairs of takes that differ in nothing else, and in studies, on this machine only."""
 
 from __future__ import annotations
 
@@ -7,13 +7,131 @@ from dataclasses import replace
 import pytest
 
 from paretone.measure.estimates import Estimate
-from paretone.measure.gains import Place
 from paretone.models import catalogue
 from paretone.setting.knobs import Values
+from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.gains import of_study
+from paretone.setting.take import Measurements
+from paretone.studies.gains import Place, best_known, of_study, of_takes
 from paretone.studies.results import Results, SettingResult
-from tests.engine.measure.test_gains import MACHINE, PLACE, PLAIN, SEVEN
+from paretone.techniques import technique
+
+MACHINE = "Processor, 2 cores, 8 GiB; Linux 6.1; Python 3.11.2, torch 2.9, paretone 0.9"
+NEWER = MACHINE.replace("6.1", "6.9").replace("2.9", "2.10")
+PLACE = Place("f5-mini", "a" * 64, "CPU: 2 cores", "cpu", NEWER)
+PLAIN = Setting("f5-mini", catalogue.entry("f5-mini").options_with(), (), 7)
+SEVEN = PLAIN.with_technique(UsedTechnique("steps", Values(steps=7)))
+EIGHT = PLAIN.with_technique(UsedTechnique("steps", Values(steps=8)))
+HALF = UsedTechnique("precision", Values(precision="bfloat16"))
+
+
+def take(setting: Setting, seconds: float, minute: int = 0, **changes: object) -> TakeSummary:
+    """A take of two seconds of speech."""
+    measured = Measurements(seconds=seconds, audio_seconds=2.0, first_audio_seconds=seconds / 2, device="CPU: 2 cores")
+    created = f"2026-11-21T10:{minute:02d}:00.000+00:00"
+    made = TakeSummary(
+        f"{minute:032x}",
+        created,
+        "A text.",
+        "anna",
+        setting,
+        24000,
+        48000,
+        measured,
+        machine=MACHINE,
+        checkpoint="a" * 64,
+    )
+    return replace(made, **changes)
+
+
+def test_a_pair_differs_in_one_technique_only() -> None:
+    (gain,) = of_takes([take(SEVEN, 0.5, 1), take(PLAIN, 2.0)], PLACE)
+    assert (gain.entry.technique, gain.ratio, gain.pairs, gain.others) == ("steps", 4.0, 1, ())
+    assert gain.entry.knobs["steps"] == 7 and gain.entry.knobs["spacing"] == "epss", "with all its knobs"
+    together = of_takes([take(SEVEN.with_technique(HALF), 0.25, 2), take(SEVEN, 0.5, 1), take(PLAIN, 2.0)], PLACE)
+    assert {(one.entry.technique, one.ratio, one.others) for one in together} == {
+        ("steps", 4.0, ()),
+        ("precision", 2.0, ("steps",)),
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": "Another text."},
+        {"voice": "ben"},
+        {"checkpoint": "b" * 64},
+        {"checkpoint": ""},
+        {"machine": MACHINE.replace("2 cores", "4 cores")},
+        {"setting": replace(PLAIN, options=PLAIN.options.replace(steps=11))},
+        {"measurements": Measurements(seconds=2.0, audio_seconds=2.0, device="NVIDIA H200")},
+        {"measurements": Measurements(device="CPU: 2 cores")},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_nothing_else_may_differ(change: dict[str, object]) -> None:
+    assert of_takes([take(SEVEN, 0.5, 1), replace(take(PLAIN, 2.0), **change)], PLACE) == ()
+
+
+def test_takes_of_another_model_device_or_machine_count_for_nothing() -> None:
+    takes = [take(SEVEN, 0.5, 1), take(PLAIN, 2.0)]
+    for change in (
+        {"model": "omni-mini"},
+        {"checkpoint": "b" * 64},
+        {"device": "NVIDIA H200"},
+        {"machine": "Another; Linux; x"},
+    ):
+        assert of_takes(takes, replace(PLACE, **change)) == ()
+
+
+def test_each_take_is_compared_with_the_one_made_next_to_it() -> None:
+    """A machine is faster at one time than at another. The gain is the median."""
+    takes = [take(PLAIN, 2.0, 0), take(SEVEN, 0.5, 1), take(PLAIN, 4.0, 10), take(SEVEN, 2.0, 11), take(SEVEN, 1.0, 12)]
+    (gain,) = of_takes(takes, PLACE)
+    assert (gain.ratio, gain.pairs, gain.created) == (4.0, 3, takes[-1].created)
+
+
+def test_seeds_and_artefacts_may_differ() -> None:
+    table = PLAIN.with_technique(UsedTechnique("steps", Values(steps=7), "f" * 16))
+    (gain,) = of_takes([take(replace(table, seed=1), 0.5, 1), take(PLAIN, 1.0)], PLACE)
+    assert gain.ratio == 2.0
+
+
+def test_what_is_not_installed_any_more_is_passed_over() -> None:
+    gone = PLAIN.with_technique(UsedTechnique("gone"))
+    other = PLAIN.with_technique(UsedTechnique("steps", Values(stairs=7)))
+    assert of_takes([take(gone, 0.5, 1), take(other, 0.5, 2), take(PLAIN, 1.0)], PLACE) == ()
+
+
+def test_a_technique_for_earlier_audio_is_measured_by_that() -> None:
+    place = replace(PLACE, model="omni-mini")
+    plain = Setting("omni-mini", catalogue.entry("omni-mini").options_with())
+    early = plain.with_technique(UsedTechnique("blockwise"))
+    assert technique("blockwise").improves == "first_audio_seconds"
+    soon = replace(take(early, 4.0, 1).measurements, first_audio_seconds=0.25)
+    (gain,) = of_takes([take(early, 4.0, 1, measurements=soon), take(plain, 2.0)], place)
+    assert gain.ratio == 4.0
+
+
+def test_the_selected_knobs_come_first_then_the_technique_alone_then_the_newest() -> None:
+    gains = of_takes(
+        [
+            take(EIGHT.with_technique(HALF), 0.1, 9),
+            take(PLAIN.with_technique(HALF), 1.0, 8),
+            take(EIGHT, 1.0, 3),
+            take(SEVEN, 0.5, 1),
+            take(PLAIN, 2.0),
+        ],
+        PLACE,
+    )
+    of_steps = [one for one in gains if one.entry.technique == "steps"]
+    knobs = {one.entry.knobs["steps"]: one.entry for one in of_steps}
+    assert best_known(gains, knobs[7]).ratio == 4.0
+    assert best_known(gains, knobs[8]).ratio == 2.0, "alone, though it was measured on top of another one since"
+    other = UsedTechnique("steps", knobs[8].knobs.replace(steps=5))
+    assert best_known(gains, other).ratio == 2.0, "the newest of those without others"
+    assert best_known(gains, UsedTechnique("graphs")) is None
+
 
 CLOCK = "CPU seconds of the process"
 

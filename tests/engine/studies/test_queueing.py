@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from types import SimpleNamespace
 
-from paretone.studies.queueing import ATTEMPTS, Queue
+from paretone.studies.running import ATTEMPTS, Queue
 from paretone.studies.study import Cell, Study
 from paretone.studies.tasks import MeasureReference, Prepare, Speak, Task
 from tests.engine.studies.small import study

@@ -11,7 +11,7 @@ import pytest
 
 from paretone import cli
 from paretone.errors import StudyError
-from paretone.studies.ray_address import require_cluster
+from paretone.studies.cluster import require_cluster
 from tests.engine.test_cli_study import STUDY
 
 SETTINGS = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0])

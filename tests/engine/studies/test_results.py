@@ -20,8 +20,7 @@ import pytest
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import Verdict
 from paretone.setting.plan import NOTHING_SKIPPED
-from paretone.studies.report_page import to_html
-from paretone.studies.report_tables import takes_csv, to_csv, to_latex
+from paretone.studies.report import takes_csv, to_csv, to_html, to_latex
 from paretone.studies.results import figures_of, read, to_json
 from paretone.studies.store import DATABASE, Store
 from paretone.studies.tasks import MeasureReference, ReferenceMeasured

@@ -11,8 +11,7 @@ from paretone.errors import Cancelled, StudyError
 from paretone.studies.results import read
 from paretone.studies.running import FINISHED
 from paretone.studies.search import answer
-from paretone.studies.store import Store
-from paretone.studies.stored import COMPLETE, FAILED, RULED_OUT, StoredTrial
+from paretone.studies.store import COMPLETE, FAILED, RULED_OUT, Store, StoredTrial
 from paretone.studies.study import Study
 from paretone.studies.wording import answer_lines
 from tests.engine.studies.small import Follower, finished, study

@@ -21,8 +21,7 @@ from paretone.studies import store as module
 from paretone.studies.report import write_report
 from paretone.studies.results import read
 from paretone.studies.running import LocalExecutor, run
-from paretone.studies.store import DATABASE, Store, StudyDamaged
-from paretone.studies.stored import StoredTrial
+from paretone.studies.store import DATABASE, Store, StoredTrial, StudyDamaged
 from paretone.studies.tasks import Prepare, Prepared
 from paretone.techniques import technique
 from paretone.techniques.base import ArtefactType

@@ -1,20 +1,47 @@
-"""The registry finds our techniques in the entry points, and all of them."""
+"""The registry of techniques: entry points, names, words, and marks in the window."""
 
 from __future__ import annotations
 
+import ast
+import itertools
+import os
+import re
+import subprocess
+import sys
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import pytest
 
+import paretone
 from paretone.errors import SettingError
+from paretone.figures.glyphs import (
+    DERIVED_SHAPES,
+    HUES,
+    MORE_DARK,
+    MORE_LIGHT,
+    SERIES_DARK,
+    SERIES_LIGHT,
+    SERIES_ON_ANY,
+    SHAPES,
+    Glyphs,
+    Mark,
+    corners,
+    derived_mark,
+)
+from paretone.models import catalogue
+from paretone.models.base import ModelInfo
 from paretone.paths import resource
+from paretone.setting.knobs import Values, defaults
 from paretone.setting.plan import Part, imported
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques import applying_to, find, technique, techniques
+from paretone.techniques import Technique, applying_to, conflict, find, registry, technique, techniques, wording
 from paretone.techniques.base import SLOTS, Conflict, Context, fault_of_slot
-from paretone.techniques.registry import GROUP, OURS, problems
+from paretone.techniques.registry import GROUP, OURS, in_order, problems, technique_mark
 from paretone.techniques.resolving import known
+from paretone_app.features.registry import FEATURES
 
 ROOM = resource().parent / "engine" / "paretone" / "techniques"
 
@@ -87,3 +114,211 @@ def test_a_part_is_imported_when_it_is_made() -> None:
     for target in ("nowhere.at_all:thing", "builtins:thing"):
         with pytest.raises(SettingError, match="could not be imported"):
             Part.of(target).make()
+
+
+def test_differences_read_as_people_say_them() -> None:
+    left = Setting("f5-mini", Values(steps=16))
+    right = Setting("f5-mini", Values(steps=32), (UsedTechnique("ditreducio", Values(threshold=0.1), "t"),))
+    assert [wording(one) for one in left.differences(right)] == ["steps", "DiTReducio"]
+    other = right.with_technique(UsedTechnique("ditreducio", Values(threshold=0.2), "u"))
+    assert [wording(one) for one in right.differences(other)] == [
+        "DiTReducio, Threshold δ",
+        "DiTReducio, strategy table",
+    ]
+
+
+def test_an_unknown_technique_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(SettingError, match="ditreducio"):
+        technique("magic")
+
+
+def test_conflicts_are_those_of_the_used_techniques() -> None:
+    midpoint = Setting("f5-mini", Values(solver="midpoint"))
+    assert conflict(midpoint) is None
+    assert "Euler" in str(conflict(midpoint.with_technique(UsedTechnique("ditreducio"))))
+
+
+@pytest.mark.parametrize(("every", "said"), [(2, "second"), (3, "third"), (4, "4th"), (12, "12th"), (22, "22nd")])
+def test_every_so_many_steps_are_said_as_people_say_them(every: int, said: str) -> None:
+    named = {"frozen_prefix": "every", "layer_reuse": "every", "guidance_stride": "every", "blockwise": "text_every"}
+    for name, knob in named.items():
+        one = technique(name)
+        described = one.describe(defaults(one.knobs).replace(**{knob: every}))
+        assert f"every {said}" in described, described
+
+
+# Nobody names a technique but itself: no import, no string, no identifier outside its own folder, or its own feature. A
+# feature of the window that belongs to a technique says so: ``technique="name"`` in its ``__init__.py``.
+ROOT = Path(paretone.__file__).parents[2]
+WORDS = {
+    # What models and samplers have by themselves: options, properties, algorithms.
+    *(knob.name for entry in catalogue.MODELS for knob in entry.options),
+    *ModelInfo.__dataclass_fields__,
+    *(path.stem for path in (ROOT / "engine/paretone/sampling").glob("*.py")),
+    *(path.stem for path in (ROOT / "engine/paretone/models/kernels").glob("*.py")),
+}
+"""Names that mean something else, too: a technique that bears one may not be imported or be named by its title."""
+KNOBS = {knob.name for one in techniques() for knob in one.knobs}
+"""Names that are also those of knobs: as a string, such a name may mean the knob."""
+
+
+def own(one: Technique) -> list[Path]:
+    """Places where a technique may be named."""
+    rooms = [ROOT / f"engine/paretone/techniques/{one.name}.py", ROOT / f"engine/paretone/techniques/{one.name}"]
+    for said in (ROOT / "app/paretone_app/features").glob("*/__init__.py"):
+        if f'technique="{one.name}"' in said.read_text(encoding="utf-8"):
+            rooms.append(said.parent)
+    return rooms
+
+
+def docstrings(tree: ast.AST) -> set[int]:
+    """The ids of the nodes that are docstrings, those of fields included."""
+    return {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+
+
+def named(tree: ast.AST, one: Technique) -> Iterator[tuple[int, str]]:
+    """Lines of ``tree`` that name the technique, and how."""
+    module, told = f"paretone.techniques.{one.name}", docstrings(tree)
+    distinctive = one.name not in WORDS
+    title = re.compile(rf"\b{re.escape(one.title.partition(' (')[0])}\b")
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.Import) and any(f"{alias.name}.".startswith(f"{module}.") for alias in node.names):
+            yield line, "imports it"
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            if any(f"{name}.".startswith(f"{module}.") for name in imported):
+                yield line, "imports it"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            if node.value == one.title or (node.value == one.name and distinctive and one.name not in KNOBS):
+                yield line, f"says {node.value!r}"
+            elif distinctive and title.search(node.value):
+                yield line, f"says its title in {node.value!r}"
+        elif distinctive:
+            for field in ("id", "attr", "name", "asname", "arg"):
+                identifier = getattr(node, field, None)
+                if isinstance(identifier, str) and one.name in identifier.lower():
+                    yield line, f"is called {identifier}"
+
+
+def findings(top: str) -> list[str]:
+    """All that name a technique in ``top`` and are not its own."""
+    found = []
+    rooms = {one.name: own(one) for one in techniques()}
+    for path in sorted((ROOT / top).rglob("*.py")):
+        # Benches compare techniques.
+        if "bench" in path.relative_to(ROOT).parts or path.stem == "bench" or "benches" in path.relative_to(ROOT).parts:
+            continue
+        text = path.read_text(encoding="utf-8")
+        tree, lowered = None, text.lower()
+        for one in techniques():
+            if one.name not in lowered and one.title.partition(" (")[0].lower() not in lowered:
+                continue
+            if any(path == room or room in path.parents for room in rooms[one.name]):
+                continue
+            tree = tree or ast.parse(text)
+            found += [
+                f"{path.relative_to(ROOT).as_posix()}:{line}: {one.name}: {how}" for line, how in named(tree, one)
+            ]
+    return found
+
+
+def test_nobody_names_a_technique_but_itself() -> None:
+    found = [*findings("engine"), *findings("app")]
+    assert not found, "\n".join(found)
+
+
+def test_only_features_of_a_technique_import_each_other() -> None:
+    of = {feature.name: feature.technique for feature in FEATURES}
+    found = []
+    for path in sorted((ROOT / "app" / "paretone_app").rglob("*.py")):
+        parts = path.relative_to(ROOT / "app" / "paretone_app").with_suffix("").parts
+        if parts[:2] == ("features", "registry"):
+            continue
+        mine = of.get(parts[1], "") if parts[0] == "features" else ""
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("paretone_app.features."):
+                theirs = of.get(str(node.module).split(".")[2], "")
+                if theirs not in ("", mine):
+                    found.append(f"{path.relative_to(ROOT).as_posix()}:{node.lineno}: imports {node.module}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "how"),
+    [
+        ("from paretone.techniques import spade", "imports it"),
+        ("from paretone.techniques.spade.training import ALPHA", "imports it"),
+        ("import paretone.techniques.spade.training", "imports it"),
+        ("one = find('spade')", "says 'spade'"),
+        ("text = f'Use SPADE, then {x}.'", "says its title"),
+        ("def train_spade(): pass", "is called train_spade"),
+        ("def train(spade_depth): pass", "is called spade_depth"),
+        ("train(with_spade=True)", "is called with_spade"),
+        ("from paretone.techniques import find as find_spade", "is called find_spade"),
+    ],
+)
+def test_the_test_would_see_it(source: str, how: str) -> None:
+    (spade,) = (one for one in techniques() if one.name == "spade")
+    assert any(how in said for _, said in named(ast.parse(source), spade))
+
+
+def test_every_technique_of_ours_declares_a_mark_and_no_two_the_same() -> None:
+    marks = [one.mark for one in techniques()]
+    assert len(marks) >= 25 and None not in marks
+    assert len(set(marks)) == len(marks)
+    assert {one.hue for one in marks} == set(HUES) and {one.shape for one in marks} <= set(SHAPES)
+
+
+def test_a_mark_that_follows_from_a_name_never_looks_like_a_declared_one() -> None:
+    assert not set(SHAPES) & set(DERIVED_SHAPES) and all(corners(one) for one in DERIVED_SHAPES)
+    derived = {derived_mark(f"plug_in_{number}") for number in range(500)}
+    assert derived == set(itertools.starmap(Mark, itertools.product(HUES, DERIVED_SHAPES))), "all are used"
+    assert derived.isdisjoint(one.mark for one in techniques())
+
+
+def test_marks_are_the_same_in_every_process() -> None:
+    code = (
+        "from paretone.techniques.registry import technique_mark as m\n"
+        "print(m('adams_bashforth'), m('gone'), m('steps'))"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        ).stdout.strip()
+        for seed in ("0", "1")
+    }
+    assert printed == {" ".join(map(str, map(technique_mark, ("adams_bashforth", "gone", "steps"))))}
+    assert technique_mark("adams_bashforth") == Mark("blue", "right"), "in every release"
+
+
+def test_absence_of_other_techniques_changes_no_mark_and_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [one.name for one in techniques()]
+    marks = {name: technique_mark(name) for name in names}
+    there = registry.registry()
+    for name in names:
+        alone = registry.Registry(tuple(one for one in there.techniques if one.name == name), ())
+        monkeypatch.setattr(registry, "registry", lambda found=alone: found)
+        assert technique_mark(name) == marks[name]
+    monkeypatch.undo()
+    for first, second in itertools.combinations(names, 2):
+        pair = in_order((second, first))
+        for third in names:
+            assert [one for one in in_order((third, second, first)) if one in pair] == list(pair) or third in pair
+
+
+def test_palettes_have_a_colour_of_each_hue() -> None:
+    for palette in ((*SERIES_LIGHT, *MORE_LIGHT), (*SERIES_DARK, *MORE_DARK), SERIES_ON_ANY):
+        glyphs = Glyphs(technique_mark, palette, "#000000")
+        assert len(set(palette)) == len(HUES)
+        for one in techniques():
+            drawn = glyphs.glyph((one.name, "steps"))
+            assert drawn.shape == one.mark.shape
+            assert drawn.colours == (palette[HUES.index(one.mark.hue)], palette[HUES.index("green")])

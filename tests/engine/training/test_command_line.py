@@ -25,7 +25,7 @@ from paretone.training.recipes.bundled_training import RECIPES
 from paretone.training.recipes.natural_tokens import CODEC, TOKENIZER
 from paretone.training.session import CHECKPOINT, LOG
 from tests.engine.training.toy_natural import Hummer
-from tests.workload import workload
+from tests.workload import only_in_full, workload
 
 
 def main(arguments: list[str]) -> int:
@@ -76,6 +76,7 @@ def test_a_run_is_resumed_and_not_begun_twice(few_clips: None, natural: Path, ca
     assert "resume it, or choose another work folder" in capsys.readouterr().err
 
 
+@only_in_full("recipes")
 @pytest.mark.slow
 def test_ctrl_c_leaves_a_checkpoint_to_resume_from(
     few_clips: None, natural: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -116,6 +117,7 @@ def test_every_recipe_has_its_command():
     assert list(train_bundled.SUMMARIES) == list(RECIPES)
 
 
+@only_in_full("recipes")
 @pytest.mark.slow
 def test_a_tokenizer_and_the_language_model_over_its_tokens(
     few_clips: None, natural: Path, capsys: pytest.CaptureFixture[str]
@@ -133,6 +135,7 @@ def test_a_tokenizer_and_the_language_model_over_its_tokens(
     assert LmMiniFolder(natural / "lm-made").network(torch.device("cpu")).tokens.codes == TOKENIZER.codes
 
 
+@only_in_full("recipes")
 @pytest.mark.slow
 def test_a_codec_and_the_masked_model_over_its_codes(
     few_clips: None, natural: Path, capsys: pytest.CaptureFixture[str]
@@ -151,6 +154,7 @@ def test_a_codec_and_the_masked_model_over_its_codes(
     assert "2 steps" in capsys.readouterr().out
 
 
+@only_in_full("recipes")
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["voice-f5", "voice-megatts3"])
 def test_natural_speech_and_what_learns_from_it(

@@ -32,7 +32,16 @@ from paretone.training.spoken_tokens import SpokenTokens, write_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
 from paretone.training.token_recipe import TokenData
 from paretone_app.features.training.model import training
-from tests.engine.small_language import CODES, CONFIG, LAYERS, PHONES, write_draft, write_model, write_student
+from tests.engine.small_language import (
+    CODES,
+    CONFIG,
+    LAYERS,
+    PHONES,
+    write_draft,
+    write_model,
+    write_order,
+    write_student,
+)
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow
 
 SENTENCES = 5
@@ -253,6 +262,7 @@ def test_a_student_is_trained_at_the_measured_layers_and_speaks(root: Path, tmp_
 def test_a_single_layer_learns_what_all_others_did(root: Path, tmp_path: Path) -> None:
     """Its one output is compared with the teacher's last."""
     follower = Follower()
+    write_order(root)
     student = Student(StudentOptions(positions=300), depth=1)
     trained = job(root, tmp_path / "work", student, export=str(root)).run(follower)
     assert trained.summary.startswith("A student with 1 layer (")
@@ -270,6 +280,7 @@ def test_without_numbers_companions_fit_the_model(
     """As the window proposes: a student of half of the layers, a draft with a quarter of them on top."""
     monkeypatch.setitem(CONFIG, "num_hidden_layers", 24)
     root = write_model(tmp_path / "deep")
+    write_order(root, tuple(map(float, range(24))))
     given = {"model": "lm-mini", "work": ""}
     drafted = job(root, tmp_path / "draft", Draft.of(DraftRequest(**given)), export=str(root), steps=1).run()
     assert drafted.figures["retained"] == "0,1,18,19,20,21,22,23"

@@ -12,12 +12,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from paretone.errors import Cancelled, PlainError
 from paretone.models.minis.natural.mel_reader import MelReaderConfig
 from paretone.training import session as session_module
+from paretone.training.batches import BatchQueue
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
+from paretone.training.runs import log_of, save_with_log
 from paretone.training.session import (
     CHECKPOINT,
     LOG,
@@ -29,6 +32,7 @@ from paretone.training.session import (
     TrainingSession,
     require_finite,
 )
+from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 CPU = torch.device("cpu")
@@ -346,3 +350,50 @@ def test_what_cannot_be_begun_is_said(tmp_path: Path):
 def test_a_budget_is_one_amount_above_zero(amounts: dict):
     with pytest.raises(PlainError):
         Budget(**amounts)
+
+
+def test_links_and_pipes_in_the_way_stay(tmp_path: Path) -> None:
+    work, target = tmp_path / "work", tmp_path / "out" / "draft.safetensors"
+    work.mkdir()
+    target.parent.mkdir()
+    (work / LOG).write_text('{"run": 1}\n')
+
+    def save(path: Path) -> None:
+        save_file({"a": torch.ones(3)}, path)
+
+    os.mkfifo(target)
+    written = save_with_log(save, target, work)
+    assert written.name == "draft-2.safetensors" and target.is_fifo() and log_of(written).is_file()
+    target.unlink()
+    target.symlink_to("nowhere")
+    assert save_with_log(save, target, work) == written and target.is_symlink()
+    target.unlink()
+    target.symlink_to(written.name)
+    before = written.stat().st_ino
+    assert save_with_log(save, target, work) == target, "it says the same"
+    assert target.is_symlink() and written.stat().st_ino == before
+
+
+def test_batches_hold_no_more_frames_than_asked_and_join_one_voice_only():
+    clips = toy_corpus(20).training
+    queue = BatchQueue(clips, frames=600, joined_share=0.5, seed=0)
+    joined = total = 0
+    for _ in range(200):
+        batch = queue.next()
+        lengths = [sum(clips[number].frames for number in item) for item in batch]
+        assert max(lengths) * len(batch) <= 600
+        assert all(len({clips[number].voice for number in item}) == 1 for item in batch)
+        joined += sum(len(item) == 2 for item in batch)
+        total += len(batch)
+    assert 0.4 < joined / total < 0.6
+
+
+def test_large_batches_are_drawn_from_more_items():
+    clips = toy_corpus(20).training
+    frames = 100 * max(clip.frames for clip in clips)
+    queue = BatchQueue(clips, frames=frames, joined_share=0.0, seed=0)
+    shares = []
+    for _ in range(40):
+        lengths = [clips[number].frames for item in queue.next() for number in item]
+        shares.append(sum(lengths) / (max(lengths) * len(lengths)))
+    assert sum(shares) / len(shares) > 0.95, "little of a batch is padding"

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import Cancelled, SettingError
+from paretone.models.base import Utterance
+from paretone.models.catalogue import harvard_sentences, voice
 from paretone.models.f5.adapter import F5Speech
 from paretone.observer import Observer
 from paretone.setting.knobs import Values, checked, defaults
-from paretone.views import views
-from paretone.views.computing import compute_view
+from paretone.views import compute_view, views
+from paretone.views.quality import judged_utterances
 from tests.engine.small_speech import LAYERS, setting
 from tests.engine.views.viewing import QUICK, STEPS, computed, load, task, write_weights
 
@@ -88,3 +90,13 @@ def test_unknown_views_and_knobs_and_other_families_are_refused(model: F5Speech)
     model.info = replace(model.info, family="speech-lm")
     with pytest.raises(SettingError, match="load another model"):
         computed(model, "tables")
+
+
+def test_the_selected_sentence_is_not_judged_for_something_may_be_calibrated_on_it() -> None:
+    first, second, third = harvard_sentences()[:3]
+    other = Utterance("Another sentence.", voice())
+    assert [one.text for one in judged_utterances(other, 2)] == [first, second]
+    selected = Utterance(f" {first}", voice("bella"))
+    found = judged_utterances(selected, 30)
+    assert [one.text for one in found[:2]] == [second, third] and len(found) == 30
+    assert {one.voice.id for one in found} == {"bella"}

@@ -13,7 +13,7 @@ from paretone.models.catalogue import entry, voices
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
-from paretone.views.computing import compute_view
+from paretone.views import compute_view
 from paretone.views.view import Task
 from tests.workload import workload
 

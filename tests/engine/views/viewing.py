@@ -9,7 +9,7 @@ from paretone.models.base import Utterance
 from paretone.models.f5.adapter import F5Speech
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
-from paretone.views.computing import compute_view
+from paretone.views import compute_view
 from paretone.views.figure import Figure
 from paretone.views.view import Task
 from tests.engine import small_speech

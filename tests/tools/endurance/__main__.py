@@ -35,7 +35,6 @@ PASSED, FAILED, TOO_SHORT = 0, 1, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; the process's exit code."""
     options = _parse(arguments)
     cap_threads()
     share_one_heap()

@@ -28,7 +28,7 @@ from paretone.session.commands import CaptureAttention
 from paretone.session.events import Event, JobFailed
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.studies import definition
-from paretone.studies.writing import to_toml
+from paretone.studies.definition import to_toml
 from paretone.techniques.base import Technique
 from paretone.views import views
 from paretone_app.features.export.model import ProfileExport
@@ -57,7 +57,6 @@ _MOMENT = 0.05
 
 
 def dialogs() -> list[QDialog]:
-    """The open dialogs."""
     return [one for one in QApplication.topLevelWidgets() if isinstance(one, QDialog)]
 
 

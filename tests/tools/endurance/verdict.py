@@ -22,8 +22,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from paretone.errors import DeviceError, PlainError
-from paretone.figures.curves import Curve, Curves, Level
-from paretone.figures.curves_svg import sheet
+from paretone.figures.curves import Curve, Curves, Level, sheet
 from paretone.figures.glyphs import SERIES_ON_ANY, Glyph
 from paretone.figures.scatter import Dimension
 from paretone.files import write_atomically
@@ -175,7 +174,6 @@ class Verdict:
 
 
 def encoded(line: RoundLine) -> str:
-    """One line of JSON."""
     return json.dumps(asdict(line), ensure_ascii=False)
 
 
@@ -280,5 +278,4 @@ def curve(rounds: Sequence[RoundLine]) -> str:
 
 
 def write_curve(rounds: Sequence[RoundLine], path: Path) -> None:
-    """Write :func:`curve`."""
     write_atomically(path, curve(rounds).encode())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from paretone.measure.gains import Gain
 from paretone.measure.metrics import metric
+from paretone.studies.gains import Gain
 from paretone.techniques import find
 from paretone.techniques.base import Technique
 from paretone.wording import listed

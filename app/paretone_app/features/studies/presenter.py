@@ -207,7 +207,7 @@ class StudiesPresenter(Presenter):
     def set_model_folder(self, folder: Path) -> None:
         """Write into the file of the study that is shown that its model's checkpoint is in ``folder``. Takes are tied
         to weights, not to folders: other weights are refused when it runs. Raises :class:`PlainError`."""
-        from paretone.studies.writing import with_folder
+        from paretone.studies.definition import with_folder
 
         seen = self.summary
         if seen is None:
@@ -306,7 +306,8 @@ class StudiesPresenter(Presenter):
     @Slot(object)
     def _check(self, given: dict) -> None:
         """Say the size of a study, or why it cannot be."""
-        from paretone.studies import definition, estimating
+        from paretone.studies import definition
+        from paretone.studies.results import estimated_seconds
         from paretone_app.features.studies.wording import plan_words
 
         maker = built(self.maker)
@@ -314,7 +315,7 @@ class StudiesPresenter(Presenter):
 
         def checked() -> tuple[Study, float | None]:
             planned = definition.parse(given, "This study", root)
-            return planned, estimating.seconds(planned, pace(planned.model))
+            return planned, estimated_seconds(planned, pace(planned.model))
 
         def shown(found: tuple[Study, float | None] | BaseException) -> None:
             if self.maker is not maker or maker.definition != given:
@@ -331,7 +332,7 @@ class StudiesPresenter(Presenter):
     @Slot(object, object, bool)
     def _write_new(self, given: dict, path: Path, start: bool) -> None:
         """Write a new study's file."""
-        from paretone.studies.writing import to_toml
+        from paretone.studies.definition import to_toml
 
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

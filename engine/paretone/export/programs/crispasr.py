@@ -11,8 +11,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import GUIDANCE_EVERY, OPTIONS, SEED, Account, OptionLedger
-from paretone.export.readme import block, readme
-from paretone.export.served_f5 import own_grid
+from paretone.export.contents import block, readme
+from paretone.export.f5_models import own_grid
 from paretone.export.targets import Order, Target
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile
@@ -81,7 +81,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files."""
     omnivoice = order.profile.setting.model == "OmniVoice"
     script = _script(order.account, BACKENDS[order.profile.setting.model], order.profile.setting.seed, omnivoice)
     usage = (

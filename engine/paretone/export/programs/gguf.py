@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
-from paretone.export.copied_files import copied
+from paretone.export.contents import PROMPTS, copied
 from paretone.export.language_targets import (
     given_draft,
     ids_section,
@@ -16,7 +16,6 @@ from paretone.export.language_targets import (
     readme,
     why_not_counted,
 )
-from paretone.export.prompts_file import PROMPTS
 from paretone.export.targets import Order, Target
 from paretone.extras import why_no_gguf
 from paretone.models.catalogue import entry
@@ -34,12 +33,10 @@ _SPOKEN = {
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """As :class:`Target` says."""
     return why_not_counted(profile, "llama.cpp") or why_no_gguf()
 
 
 def options(ledger: OptionLedger) -> None:
-    """As :class:`Target` says."""
     ledger.honour("in generate.py", "top_k", "top_p")
     ledger.honour("in generate.py; llama.cpp applies it after top-k and top-p", "temperature")
     ledger.honour("in generate.py; llama.cpp looks back 64 tokens", "repetition_penalty")
@@ -50,7 +47,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files by name."""
     from paretone.export.gguf_file import GgufVocabulary, architecture, gguf_file
     from paretone.export.language_bundle import TOKENIZER, language_bundle
 

@@ -10,8 +10,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import OPTIONS, PRECISION, SEED, OptionLedger
-from paretone.export.copied_files import copied
-from paretone.export.readme import block, json_file, readme
+from paretone.export.contents import block, copied, json_file, readme
 from paretone.export.targets import Order, Target
 from paretone.models.catalogue import entry
 from paretone.setting.knobs import Values
@@ -75,7 +74,6 @@ def arguments(values: Values) -> dict[str, object]:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files."""
     given = arguments(order.account.options)
     description = {
         "kind": KIND,

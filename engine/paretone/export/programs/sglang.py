@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import yaml
 
 from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
+from paretone.export.contents import block, json_file, readme
 from paretone.export.f5_models import why_not_f5
-from paretone.export.readme import block, json_file, readme
 from paretone.export.targets import Order, Target
 from paretone.setting.profile import Profile
 
@@ -65,7 +65,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files."""
     values, cache = order.account.options, order.account.given.get("cache_dit")
     request = {
         "num_inference_steps": values["steps"],

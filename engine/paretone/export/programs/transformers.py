@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
-from paretone.export.copied_files import copied
+from paretone.export.contents import PROMPTS, SAMPLING, copied, sampling_of
 from paretone.export.language_targets import (
     given_draft,
     ids_section,
@@ -17,7 +17,6 @@ from paretone.export.language_targets import (
     readme,
     why_not_language,
 )
-from paretone.export.prompts_file import PROMPTS, SAMPLING, sampling_of
 from paretone.export.targets import Order, Target
 from paretone.models.catalogue import entry
 from paretone.setting.knobs import Values
@@ -31,12 +30,10 @@ TITLE = "A Paretone profile for transformers"
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """As :class:`Target` says."""
     return why_not_language(profile, "transformers")
 
 
 def options(ledger: OptionLedger) -> None:
-    """As :class:`Target` says."""
     if is_repetition_aware(ledger.options):
         ledger.honour("a logits processor of generate.py", "repeats", "top_k", "top_p")
     else:
@@ -46,10 +43,8 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files by name."""
-    from paretone.export.language_bundle import language_bundle
-    from paretone.export.language_folder import model_folder
-    from paretone.export.safetensors_file import safetensors_file
+    from paretone.export.exported_weights import safetensors_file
+    from paretone.export.language_bundle import language_bundle, model_folder
 
     account, drafted = order.account, given_draft(order.account)
     bundle = language_bundle(order, drafting=drafted is not None)
@@ -78,7 +73,6 @@ def contents(order: Order) -> dict[str, Content]:
 
 
 def generation(options: Values, stops: list[int]) -> dict[str, Any]:
-    """Content of ``generation_config.json``."""
     common: dict[str, Any] = {"eos_token_id": stops, "pad_token_id": stops[0]}
     if is_greedy(options):
         return {"do_sample": False, "repetition_penalty": options.get("repetition_penalty", 1.0), **common}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from paretone.errors import ProfileError
 from paretone.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
+from paretone.export.contents import PROMPTS, SAMPLING, sampling_of
 from paretone.export.language_targets import (
     BIASED,
     drafts,
@@ -26,7 +27,6 @@ from paretone.export.language_targets import (
     readme,
     why_not_counted,
 )
-from paretone.export.prompts_file import PROMPTS, SAMPLING, sampling_of
 from paretone.export.targets import Order, Target
 from paretone.models.catalogue import entry
 from paretone.setting.profile import Profile
@@ -44,7 +44,6 @@ TITLE = "A Paretone profile for vLLM"
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
-    """As :class:`Target` says."""
     if reason := why_not_counted(profile, "vLLM"):
         return reason
     model = entry(profile.setting.model)
@@ -57,7 +56,6 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
 
 
 def options(ledger: OptionLedger) -> None:
-    """As :class:`Target` says."""
     ledger.honour("in the requests", *SAMPLING)
     if is_repetition_aware(ledger.options):
         ledger.drop("vLLM does not resample repeated tokens", "repeats")
@@ -66,9 +64,7 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files by name."""
-    from paretone.export.language_bundle import language_bundle
-    from paretone.export.language_folder import model_folder
+    from paretone.export.language_bundle import language_bundle, model_folder
 
     account, drafted = order.account, given_draft(order.account)
     bundle = language_bundle(order, drafting=drafted is not None)

@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paretone.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
-from paretone.export.copied_files import copied
+from paretone.export.contents import block, copied, json_file, readme
+from paretone.export.f5_models import own_grid
 from paretone.export.programs.omnivoice import ARGUMENTS
-from paretone.export.readme import block, json_file, readme
-from paretone.export.served_f5 import own_grid
 from paretone.export.targets import Order, Target
 from paretone.models.catalogue import entry
 from paretone.sampling.guidance import SMALLEST_GUIDANCE
@@ -84,7 +83,6 @@ def options(ledger: OptionLedger) -> None:
 
 
 def contents(order: Order) -> dict[str, Content]:
-    """The folder's files."""
     if order.profile.setting.model == OMNIVOICE:
         return _omnivoice(order)
     values = order.account.options

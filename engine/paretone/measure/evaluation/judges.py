@@ -16,11 +16,13 @@ from typing import Protocol
 
 import numpy as np
 
+from paretone.audio.resampling import resample
 from paretone.by_name import by_name
-from paretone.errors import PlainError
+from paretone.errors import AudioError, PlainError
 from paretone.extras import DISTILLMOS, RESEMBLYZER, how_to_add
 from paretone.fields import is_of
 from paretone.measure.metrics import JUDGED
+from paretone.measure.pitch import log_pitch, pitch_range
 from paretone.models.base import Voice
 from paretone.paths import data_folder
 
@@ -66,8 +68,8 @@ class JudgeKind:
 
     name: str
     title: str
-    module: str
-    """Module of its ``load``, which makes a :class:`Judge` from the sentences that will be judged, its folder and the
+    load: str
+    """Module and function that make a :class:`Judge` from the sentences that will be judged, its folder and the
     device."""
     packages: tuple[str, ...] = ()
     extra: str = ""
@@ -86,7 +88,6 @@ class JudgeKind:
 
     @property
     def folder(self) -> Path:
-        """Folder of its files."""
         return data_folder() / "judges" / self.name
 
     def problem(self) -> str:
@@ -113,38 +114,39 @@ class JudgeKind:
         problem = self.problem()
         if problem:
             raise PlainError(problem)
-        return import_module(self.module).load(texts, self.folder, device)
+        module, _, function = self.load.partition(":")
+        return getattr(import_module(module), function)(texts, self.folder, device)
 
 
 JUDGES: tuple[JudgeKind, ...] = (
     JudgeKind(
         "words",
         "Word errors (pocketsphinx)",
-        "paretone.measure.evaluation.words",
+        "paretone.measure.evaluation.judges:load_words",
         packages=("jiwer", "pocketsphinx"),
         extra="judge",
     ),
     JudgeKind(
         "naturalness",
         "Naturalness (DistillMOS)",
-        "paretone.measure.evaluation.naturalness",
+        "paretone.measure.evaluation.naturalness:load",
         weights=DISTILLMOS,
     ),
     JudgeKind(
         "voice",
         "Voice similarity (Resemblyzer)",
-        "paretone.measure.evaluation.speakers",
+        "paretone.measure.evaluation.speakers:load",
         weights=RESEMBLYZER,
     ),
     JudgeKind(
         "melody",
         "Pitch range and diversity",
-        "paretone.measure.evaluation.melody",
+        "paretone.measure.evaluation.judges:load_melody",
     ),
     JudgeKind(
         "whisper",
         "Word errors (Whisper-large-v3)",
-        "paretone.measure.evaluation.whisper",
+        "paretone.measure.evaluation.published:load_whisper",
         packages=("jiwer", "transformers"),
         extra="publish",
         files=("config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json"),
@@ -153,7 +155,7 @@ JUDGES: tuple[JudgeKind, ...] = (
     JudgeKind(
         "similarity",
         "Speaker similarity (WavLM-large, SIM-o)",
-        "paretone.measure.evaluation.similarity",
+        "paretone.measure.evaluation.published:load_similarity",
         packages=("transformers",),
         extra="publish",
         files=("wavlm_large_finetune.pth",),
@@ -163,7 +165,7 @@ JUDGES: tuple[JudgeKind, ...] = (
     JudgeKind(
         "utmos",
         "Naturalness (UTMOS22 strong)",
-        "paretone.measure.evaluation.utmos",
+        "paretone.measure.evaluation.published:load_utmos",
         packages=("transformers",),
         extra="publish",
         files=("utmos22_strong_step7459_v1.pt",),
@@ -175,3 +177,78 @@ JUDGES: tuple[JudgeKind, ...] = (
 def judge_named(name: str) -> JudgeKind:
     """The judge called ``name``. Raises :class:`SettingError` for others."""
     return by_name(name, {one.name: one for one in JUDGES}, "judge", "judges")
+
+
+RATE = 16_000
+"""Hz, of what the judges' networks take in."""
+AUDIBLE = 0.01
+"""Share of the peak at which speech begins and ends: 40 dB below it."""
+MARGIN_SECONDS = 0.1
+SHORTEST_SECONDS = 0.4
+"""Speech that is shorter is not judged: it holds a syllable or two."""
+SILENT_PEAK = 1e-4
+"""Recordings whose peak is lower, 80 dB below full scale, are silent."""
+
+
+def speech_in(samples: np.ndarray, rate: int) -> np.ndarray:
+    """The speech in mono ``samples`` (n,) at ``rate`` Hz, float32 (m,) at 16 kHz, whatever the silence around it.
+
+    A predicted score should be of the speech. So silence is cut where the recording first and last rises above a
+    hundredth of its peak, and a tenth of a second is left (or put) there; both are exact to the sample.
+
+    Raises :class:`AudioError` for recordings that are empty, silent, too short or not numbers.
+    """
+    samples = np.asarray(samples, np.float32)
+    if not len(samples):
+        raise AudioError("The recording is empty, so there is nothing to judge.")
+    if not np.isfinite(samples).all():
+        raise AudioError("The recording holds values that are not numbers (NaN), so it cannot be judged.")
+    levels = np.abs(samples)
+    peak = float(levels.max())
+    if peak < SILENT_PEAK:
+        raise AudioError("The recording is silent, so there is no speech to judge.")
+    loud = np.flatnonzero(levels >= AUDIBLE * peak)
+    first, last = int(loud[0]), int(loud[-1]) + 1
+    if last - first < SHORTEST_SECONDS * rate:
+        raise AudioError(
+            f"The recording has {(last - first) / rate:.2f} s of speech; judging takes at least {SHORTEST_SECONDS} s."
+        )
+    margin = round(MARGIN_SECONDS * rate)
+    before, after = max(0, margin - first), max(0, last + margin - len(samples))
+    kept = np.pad(samples[max(0, first - margin) : last + margin], (before, after))
+    return resample(kept, rate, RATE)
+
+
+def load_melody(texts: Sequence[str], folder: Path, device: str) -> MelodyJudge:
+    """The judge; it has no files and runs on the processor."""
+    return MelodyJudge()
+
+
+class MelodyJudge:
+    """Pitch range of a recording, and its curve, which diversity is measured by."""
+
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
+        """The melody of a recording; no figures if too little of it is voiced."""
+        curve = log_pitch(samples, rate)
+        spread = pitch_range(curve)
+        figures = {} if spread is None else {"pitch_range": spread}
+        return Verdict("melody", figures, curve=tuple(np.round(curve, 3).tolist()))
+
+
+def load_words(texts: Sequence[str], folder: Path, device: str) -> WordJudge:
+    """The judge of ``texts``; it has no files and runs on the processor."""
+    return WordJudge(texts)
+
+
+class WordJudge:
+    """pocketsphinx, closed over the sentences that it will hear."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from paretone.measure.intelligibility import Judge as Recogniser
+
+        self._judge = Recogniser(texts)
+
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
+        """Word errors in a recording of ``text``."""
+        errors = self._judge.word_errors([text], [(samples, rate)])
+        return Verdict("words", {"edits": float(errors.edits[0]), "words": float(errors.words[0])}, errors.heard[0])

@@ -7,24 +7,123 @@ judged.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from paretone.audio.recording import Recording, read_recording
-from paretone.errors import AudioError, TextError
+from paretone.errors import AudioError, PlainError, TextError
 from paretone.measure.estimates import Estimate
-from paretone.measure.evaluation.installed import heard_figures, naturalness_judge, voice_judge
 from paretone.measure.evaluation.judges import judge_named
-from paretone.measure.melody import diversity, log_pitch, pitch_range
 from paretone.measure.metrics import estimate, metric
+from paretone.measure.pitch import diversity, log_pitch, pitch_range
 from paretone.measure.signal import with_signal_metrics
+from paretone.models.base import Voice
+from paretone.reading import require_regular
 
 if TYPE_CHECKING:
+    from paretone.measure.evaluation.naturalness import NaturalnessJudge
+    from paretone.measure.evaluation.speakers import VoiceJudge
     from paretone.measure.intelligibility import Judge as WordJudge
+
+
+def naturalness_judge() -> NaturalnessJudge | None:
+    """The judge of naturalness; ``None`` while its weights are not installed."""
+    return None if judge_named("naturalness").problem() else _naturalness_judge()
+
+
+def voice_judge() -> VoiceJudge | None:
+    """The judge of voices; ``None`` while its weights are not installed."""
+    return None if judge_named("voice").problem() else _voice_judge()
+
+
+@lru_cache(maxsize=1)
+def _naturalness_judge() -> NaturalnessJudge:
+    from paretone.measure.evaluation.naturalness import load
+
+    return load((), Path(), "cpu")
+
+
+@lru_cache(maxsize=1)
+def _voice_judge() -> VoiceJudge:
+    from paretone.measure.evaluation.speakers import load
+
+    return load((), Path(), "cpu")
+
+
+def heard_figures(
+    samples: np.ndarray,
+    rate: int,
+    reference: np.ndarray | None = None,
+    check: Callable[[], None] = lambda: None,
+) -> tuple[dict[str, float], str]:
+    """Naturalness of mono ``samples`` (n,) at ``rate`` Hz, and similarity to the voice with the embedding ``reference``
+    (256,), by the names of :mod:`paretone.measure.metrics`; what no installed judge says is left out. And why they
+    could not be judged, or ``""``.
+
+    ``check`` is called every third of a second and may raise to cancel.
+    """
+    naturalness, voices = naturalness_judge(), voice_judge() if reference is not None else None
+    found: dict[str, float] = {}
+    check()
+    try:
+        if voices is not None and reference is not None:
+            found["voice_similarity"] = voices.similarity(reference, voices.voice_of(samples, rate))
+        if naturalness is not None:
+            found["naturalness"] = naturalness.naturalness(samples, rate, check)
+    except AudioError as error:
+        return found, str(error)
+    return found, ""
+
+
+JUDGED_FIGURES = ("naturalness", "voice_similarity", "pitch_range")
+"""What there can be of a single take, by the names of :mod:`paretone.measure.metrics`."""
+
+
+def judged_figures(
+    samples: np.ndarray, rate: int, prompt: str = "", check: Callable[[], None] = lambda: None
+) -> dict[str, float]:
+    """Naturalness, similarity to the recording ``prompt`` and pitch range of mono ``samples`` (n,) at ``rate`` Hz, by
+    the names of :mod:`paretone.measure.metrics`; without those whose judge is not installed, or that cannot be
+    measured.
+
+    ``check`` is called every third of a second and may raise to cancel.
+    """
+    spread = pitch_range(log_pitch(samples, rate))
+    found = {} if spread is None else {"pitch_range": spread}
+    check()
+    voices = voice_judge() if prompt else None
+    reference = None
+    # Some prompts are gone or silent: what else can be measured is.
+    with suppress(AudioError):
+        reference = None if voices is None else voices.voice_in(prompt)
+    return found | heard_figures(samples, rate, reference, check)[0]
+
+
+def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.ndarray, int]:
+    """Mono samples and their rate of someone saying ``text``: the ``recording`` of it if there is one, else the
+    speaker of the shipped voice.
+
+    Raises :class:`PlainError` if there is neither.
+    """
+    if recording:
+        import soundfile
+
+        try:
+            require_regular(recording)
+            samples, rate = soundfile.read(recording, dtype="float32")
+        except (OSError, RuntimeError) as error:
+            raise PlainError(f"The reference recording {recording} could not be read ({error}).") from error
+        return samples if samples.ndim == 1 else samples.mean(1), rate
+    from paretone.models.f5.config import SAMPLE_RATE
+    from paretone.training.originals import original_speech
+
+    return original_speech(text, voice), SAMPLE_RATE
+
 
 Loaded = TypeVar("Loaded")
 LONGEST_SECONDS = 3600.0
@@ -48,7 +147,7 @@ class Judgement:
     problem: str = ""
     """Why it was not judged at all, or ``""``."""
     curve: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
-    """Its melody; see :func:`paretone.measure.melody.log_pitch`."""
+    """Its melody; see :func:`paretone.measure.pitch.log_pitch`."""
 
 
 @dataclass(frozen=True)

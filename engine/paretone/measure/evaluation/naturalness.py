@@ -21,8 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.errors import CheckpointError, PlainError
-from paretone.measure.evaluation.judged_speech import speech_in
-from paretone.measure.evaluation.judges import Verdict
+from paretone.measure.evaluation.judges import Verdict, speech_in
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint
 

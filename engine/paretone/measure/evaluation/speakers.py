@@ -25,8 +25,7 @@ from torch.nn import functional
 from paretone.audio.mel import slaney_filterbank
 from paretone.audio.recording import LONGEST_SECONDS, read_recording
 from paretone.errors import CheckpointError, PlainError
-from paretone.measure.evaluation.judged_speech import RATE, speech_in
-from paretone.measure.evaluation.judges import Verdict
+from paretone.measure.evaluation.judges import RATE, Verdict, speech_in
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import loaded_strictly, read_checkpoint
 

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from paretone import device as devices
 from paretone.errors import DeviceError
-from paretone.measure.clocks import clock_name
 from paretone.measure.machine import processor
+from paretone.measure.processor_time import clock_name
 from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.timing import stopwatch

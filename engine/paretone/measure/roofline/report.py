@@ -95,7 +95,6 @@ class Component:
 
     @property
     def total_seconds(self) -> float | None:
-        """Measured seconds of all calls."""
         return None if self.seconds is None else self.calls * self.seconds
 
     def floor(self, ceilings: Ceilings) -> float:
@@ -302,7 +301,6 @@ class RooflineReport:
         return comments(head) + comma_separated([COLUMNS, *rows])
 
     def to_json(self) -> dict:
-        """Plain JSON values."""
         return {
             "model": self.model,
             "setting": self.setting.to_json(),

@@ -1,9 +1,8 @@
 """The fewest evaluations that speak as well and as variedly as 32 guided steps: backbone time, words, variety, voice.
 
-Average velocity in one to four evaluations, the model itself in few Euler steps, and the rivals that
-``resources/benches/few-evaluations.toml`` names, from the same noise. A model in one step speaks the average reading:
-its words are clear and it sounds natural, but every seed sounds alike. So what passes has to keep the spread over
-seeds, the pitch range and the likeness to the prompt as well.
+Average velocity in one to four evaluations, the model itself in few Euler steps, and its rivals, from the same noise. A
+model in one step speaks the average reading: its words are clear and it sounds natural, but every seed sounds alike. So
+what passes has to keep the spread over seeds, the pitch range and the likeness to the prompt as well.
 
 A default run ends within five minutes on two cores and hears as many sentences as fit into that. For figures to quote,
 give it time for all of them: ``--minutes 60``.
@@ -17,10 +16,10 @@ from dataclasses import replace
 
 from paretone.bench import bundled, qualities
 from paretone.bench.budget import Budget
+from paretone.bench.bundled import used
 from paretone.bench.qualities import LIMITS, Spoken, compared, headline, judged, listened, spoken, target
 from paretone.bench.report import Report
 from paretone.bench.voices import Panel
-from paretone.bench.ways import read
 from paretone.errors import PlainError
 from paretone.measure.machine import describe
 from paretone.measure.timing import Interval, PairedTimes
@@ -48,7 +47,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     bundled.add_arguments(parser, steps=32, rounds=7)
     qualities.add_arguments(parser, sentences=30)
     parser.add_argument(
@@ -108,7 +106,7 @@ def _ways(
     numbers = range(1, weights.evaluations + 1)
     offered = [(_title(number), few(baseline, number, weights)) for number in numbers]
     if precision:
-        narrow = read(NAME).part("narrow").entry(("precision",)).with_values({"precision": precision})
+        narrow = used("precision", precision=precision)
         offered += [(f"{title}, {precision}", setting.with_technique(narrow)) for title, setting in offered]
     for title, setting in (*offered, *_rivals(baseline)):
         try:
@@ -120,19 +118,18 @@ def _ways(
 
 
 def _rivals(baseline: Setting) -> Iterator[tuple[str, Setting]]:
-    """What the bench's file names. Raises :class:`SettingError` for mistakes in it."""
-    file = read(NAME)
-    for one in file.tables("plain"):
-        title, options = one.title(()), one.table("options")
-        one.require_known()
-        yield title, _with_options(baseline, options)
-    for one in file.tables("rivals"):
-        used = one.entry((), rest=True)
-        title, options = one.title(()), one.table("options")
-        one.require_known()
-        yield title, _with_options(baseline, options).with_technique(used.with_values({}))
-    file.part("narrow")
-    file.require_known()
+    """All at the baseline's guidance."""
+    euler = {steps: _with_options(baseline, {"steps": steps, "spacing": "uniform"}) for steps in (1, 2, 4)}
+    for steps, plain in euler.items():
+        yield f"Euler, {steps} step{'s' * (steps != 1)}", plain
+    for steps in (5, 7):
+        yield f"step pruning, {steps} steps", baseline.with_technique(used("steps", steps=steps))
+    # One branch, as many evaluations. Its weights have to include the baseline's guidance, which 0.5 does for 1.
+    for steps, plain in euler.items():
+        yield (
+            f"CFG-free, {steps} evaluation{'s' * (steps != 1)}",
+            plain.with_technique(used("guidance_free", weight=0.5)),
+        )
 
 
 def _with_options(baseline: Setting, options: Mapping[str, object]) -> Setting:

@@ -3,7 +3,7 @@
 All ways speak the same two sentences as one utterance, in the same rounds. The full latency is that of the same engine,
 exact savings included, on the whole canvas; what is heard first in blocks is final and as loud as the rest. Reported
 with it: waits of a playback that begins with the first piece, and word errors and timbre of single sentences
-(:mod:`paretone.bench.masked_quality`).
+(:mod:`paretone.bench.masked`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from paretone.bench import bundled, masked
-from paretone.bench.masked_quality import JudgedSpeech, judged
+from paretone.bench.bundled import used
+from paretone.bench.masked import JudgedSpeech, judged
 from paretone.bench.report import Report
-from paretone.bench.ways import Addition, read
 from paretone.measure.machine import describe
 from paretone.measure.timing import interval, running_order
 from paretone.measure.verdicts import ORIGINAL
@@ -30,7 +30,8 @@ from paretone.speaking import make_ready, synthesise
 from paretone.techniques.blockwise import TECHNIQUE
 
 NAME = "omnivoice-first-audio"
-WHOLE, BLOCKS = "whole canvas", "blockwise"
+WHOLE, SENTENCES, BLOCKS = "whole canvas", "sentence by sentence", "blockwise"
+"""The second is the same as the first on single sentences, which are judged."""
 TEXT_COMPUTED = "blockwise, text and reference at every step"
 TOGETHER = 2
 """Harvard sentences that make an utterance: four to five seconds, which the bundled model speaks on one canvas."""
@@ -43,7 +44,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     masked.add_arguments(parser, rounds=20)
     bundled.add_listening_arguments(parser, sentences=10)
     for knob in TECHNIQUE.knobs:
@@ -79,24 +79,15 @@ def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
     ways, voice = _ways(arguments), bundled.speaker(arguments)
     heard = _timed(model, ways, voice, arguments.rounds)
-    unjudged = {one.title for one in _others() if not one.judged}
-    listened = {name: way for name, way in ways.items() if name not in unjudged}
+    listened = {name: way for name, way in ways.items() if name != SENTENCES}
     said = judged(model, listened, bundled.heard_sentences(arguments), bundled.heard_voices(arguments))
     top = interval([full / first for full, first in zip(heard[WHOLE].last, heard[BLOCKS].first, strict=True)])
     rows = [_row(name, found) for name, found in heard.items()]
     if said:
-        said |= dict.fromkeys(unjudged, said[WHOLE])
+        said[SENTENCES] = said[WHOLE]
         rows = [_judged_row(row, said[str(row["way"])], said[WHOLE]) for row in rows]
         rows.insert(0, {"way": ORIGINAL, **said[ORIGINAL].columns})
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
-
-
-def _others() -> list[Addition]:
-    """Further ways that blocks are compared with."""
-    file = read(NAME)
-    found = [one.addition(()) for one in file.tables("ways")]
-    file.require_known()
-    return found
 
 
 def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
@@ -105,7 +96,7 @@ def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
     knobs = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     return {
         WHOLE: plain,
-        **{one.title: one.added_to(plain, {}) for one in _others()},
+        SENTENCES: plain.with_technique(used("sentencewise")),
         BLOCKS: plain.with_technique(UsedTechnique(TECHNIQUE.name, Values(knobs))),
         TEXT_COMPUTED: plain.with_technique(UsedTechnique(TECHNIQUE.name, Values(knobs, text_every=1))),
     }

@@ -32,7 +32,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     bundled.add_arguments(parser, steps=8, rounds=5)
     parser.add_argument(
         "--threshold",

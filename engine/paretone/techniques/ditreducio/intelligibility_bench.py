@@ -41,7 +41,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     bundled.add_arguments(parser, steps=16, rounds=None)
     bundled.add_listening_arguments(parser, sentences=30, least=1)
     parser.add_argument(

@@ -16,8 +16,7 @@ from paretone.speaking import scripted
 from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.preparation import knobs_of
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.views.stages import Stages
-from paretone.views.view import Task
+from paretone.views.view import Stages, Task
 
 MODULES = {"attention": "Attention", "feed_forward": "Feed-forward"}
 """The modules that DiTReducio caches, by their names for a backbone's ``probe``, and their titles."""

@@ -7,11 +7,10 @@ import math
 from collections.abc import Sequence
 
 from paretone.errors import SettingError
-from paretone.measure.proportions import wilson_interval
+from paretone.measure.estimates import wilson_interval
 from paretone.setting.knobs import Effect, Knob, Number, defaults
 from paretone.views.figure import Axis, Bars, BarSeries, HeatMap
-from paretone.views.stages import Stages
-from paretone.views.view import Findings, Task, View
+from paretone.views.view import Findings, Stages, Task, View
 from paretone.wording import percent
 
 BRANCHES = {

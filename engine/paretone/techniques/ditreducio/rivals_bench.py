@@ -1,9 +1,9 @@
 """DiTReducio and its rivals at equal shares of computed operations: fidelity, word error rate, measured speed-up.
 
 Compared on the bundled model, from the same noise: DiTReducio with reuse (the paper) and with forecasts (ours), as
-published and calibrated for the end of the trajectory (ours), and the rivals that ``resources/benches/rivals.toml``
-names. The knob of each is searched on one other sentence until the share is met; the table has the share met on the
-test sentences, and how much of the saved operations is saved on the clock.
+published and calibrated for the end of the trajectory (ours), and rivals. The knob of each is searched on one other
+sentence until the share is met; the table has the share met on the test sentences, and how much of the saved operations
+is saved on the clock.
 
 A default run compares at half of the operations alone and hears as many sentences as fit into five minutes on two
 cores. For figures to quote: ``--targets 0.7 0.5 0.35 --minutes 60``.
@@ -19,13 +19,11 @@ from functools import partial
 import numpy as np
 
 from paretone.bench import budget, bundled
-from paretone.bench.budget import Budget, Turns
-from paretone.bench.hearing import heard_in_turns
+from paretone.bench.budget import Budget, Turns, heard_in_turns
 from paretone.bench.report import Report
-from paretone.bench.ways import read
 from paretone.commands.arguments import finite
 from paretone.errors import PlainError
-from paretone.measure.bootstrap import bootstrap, mean_ratio
+from paretone.measure.estimates import bootstrap, mean_ratio
 from paretone.measure.machine import describe
 from paretone.measure.timing import PairedTimes
 from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, judged_means
@@ -35,7 +33,7 @@ from paretone.models.families.flow import FlowSpeech
 from paretone.models.vocoders import load_vocoder
 from paretone.observer import Observer
 from paretone.sampling.operations import OperationCounts
-from paretone.setting.knobs import Values
+from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted, stream
 from paretone.techniques import resolve
@@ -115,28 +113,27 @@ class Counted(Rival):
     symbol: str
 
 
-def rivals() -> tuple[list[Searched], list[Counted]]:
-    """The rivals that the bench's file names. Raises :class:`paretone.errors.SettingError` for mistakes in it."""
-    file = read(NAME)
-    searched, counted = [], []
-    for one in file.tables("searched"):
-        entry = one.entry((), rest=True)
-        of = entry.technique
-        knob, title = one.knob(of).name, one.title(())
-        searched.append(Searched(of.name, knob, title, entry.knobs, one.given("low"), one.given("high")))
-        one.require_known()
-    for one in file.tables("counted"):
-        entry = one.entry((), rest=True)
-        of = entry.technique
-        titles = one.title(()), one.title((), "short"), one.title((), "symbol")
-        counted.append(Counted(of.name, one.knob(of).name, titles[0], entry.knobs, *titles[1:]))
-        one.require_known()
-    file.require_known()
-    return searched, counted
+# The cache of serving engines, as far as it can go: at its defaults too few steps are reused for a share of one half.
+_FURTHEST = Values(max_warmup_steps=2, max_continuous_cached_steps=-1)
+SEARCHED = (
+    Searched("error_curve", "threshold", "error-curve cache", NO_VALUES, 0.0, 4.0),
+    Searched("first_block", "threshold", "first-block cache", NO_VALUES, 0.0, 4.0),
+    Searched("dual_block_cache", "residual_diff_threshold", "dual block cache", _FURTHEST, 0.0, 1.0),
+    Searched(
+        "dual_block_cache",
+        "residual_diff_threshold",
+        "dual block cache, Taylor",
+        _FURTHEST.replace(taylorseer_order=1),
+        0.0,
+        1.0,
+    ),
+)
+COUNTED_RIVALS = (
+    Counted("guidance_interval", "steps", "guidance on the first k steps", NO_VALUES, "guidance first", "k"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     bundled.add_arguments(parser, steps=12, rounds=5)
     bundled.add_listening_arguments(parser, sentences=6, least=1)
     parser.add_argument(
@@ -219,11 +216,10 @@ def _contenders(model: FlowSpeech, baseline: Setting, arguments: argparse.Namesp
         yield from _tables(model, baseline, temporal, arguments)
     for target in arguments.targets:
         yield _for_end(model, baseline, target, arguments)
-    searched, counted = rivals()
-    for rival in searched:
+    for rival in SEARCHED:
         for target in arguments.targets:
             yield _searched(model, baseline, rival, target, arguments)
-    for rival in counted:
+    for rival in COUNTED_RIVALS:
         for target in arguments.targets:
             yield from _counted(model, baseline, rival, target, arguments)
 

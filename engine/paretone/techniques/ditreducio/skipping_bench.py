@@ -42,7 +42,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     bundled.add_arguments(parser, steps=16, rounds=9)
     parser.add_argument(
         "--thresholds",

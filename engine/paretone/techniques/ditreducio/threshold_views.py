@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import fmean, median
 
 from paretone.errors import SettingError
-from paretone.measure.clocks import clock_name
+from paretone.measure.processor_time import clock_name
 from paretone.measure.timing import interval, running_order
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
@@ -19,8 +19,7 @@ from paretone.techniques import compatibility_of, ditreducio
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines
-from paretone.views.stages import ProgressStage, Stages
-from paretone.views.view import Findings, Task, View, sentences_knob
+from paretone.views.view import Findings, ProgressStage, Stages, Task, View, sentences_knob
 from paretone.wording import percent
 
 CALIBRATED, PREDICTED = "calibrated", "predicted"

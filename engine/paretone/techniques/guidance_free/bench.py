@@ -13,31 +13,44 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from paretone.bench import bundled
 from paretone.bench.report import Report
-from paretone.bench.sampling import sample
 from paretone.commands.arguments import finite
 from paretone.errors import PlainError
-from paretone.measure.bootstrap import bootstrap, rate
-from paretone.measure.fidelity import log_mel_distance
+from paretone.measure.estimates import bootstrap, rate
+from paretone.measure.fidelity import log_mel_distance, warped_log_mel_distance
 from paretone.measure.intelligibility import WordErrors
 from paretone.measure.machine import describe
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_errors, verdicts
-from paretone.measure.warping import warped_log_mel_distance
 from paretone.models.base import WeightSet
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.vocoders import load_vocoder
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.flow import integrate
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques.guidance_free import NAME as TECHNIQUE
 from paretone.techniques.guidance_free import SAME_WEIGHT
+
+
+def sample(target: CalibrationTarget) -> Tensor:
+    """The last state, prompt frames included."""
+    backbone: Any = target.backbone  # Of the models here, each also evaluates all of its layers at once.
+
+    def velocity(state: Tensor, step: int) -> Tensor:
+        return target.guide(backbone.evaluate(state, step, target.run, None, None))
+
+    return integrate(velocity, target.noise, target.times, follow=target.follow)
+
 
 NAME = "guidance-free"
 DEFINITION = (
@@ -50,7 +63,6 @@ DRAWS = 2000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     bundled.add_arguments(parser, steps=16, rounds=9)
     bundled.add_listening_arguments(parser, sentences=30, least=1)
     parser.add_argument("--weights", type=finite, nargs="+", metavar="w", help="which weights (default: all there are)")

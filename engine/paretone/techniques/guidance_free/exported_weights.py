@@ -16,8 +16,7 @@ from torch import Tensor
 
 from paretone.errors import CheckpointError, ProfileError
 from paretone.export.delivery import Content
-from paretone.export.exported_weights import companions
-from paretone.export.safetensors_file import safetensors_file
+from paretone.export.exported_weights import companions, safetensors_file
 from paretone.models.f5.checkpoint import F5Checkpoint, backbone_weights, expected_shapes
 from paretone.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint
 from paretone.models.files.weight_sets import folders

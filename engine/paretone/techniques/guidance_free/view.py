@@ -16,8 +16,7 @@ from paretone.setting.knobs import Knob, Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import compatibility_of, guidance_free
 from paretone.views.figure import Axis, Curve, Lines
-from paretone.views.stages import Stages
-from paretone.views.view import Findings, Task, View, sentences_knob
+from paretone.views.view import Findings, Stages, Task, View, sentences_knob
 from paretone.wording import percent
 
 ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.67, 0.7, 0.8, 0.9)

@@ -16,8 +16,7 @@ from paretone.speaking import scripted
 from paretone.techniques import technique
 from paretone.techniques.multistep import NAME, TITLES
 from paretone.views.figure import Axis, Curve, Lines
-from paretone.views.stages import Stages
-from paretone.views.view import Findings, Task, View
+from paretone.views.view import Findings, Stages, Task, View
 
 FEWEST = 4
 """Steps of the coarsest grid; each further one doubles them."""

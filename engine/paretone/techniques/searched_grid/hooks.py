@@ -15,7 +15,7 @@ import numpy as np
 from paretone.errors import SettingError
 from paretone.export.accounts import TIMES, Carried, whole_line
 from paretone.export.targets import Target, lacking
-from paretone.figures import curves_svg
+from paretone.figures import curves
 from paretone.figures.curves import Curve, Curves, Level
 from paretone.figures.glyphs import SERIES_ON_ANY, Glyphs, marks_in_turn
 from paretone.figures.scatter import Dimension
@@ -135,7 +135,7 @@ def _picture(found: Mapping[Placed, SettingResult], results: Results) -> str:
         named = [(glyphs.glyph((kind,)).colours[0], kind) for kind in kinds if any(kind == p.grid for p, _ in points)]
         rows.append((solver, named, [_plot(points, metric(name), glyphs, results) for name in shown]))
     rows = [row for row in rows if any(one.curves for one in row[2])]
-    return curves_svg.sheet(rows) if rows else ""
+    return curves.sheet(rows) if rows else ""
 
 
 def _plot(points: list[tuple[Placed, SettingResult]], one: Metric, glyphs: Glyphs, results: Results) -> Curves:

@@ -11,8 +11,8 @@ from statistics import fmean
 import numpy as np
 
 from paretone.errors import SettingError
-from paretone.measure.baseline_metrics import Sounded, with_difference
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
+from paretone.measure.fidelity import Sounded, with_difference
 from paretone.measure.metrics import HIGHER, Metric, estimate, metric
 from paretone.models.base import FlowModel, Synthesis, Utterance
 from paretone.observer import Observer, Passing, StepReport

@@ -37,7 +37,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     common.add_arguments(parser)
     parser.add_argument(
         "--depth", type=positive, help="layers of the student (default: the shallowest fully retrained one's)"

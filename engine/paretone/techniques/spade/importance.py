@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from paretone.errors import StudyError
-from paretone.measure.bootstrap import PERCENTILES, ends, picks
+from paretone.measure.estimates import PERCENTILES, ends, picks
 from paretone.measure.evaluation.judges import Verdict
 from paretone.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance
 from paretone.setting.setting import Setting

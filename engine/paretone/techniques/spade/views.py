@@ -26,8 +26,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import spade
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, Lines
-from paretone.views.stages import Stages
-from paretone.views.view import Findings, Task, View
+from paretone.views.view import Findings, Stages, Task, View
 from paretone.wording import percent
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ import numpy as np
 from paretone.bench import bundled
 from paretone.bench import language as common
 from paretone.bench.budget import Budget, Turns
+from paretone.bench.bundled import used
 from paretone.bench.language import (
     AGAIN,
     WORD_ERRORS,
@@ -33,11 +34,10 @@ from paretone.bench.language import (
     timed_decoding,
 )
 from paretone.bench.report import Report
-from paretone.bench.ways import Addition, read
 from paretone.commands.arguments import at_least, finite, positive
 from paretone.errors import PlainError
 from paretone.measure.machine import describe
-from paretone.measure.melody import diversity, log_pitch
+from paretone.measure.pitch import diversity, log_pitch
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict
 from paretone.models.base import DraftWeights, SpeechModel, Voice, run_to_completion
@@ -56,7 +56,14 @@ from paretone.techniques import speculative
 from paretone.techniques.speculative import DRAFT_BY_STUDENT
 from paretone.techniques.speculative.decoding import rule_of
 
-FILE = "ssd"
+GROUPS = {
+    "SSD, groups of up to 8": used("token_groups"),
+    "SSD, groups of up to 4": used("token_groups", largest=4),
+    "SSD, groups of up to 16": used("token_groups", cosine=0.4, largest=16),
+    "SSD, groups of up to 8, as published": used("token_groups", within=False),
+}
+"""Drafts accepted in groups, by the least similarity of a group's tokens and their greatest number; the first is the
+headline. The second accepts about as many drafted tokens as a tolerance of 0.2, the third as one of 0.4."""
 TOLERANCES = (0.0, 0.2, 0.4)
 GROUPS_DEFINITION = (
     "Backbone CPU seconds per token of the engine's optimised autoregressive loop over those of speculative decoding "
@@ -80,37 +87,24 @@ def tolerance_title(tolerance: float) -> str:
 
 
 def accepting(model: SpeechModel, plain: Setting, knobs: Values) -> Accepting:
-    """Token by token at every tolerance, guarded and as published, and what the bench's file adds to that at β = 0;
+    """Token by token at every tolerance, guarded and as published, and :data:`GROUPS` on top of that at β = 0;
     ``knobs`` are the drafting technique's own. Raises :class:`paretone.errors.PlainError`."""
     by_token = knobs.replace(verification=speculative.BY_TOKEN)
     ways = {}
     for tolerance in TOLERANCES:
-        used = UsedTechnique(speculative.NAME, by_token.replace(tolerance=tolerance))
-        ways[tolerance_title(tolerance)] = plain.with_technique(used)
+        drafted = UsedTechnique(speculative.NAME, by_token.replace(tolerance=tolerance))
+        ways[tolerance_title(tolerance)] = plain.with_technique(drafted)
     last = by_token.replace(tolerance=TOLERANCES[-1], tolerated=speculative.PUBLISHED)
     ways[f"{tolerance_title(TOLERANCES[-1])}, as published"] = plain.with_technique(
         UsedTechnique(speculative.NAME, last)
     )
     exact, artefacts = ways[tolerance_title(0.0)], []
-    added = [one.addition(()) for one in read(FILE).tables("ways")]
-    for addition in added:
-        ways[addition.title], found = _prepared(model, exact, addition)
-        artefacts += found
-    return Accepting(ways, tuple(artefacts), added[0].title)
-
-
-def _prepared(model: SpeechModel, exact: Setting, addition: Addition) -> tuple[Setting, list[Artefact]]:
-    """``exact`` with the techniques, and the artefacts that were prepared for them."""
-    setting, artefacts = exact, []
-    for entry in addition.entries:
-        used = entry.with_values({})
-        if entry.technique.artefact is not None:
-            bundled.say(f"{addition.title}: preparing …")
-            artefact = preparer(used.technique)(model, (), setting.with_technique(used), Observer())
-            artefacts.append(artefact)
-            used = replace(used, artefact=artefact.fingerprint)
-        setting = setting.with_technique(used)
-    return setting, artefacts
+    for title, grouped in GROUPS.items():
+        bundled.say(f"{title}: preparing …")
+        artefact = preparer(grouped.technique)(model, (), exact.with_technique(grouped), Observer())
+        artefacts.append(artefact)
+        ways[title] = exact.with_technique(replace(grouped, artefact=artefact.fingerprint))
+    return Accepting(ways, tuple(artefacts), next(iter(GROUPS)))
 
 
 def diversities(
@@ -169,7 +163,6 @@ DEFINITION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this bench."""
     common.add_arguments(parser)
     parser.add_argument("--tolerance", type=finite, default=0.4, metavar="β", help="headline (default: %(default)s)")
     parser.add_argument(

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from paretone.errors import SettingError
-from paretone.measure.bootstrap import bootstrap, mean_ratio
 from paretone.measure.decoding import Drafting, drafting
+from paretone.measure.estimates import bootstrap, mean_ratio
 from paretone.models.base import Synthesis
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Values, defaults
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, synthesise
 from paretone.techniques import speculative
 from paretone.views.figure import Axis, Curve, Lines
-from paretone.views.stages import Stages
-from paretone.views.view import Findings, Task, View, sentences_knob
+from paretone.views.view import Findings, Stages, Task, View, sentences_knob
 from paretone.wording import percent
 
 if TYPE_CHECKING:

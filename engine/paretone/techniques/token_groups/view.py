@@ -15,8 +15,7 @@ from paretone.setting.knobs import Knob, Values, checked
 from paretone.techniques import resolve, token_groups
 from paretone.techniques.token_groups.groups import SPACES
 from paretone.views.figure import Axis, Curve, Lines
-from paretone.views.stages import ProgressStage, Stages
-from paretone.views.view import Findings, Task, View, sentences_knob
+from paretone.views.view import Findings, ProgressStage, Stages, Task, View, sentences_knob
 from paretone.wording import listed
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from paretone.models.base import AttentionCapture
 from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel
 from paretone_app.features.attention.similarity_grid import similarity_map
 from paretone_app.shell.colours import DARK, LIGHT
-from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
+from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
 
 KEY = Qt.Key
 FRAMES, PROMPT = 200, 60

@@ -23,7 +23,7 @@ from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.style import style_sheet
 from tests.app.presenters import Presenter, calibrated
 from tests.app.test_numbers import NAMES, WITH_POINT
-from tests.engine.measure.test_gains import MACHINE, take
+from tests.engine.studies.test_gains import MACHINE, take
 
 NO_CUDA = "CUDA graphs need an NVIDIA GPU; this device is a CPU."
 

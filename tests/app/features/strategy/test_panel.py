@@ -22,7 +22,7 @@ from paretone_app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPane
 from paretone_app.plotting.cell_grid import distinct
 from paretone_app.shell.colours import DARK, LIGHT, Colours
 from tests.app.contrast import contrast, luminance
-from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate, compatibility
+from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate, compatibility
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)

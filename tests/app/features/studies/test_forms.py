@@ -12,9 +12,8 @@ from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Voice
 from paretone.setting.knobs import Choice, Number, Switch, Text
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.definition import parse
+from paretone.studies.definition import parse, to_toml
 from paretone.studies.space import Range
-from paretone.studies.writing import to_toml
 from paretone.techniques import technique
 from paretone_app.features.studies.forms import (
     Bound,

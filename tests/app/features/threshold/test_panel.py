@@ -18,7 +18,7 @@ from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.wording import percent
 from paretone_app.features.threshold.panel import ThresholdPanel
 from paretone_app.shell.colours import DARK, LIGHT
-from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
+from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
 
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
 KEY = Qt.Key

@@ -20,7 +20,7 @@ from shiboken6 import createdByPython
 from paretone.errors import PlainError
 from paretone.figures.glyphs import HUES, MORE_LIGHT, SERIES_LIGHT, SERIES_ON_ANY, Glyph
 from paretone.measure.estimates import Estimate
-from paretone.studies.report_page import _scatter
+from paretone.studies.report import _scatter
 from paretone.studies.results import read
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, scene

@@ -54,6 +54,7 @@ from paretone_app.results.points import (
 )
 from paretone_app.shell.colours import LIGHT
 from tests.app.features.tradeoff.many_points import many
+from tests.app.without_qt import import_without_qt
 from tests.engine.studies.small import finished, study
 
 PLAIN = Setting("f5-mini", Values({"steps": 16}), seed=3)
@@ -555,3 +556,8 @@ def test_the_front_has_as_many_points_as_are_said_and_seen() -> None:
     assert counts(shown(points[1:])).endswith("2 on the front") or "2 on the front ·" in counts(shown(points[1:]))
     assert "Playing the front: 6 settings" in playing_words(6, 6)
     assert "Playing 6 of the 7 points on the front, those of one study," in playing_words(6, 7)
+
+
+def test_what_the_view_shows_is_worked_out_without_qt() -> None:
+    names = ("axes", "parallel", "saved", "scene", "words")
+    import_without_qt("paretone_app.results.points", *(f"paretone_app.features.tradeoff.{one}" for one in names))

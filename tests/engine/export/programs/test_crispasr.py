@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from paretone.export.exporting import export
 from paretone.export.programs.crispasr import TARGET
-from paretone.export.targets import account
+from paretone.export.targets import account, export
 from paretone.models.catalogue import entry
 from paretone.observer import Observer
 from paretone.setting.knobs import Values

@@ -10,9 +10,8 @@ import pytest
 
 from paretone.export.accounts import Account, OptionLedger
 from paretone.export.copied import install, paretone_sampler
-from paretone.export.exporting import export
 from paretone.export.programs.f5_triton import FILE, KIND, SCHEMA, TARGET, contents, options
-from paretone.export.targets import Order, account
+from paretone.export.targets import Order, account, export
 from paretone.models.catalogue import entry
 from paretone.models.files.checkpoints import fingerprint
 from paretone.observer import Observer

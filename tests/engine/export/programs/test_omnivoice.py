@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from paretone.export.copied import paretone_omnivoice
-from paretone.export.exporting import export
 from paretone.export.programs.omnivoice import FILE, KIND, SCHEMA, TARGET
-from paretone.export.targets import account
+from paretone.export.targets import account, export
 from paretone.models.catalogue import entry
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
@@ -21,7 +20,6 @@ from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import precision
 from tests import official
-from tests.peers.official import OMNIVOICE
 
 MODEL = entry("OmniVoice")
 
@@ -33,7 +31,7 @@ def profile(**options: object) -> Profile:
 @pytest.fixture(scope="module")
 def official_run() -> dict:
     """Findings of :mod:`tests.engine.export.programs.omnivoice_comparison` in the package's environment."""
-    return official.run("tests.engine.export.programs.omnivoice_comparison", package=OMNIVOICE)
+    return official.run("tests.engine.export.programs.omnivoice_comparison", path=official.omnivoice())
 
 
 @pytest.mark.slow

@@ -14,9 +14,8 @@ import pytest
 import yaml
 
 from paretone.export.copied import model_folder, speech_request
-from paretone.export.exporting import export
 from paretone.export.programs import sglang, vllm_omni
-from paretone.export.targets import account
+from paretone.export.targets import account, export
 from paretone.models.catalogue import entry
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
@@ -26,6 +25,7 @@ from paretone.techniques import dual_block_cache
 from tests import official
 from tests.engine.export.programs.scripts import called, flags
 from tests.engine.techniques.dual_block_cache.test_cache_dit import PACKAGES
+from tests.workload import only_in_full
 
 MODEL = entry("F5TTS_v1_Base")
 ALL = {
@@ -52,6 +52,7 @@ def profile(model: str = "F5TTS_v1_Base", cache: dict | None = None, **options: 
     return Profile(setting, "a" * 64, chosen.variant or chosen.id)
 
 
+@only_in_full("peers")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_cache_dit_reads_what_is_written(tmp_path: Path) -> None:

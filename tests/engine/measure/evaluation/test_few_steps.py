@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from paretone.measure.melody import diversity, log_pitch
+from paretone.measure.pitch import diversity, log_pitch
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, run_to_completion
 from paretone.models.catalogue import entry, voices

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from paretone.errors import AudioError
-from paretone.measure.evaluation.judged_speech import MARGIN_SECONDS, RATE, speech_in
+from paretone.measure.evaluation.judges import MARGIN_SECONDS, RATE, speech_in
 
 OTHER_RATE = 24_000
 

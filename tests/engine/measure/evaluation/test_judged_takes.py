@@ -9,7 +9,7 @@ import soundfile
 
 from paretone.errors import Cancelled
 from paretone.measure.evaluation import judges
-from paretone.measure.evaluation.judged_takes import judged_figures
+from paretone.measure.evaluation.judging import judged_figures
 from tests.engine.measure.evaluation.natural import RATE, speech
 
 

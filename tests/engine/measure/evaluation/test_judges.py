@@ -12,10 +12,9 @@ import soundfile
 import torch
 
 from paretone.errors import AudioError, CheckpointError, PlainError, SettingError
-from paretone.measure.evaluation import similarity, utmos, whisper
-from paretone.measure.evaluation.fairseq_names import renamed
-from paretone.measure.evaluation.judges import JUDGES, judge_named
-from paretone.measure.evaluation.words import WordJudge
+from paretone.measure.evaluation import published
+from paretone.measure.evaluation.judges import JUDGES, WordJudge, judge_named
+from paretone.measure.evaluation.published import renamed
 from paretone.measure.metrics import METRICS, metric
 from paretone.models.base import Voice
 
@@ -68,7 +67,7 @@ def test_published_names() -> None:
         renamed("quantizer.vars")
 
 
-def published(weights: dict[str, torch.Tensor], inner: str, prefix: str, norm: str) -> dict[str, torch.Tensor]:
+def spelt_as_published(weights: dict[str, torch.Tensor], inner: str, prefix: str, norm: str) -> dict[str, torch.Tensor]:
     """The weights of a small network under the names that its checkpoint would have."""
     spelt = {
         "feature_projection.layer_norm": "layer_norm",
@@ -115,20 +114,20 @@ def randomised(network: torch.nn.Module) -> torch.nn.Module:
 
 
 @pytest.fixture
-def speakers(tmp_path: Path) -> tuple[similarity.SpeakerNetwork, Path]:
-    network = randomised(similarity.SpeakerNetwork(WAVLM, **HEAD))
-    weights = published(network.state_dict(), "wavlm.", "feature_extract.model.", "2.1")
+def speakers(tmp_path: Path) -> tuple[published.SpeakerNetwork, Path]:
+    network = randomised(published.SpeakerNetwork(WAVLM, **HEAD))
+    weights = spelt_as_published(network.state_dict(), "wavlm.", "feature_extract.model.", "2.1")
     weights["loss_calculator.projection.weight"] = torch.zeros(5994, 8)
-    path = tmp_path / similarity.FILE
+    path = tmp_path / published.SPEAKER_FILE
     torch.save({"model": weights}, path)
     return network, path
 
 
 def test_the_speaker_network_is_read_from_the_published_layout(
-    speakers: tuple[similarity.SpeakerNetwork, Path], tmp_path: Path
+    speakers: tuple[published.SpeakerNetwork, Path], tmp_path: Path
 ) -> None:
     network, path = speakers
-    read = similarity.read_network(path, WAVLM, **HEAD)
+    read = published.read_speaker_network(path, WAVLM, **HEAD)
     samples = torch.randn(1, 8000)
     with torch.inference_mode():
         assert torch.equal(read(samples), network(samples))
@@ -141,7 +140,7 @@ def test_the_speaker_network_is_read_from_the_published_layout(
 def test_the_speaker_network_weighs_what_s3prl_hands_over() -> None:
     """The input of every layer, then the output after the last norm: s3prl's hooks collect these, and UniSpeech's
     weights were trained on them. The sound is brought to zero mean and unit variance first."""
-    network = randomised(similarity.SpeakerNetwork(WAVLM, **HEAD))
+    network = randomised(published.SpeakerNetwork(WAVLM, **HEAD))
     samples = torch.randn(1, 8000)
     layers, seen = network.wavlm.encoder.layers, []
     hooks = [one.register_forward_pre_hook(lambda _, given: seen.append(given[0])) for one in layers]
@@ -159,24 +158,24 @@ def test_the_speaker_network_weighs_what_s3prl_hands_over() -> None:
         assert torch.allclose(embedded, network(5 * samples + 1), rtol=1e-4)
 
 
-def test_speaker_weights_are_read_strictly(speakers: tuple[similarity.SpeakerNetwork, Path]) -> None:
+def test_speaker_weights_are_read_strictly(speakers: tuple[published.SpeakerNetwork, Path]) -> None:
     _, path = speakers
     weights = torch.load(path, weights_only=True)["model"]
     torch.save({"model": {name: value for name, value in weights.items() if name != "linear.bias"}}, path)
     with pytest.raises(CheckpointError, match=r"linear\.bias"):
-        similarity.read_network(path, WAVLM, **HEAD)
+        published.read_speaker_network(path, WAVLM, **HEAD)
     torch.save({"model": {**weights, "feature_extract.model.quantizer.vars": torch.zeros(1)}}, path)
     with pytest.raises(CheckpointError, match=r"a weight that is not in WavLM: quantizer\.vars"):
-        similarity.read_network(path, WAVLM, **HEAD)
+        published.read_speaker_network(path, WAVLM, **HEAD)
     path.write_bytes(b"")
     with pytest.raises(CheckpointError, match="is empty"):
-        similarity.read_network(path, WAVLM, **HEAD)
+        published.read_speaker_network(path, WAVLM, **HEAD)
 
 
 def test_similarity_is_the_cosine_to_the_voices_own_recording(
-    speakers: tuple[similarity.SpeakerNetwork, Path], tmp_path: Path
+    speakers: tuple[published.SpeakerNetwork, Path], tmp_path: Path
 ) -> None:
-    judge = similarity.SimilarityJudge(speakers[0], "cpu")
+    judge = published.SimilarityJudge(speakers[0], "cpu")
     soundfile.write(tmp_path / "voice.wav", noise(seed=1), RATE, subtype="FLOAT")
     voice = Voice("v", "V", str(tmp_path / "voice.wav"), "")
     same = judge.hear("text", voice, noise(seed=1), RATE).figures["similarity"]
@@ -188,7 +187,7 @@ def test_similarity_is_the_cosine_to_the_voices_own_recording(
 
 
 def test_pooling_weighs_by_attention() -> None:
-    pool = similarity._Statistics(3, 2)
+    pool = published._Statistics(3, 2)
     with torch.no_grad():
         pool.linear2.weight.zero_()
         pool.linear2.bias.zero_()
@@ -199,14 +198,14 @@ def test_pooling_weighs_by_attention() -> None:
 
 
 def test_naturalness_is_read_from_the_published_layout(tmp_path: Path) -> None:
-    network = randomised(utmos.UtmosNetwork(SMALL, **LISTENER))
-    weights = published(network.state_dict(), "wav2vec2.", "wav2vec2.", "2")
+    network = randomised(published.UtmosNetwork(SMALL, **LISTENER))
+    weights = spelt_as_published(network.state_dict(), "wav2vec2.", "wav2vec2.", "2")
     weights.setdefault("wav2vec2.mask_emb", torch.zeros(32))
-    path = tmp_path / utmos.FILE
+    path = tmp_path / published.UTMOS_FILE
     torch.save(weights, path)
     assert "wav2vec2.encoder.layers.0.self_attn_layer_norm.weight" in weights
-    read = utmos.read_network(path, SMALL, **LISTENER)
-    judge = utmos.UtmosJudge(read, "cpu")
+    read = published.read_utmos_network(path, SMALL, **LISTENER)
+    judge = published.UtmosJudge(read, "cpu")
     found = judge.hear("text", Voice("v", "V", "", ""), noise(), RATE).figures["utmos"]
     assert np.isfinite(found)
     # A head that says 0.25 at every frame means 3.5.
@@ -216,13 +215,13 @@ def test_naturalness_is_read_from_the_published_layout(tmp_path: Path) -> None:
     assert judge.hear("text", Voice("v", "V", "", ""), noise(), RATE).figures["utmos"] == pytest.approx(3.5)
     torch.save({name: value for name, value in weights.items() if "blstm" not in name}, path)
     with pytest.raises(CheckpointError, match="blstm"):
-        utmos.read_network(path, SMALL, **LISTENER)
+        published.read_utmos_network(path, SMALL, **LISTENER)
 
 
 def test_the_large_network_has_the_published_shapes() -> None:
     """As far as they are known without the file: without drawing a billion numbers."""
     with torch.device("meta"):
-        large = similarity.SpeakerNetwork(similarity.LARGE)
+        large = published.SpeakerNetwork(published.LARGE)
     shapes = {name: tuple(value.shape) for name, value in large.state_dict().items()}
     assert shapes["feature_weight"] == (25,)
     assert shapes["layer1.conv.weight"] == (512, 1024, 5)
@@ -232,7 +231,7 @@ def test_the_large_network_has_the_published_shapes() -> None:
     assert shapes["wavlm.encoder.pos_conv_embed.conv.parametrizations.weight.original1"] == (1024, 64, 128)
     assert sum(name.startswith("wavlm.encoder.layers.") and name.endswith("fc1.weight") for name in shapes) == 0
     with torch.device("meta"):
-        natural = utmos.UtmosNetwork({})
+        natural = published.UtmosNetwork({})
     assert tuple(natural.blstm.weight_ih_l0.shape) == (2048, 1024)
 
 
@@ -247,7 +246,7 @@ def test_the_large_network_has_the_published_shapes() -> None:
     ],
 )
 def test_texts_are_normalised_as_seed_tts_does(text: str, expected: str) -> None:
-    assert whisper.normalised(text) == expected
+    assert published.normalised(text) == expected
 
 
 @pytest.fixture(scope="module")
@@ -306,7 +305,7 @@ def tiny_whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_whisper_is_loaded_and_heard(tiny_whisper: Path) -> None:
-    judge = whisper.load(["One."], tiny_whisper, "cpu")
+    judge = published.load_whisper(["One."], tiny_whisper, "cpu")
     verdict = judge.hear("One, two.", Voice("v", "V", "", ""), noise(), RATE)
     assert verdict.judge == "whisper"
     assert verdict.figures["words"] == 2.0
@@ -316,7 +315,7 @@ def test_whisper_is_loaded_and_heard(tiny_whisper: Path) -> None:
 
 
 def test_whisper_counts_words(tiny_whisper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = whisper.load([], tiny_whisper, "cpu")
+    judge = published.load_whisper([], tiny_whisper, "cpu")
     monkeypatch.setattr(judge, "_transcribed", lambda samples: " One two, too.")
     assert judge.hear("One, two four five.", Voice("v", "V", "", ""), noise(), RATE).figures == {
         "edits": 2.0,
@@ -329,7 +328,7 @@ def test_whisper_without_weights_says_so(tiny_whisper: Path, tmp_path: Path) -> 
         if path.suffix != ".safetensors":
             (tmp_path / path.name).write_bytes(path.read_bytes())
     with pytest.raises(CheckpointError, match="Whisper could not be loaded"):
-        whisper.load([], tmp_path, "cpu")
+        published.load_whisper([], tmp_path, "cpu")
 
 
 # --- All of them ------------------------------------------------------------------------------------------------------
@@ -356,7 +355,7 @@ def test_a_judge_in_its_folder_is_ready(tmp_path: Path, tiny_whisper: Path) -> N
     for path in tiny_whisper.iterdir():
         (kind.folder / path.name).write_bytes(path.read_bytes())
     assert kind.problem() == ""
-    assert isinstance(kind.ready([]), whisper.WhisperJudge)
+    assert isinstance(kind.ready([]), published.WhisperJudge)
 
 
 def test_the_offline_judge_hears_silence_as_nothing() -> None:

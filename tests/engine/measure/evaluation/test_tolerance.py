@@ -18,7 +18,7 @@ from paretone.models import load_model
 from paretone.models.base import SpeechModel
 from paretone.models.catalogue import unseen_sentences, voices
 from paretone.speaking import synthesise
-from tests.workload import is_thorough
+from tests.workload import only_in_full
 
 SENTENCES = 16
 
@@ -39,7 +39,7 @@ def naturalness(model: SpeechModel, tolerance: float) -> float:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(not is_thorough(), reason="minutes of speech; where tests are thorough")
+@only_in_full("speech")
 def test_a_tolerance_that_is_too_high_is_less_natural(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     little = ["--sentences", "2", "--positions", "200", "--steps", "2"]

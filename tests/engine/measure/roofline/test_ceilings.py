@@ -1,4 +1,4 @@
-"""Ceilings of a device: what bounds a time, and the file that keeps them."""
+"""Ceilings of a device, work by formula, and the published table that follows from both."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch.utils.flop_counter import FlopCounterMode
 
-from paretone.measure.roofline import benchmarks
+from paretone.measure.roofline import benchmarks, counts, published
 from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.ceilings import COMPUTE, LAUNCH, MEMORY, Ceilings
 from paretone.measure.roofline.counts import Work
+from paretone.measure.roofline.launches import counted
+from paretone.measure.roofline.report import ATTENTION, EMBEDDING, FEED_FORWARD, HEAD, NORMS, PROJECTIONS, SAMPLING
 from tests.engine.measure.roofline.known import ceilings
 
 CPU = torch.device("cpu")
@@ -72,3 +76,97 @@ def test_this_machine_has_ceilings(monkeypatch):
     assert measured.operations["float32"] > 1e6 and measured.bytes["float32"] > 1e6
     assert 1e-9 < measured.launch_seconds < 0.1
     assert Ceilings.from_json(json.loads(json.dumps(measured.to_json()))) == measured
+
+
+def test_products_and_attention_are_counted_as_torch_counts_them():
+    rows, hidden, queries, keys, inner = 7, 24, 32, 16, 40
+    x = torch.randn(rows, hidden)
+    with FlopCounterMode(display=False) as counter:
+        F.linear(x, torch.randn(queries + 2 * keys, hidden))
+        F.linear(torch.randn(rows, queries), torch.randn(hidden, queries))
+    assert counts.projections(rows, hidden, queries, keys).operations == counter.get_total_flops()
+    with FlopCounterMode(display=False) as counter:
+        F.linear(F.silu(F.linear(x, torch.randn(2 * inner, hidden)))[:, :inner], torch.randn(hidden, inner))
+    assert counts.feed_forward(rows, hidden, inner, gated=True).operations == counter.get_total_flops()
+    query = torch.randn(2, 4, rows, 8)
+    with FlopCounterMode(display=False) as counter:
+        (query @ query.transpose(-1, -2)) @ query
+    assert counts.attention(2, rows, 32, 32).operations == counter.get_total_flops()
+
+
+def test_bytes_are_those_of_the_tensors():
+    work = counts.linear(7, 24, 32, width=4)
+    tensors = torch.randn(7, 24), torch.randn(24, 32), torch.randn(7, 32)
+    assert work.bytes == sum(one.numel() * one.element_size() for one in tensors)
+    assert counts.linear(7, 24, 32, width=4, weight_width=1).bytes == work.bytes - 3 * 24 * 32
+    # A token that sees 100 keys: its query, all keys and values, what comes of it.
+    assert counts.attention(1, 1, 32, 16, width=2, seen=100).bytes == 2 * (32 + 2 * 100 * 16 + 32)
+
+
+def test_operators_are_counted_without_views():
+    weight, x = torch.randn(6, 5), torch.randn(3, 5)
+    launched, work = counted(lambda: F.linear(x, weight).view(2, 9).transpose(0, 1).add_(1.0))
+    assert launched == 2
+    assert work.operations == 2 * 3 * 5 * 6
+    assert work.bytes == 4 * (3 * 5 + 6 * 5 + 3 * 6) + 4 * 2 * 18
+
+
+def test_the_processors_own_attention_is_counted():
+    query = torch.randn(1, 2, 6, 8)
+    launched, work = counted(lambda: F.scaled_dot_product_attention(query, query, query))
+    assert launched == 1
+    assert work.operations == counts.attention(1, 6, 16, 16).operations
+
+
+TABLE = {
+    # component: operations, megabytes, microseconds, calls, milliseconds in all, as the table prints them
+    HEAD: ("1.01e+10", "27.9", "10.1", 32, "0.32"),
+    FEED_FORWARD: ("1.13e+10", "32.4", "11.3", 896, "10.1"),
+    PROJECTIONS: ("7.55e+09", "22.4", "7.5", 896, "6.8"),
+    ATTENTION: ("1.47e+09", "7.4", "2.5", 896, "2.2"),
+    EMBEDDING: ("4.9e+06", "11.1", "3.7", 32, "0.12"),
+    SAMPLING: ("3.7e+07", "59", "20", 32, "0.63"),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_row_of_the_table(name):
+    operations, megabytes, microseconds, calls, milliseconds = TABLE[name]
+    report = published.report()
+    one = next(component for _, component in report.components() if component.name == name)
+
+    def shown(value: float, like: str) -> str:
+        return f"{value:.{len(like.partition('.')[2])}f}"
+
+    digits = len(operations.partition(".")[2].partition("e")[0])
+    assert f"{one.work.operations:.{digits}e}" == operations
+    assert shown(one.work.bytes / 1e6, megabytes) == megabytes
+    assert shown(report.ceilings.floor(one.work, one.precision) * 1e6, microseconds) == microseconds
+    assert one.calls == calls
+    assert shown(one.floor(report.ceilings) * 1e3, milliseconds) == milliseconds
+
+
+def test_the_posts_own_arithmetic_of_the_head():
+    work = published.works()[HEAD]
+    assert work.operations == 600 * 1024 * 8200 * 2 == 10_076_160_000
+    assert work.bytes == 2 * (600 * 1024 + 1024 * 8200 + 600 * 8200)
+    compute, memory = published.CEILINGS.seconds(work, published.PRECISION)
+    assert round(compute * 1e6) == 10 and round(memory * 1e6) == 9
+
+
+def test_the_sum_is_about_twenty_milliseconds():
+    report = published.report()
+    rows = [one for _, one in report.components() if one.name != NORMS]
+    assert round(sum(one.floor(report.ceilings) for one in rows) * 1e3) == 20
+
+
+def test_launches_bound_what_the_post_measured():
+    """28 × 61 + 20 launches per forward, 55,300 per utterance; at 11 µs each they take most of the 696 ms measured."""
+    report = published.report()
+    assert report.phases[0].launches == 1728
+    assert round(report.launches, -2) == 55_300
+    launching = report.ceilings.launching(report.launches)
+    measured = sum(published.MEASURED["bfloat16"].values())
+    assert measured == pytest.approx(0.696, abs=0.001)
+    assert 0.8 < launching / measured < 1
+    assert measured / report.floor > 25

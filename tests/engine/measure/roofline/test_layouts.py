@@ -44,7 +44,7 @@ from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
 from tests.engine.models.llasa import small_release as small_llasa
 from tests.engine.models.megatts3 import small_release as megatts3
-from tests.engine.models.megatts3.small_grapheme_model import write_folder
+from tests.engine.models.megatts3.small_release import write_folder
 from tests.engine.models.megatts3.test_official_speech import write_voice
 from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import write_bundled
 from tests.engine.models.omnivoice import small_release as omnivoice

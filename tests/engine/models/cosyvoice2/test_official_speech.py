@@ -20,12 +20,16 @@ from paretone.files import wav
 from paretone.models import catalogue, load_model
 from paretone.models.base import Piece, Synthesis, Voice, run_to_completion
 from paretone.models.cosyvoice2.adapter import CosySpeech
+from paretone.models.cosyvoice2.language_model import STOPS, LanguageModel, PromptIds
 from paretone.models.files.checkpoints import fingerprint
+from paretone.models.networks.causal import CausalConfig
 from paretone.observer import Observer
+from paretone.sampling.autoregressive import decode
+from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream, synthesise
-from tests.engine.models.cosyvoice2.small_release import CODES, QWEN2, language_weights, write_release
+from tests.engine.models.cosyvoice2.small_release import CODES, EAGER_END, QWEN2, language_weights, write_release
 
 MODEL = "CosyVoice2-0.5B"
 TEXT = "Rain comes tomorrow."
@@ -252,3 +256,21 @@ def test_the_configuration_of_another_model_is_refused(folder: Path, tmp_path: P
     with pytest.raises(CheckpointError, match=r"config\.json is not the configuration of a Qwen2"):
         load_model(MODEL, folder=str(root), device="cpu")
     assert QWEN2["model_type"] == "qwen2"
+
+
+IDS = (5, 6, 7)
+
+
+@pytest.mark.parametrize("eager", range(STOPS))
+def test_no_stop_id_ends_speech_before_the_least_length(eager: int) -> None:
+    weights = language_weights(end=0.0)
+    weights["llm_decoder.bias"][CODES + eager] = EAGER_END
+    model = LanguageModel.from_official(weights, CausalConfig.read(QWEN2), "llm.pt")
+    request = model.request(PromptIds(), IDS)
+    assert request.minimum == 2 * len(IDS)
+    ours, official = (
+        list(decode(model.tokens, one, Greedy(), Uniforms(0))) for one in (request, replace(request, masked_stops=1))
+    )
+    assert ours[-1].stopped and sum(len(one.tokens) for one in ours) == request.minimum
+    # The official code masks the first alone: another ends speech at once.
+    assert official[-1].stopped and sum(len(one.tokens) for one in official) == (0 if eager else request.minimum)

@@ -1,14 +1,35 @@
+"""Texts, prompts and durations of F5-TTS: characters and pinyin, chunks, frames, phones of the bundled model."""
+
 from __future__ import annotations
 
+import string
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
+import torch
 
-from paretone.errors import CheckpointError, TextError
+from paretone.audio.mel import MelFrontEnd
+from paretone.errors import AudioError, CheckpointError, SettingError, TextError
+from paretone.front_end.frame_phones import labels
+from paretone.front_end.natural.phones import PHONES as ALL_PHONES
+from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.phones import PhoneVocabulary
+from paretone.models import load_model
+from paretone.models.base import SpeechModel, Voice
+from paretone.models.catalogue import entry
 from paretone.models.f5 import text
+from paretone.models.f5.characters import CharacterFrontEnd
+from paretone.models.f5.checkpoint import NATURAL_PHONES
+from paretone.models.f5.chunks import maximum_bytes, split, split_for_streaming
+from paretone.models.f5.config import HOP, SAMPLE_RATE
+from paretone.models.f5.duration import PromptLevel, prompt_frames, sampled_frames, total_frames
+from paretone.models.f5.passages import Prompt
+from paretone.models.f5.prompts import PromptReader
 from paretone.models.f5.text import (
     Vocabulary,
     encode_bytes,
@@ -17,6 +38,11 @@ from paretone.models.f5.text import (
     require_speakable,
     spaced_transcript,
 )
+from paretone.setting.setting import Setting
+from paretone.speaking import synthesise
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
+from tests.engine.awake import awake
+from tests.engine.training.toy_natural import toy_natural_corpus
 
 LATIN = Vocabulary({token: number for number, token in enumerate(" abcdefghijklmnopqrstuvwxyzT.,!'")})
 
@@ -145,3 +171,260 @@ def test_a_vocabulary_with_an_entry_twice_names_it(tmp_path: Path) -> None:
     for entries in (6, 7):
         with pytest.raises(CheckpointError, match=rf"has the entry 'b' twice, in lines 3 and 5, .* {entries} of the"):
             Vocabulary.read(path).require_entries(entries, str(path))
+
+
+# --- Passages ---------------------------------------------------------------------------------------------------------
+TRANSCRIPT = "Rice is often served in round bowls."
+FINISHED = f"{TRANSCRIPT} "
+TEXT = (
+    "The boat left early, before the sun was up. Nobody saw it go! Who would have thought so? "
+    "It came back at noon; the nets were full: herring, mostly. Then they all went home. And that was that."
+)
+LETTERS = Vocabulary({token: number for number, token in enumerate([" ", *string.ascii_letters, *string.punctuation])})
+
+
+def prompt(samples: int = 6 * SAMPLE_RATE) -> Prompt:
+    frames = samples // HOP
+    mel = torch.zeros(1, frames + 1, 100)
+    seconds = samples / SAMPLE_RATE
+    return Prompt(Voice("v", "V", "v.wav", TRANSCRIPT), mel, frames, PromptLevel(0.1), torch.zeros(samples), seconds)
+
+
+def texts(text: str, quick_start: bool, of: Prompt) -> list[str]:
+    front_end = CharacterFrontEnd(LETTERS, "char")
+    return [passage.text for passage in front_end.passages(text, of, 1.0, quick_start).passages]
+
+
+def test_without_quick_start_a_text_is_cut_as_the_official_code_cuts_it() -> None:
+    maximum = maximum_bytes(FINISHED, 6.0)
+    assert texts(TEXT, False, prompt()) == split(TEXT, maximum)
+    endless = "word " * 100
+    assert texts(endless, False, prompt()) == [endless.strip()]
+
+
+def test_quick_start_shortens_the_beginning_and_keeps_every_word() -> None:
+    quick, official = texts(TEXT, True, prompt()), texts(TEXT, False, prompt())
+    assert len(quick[0]) < len(official[0]) / 2
+    assert " ".join(quick) == " ".join(official) == TEXT
+    assert len(texts("word " * 100, True, prompt())) > 3, "clauses without an end are broken"
+
+
+def test_the_budget_counts_the_recording_to_the_sample() -> None:
+    """Rounded to whole frames, this prompt would leave room for one byte more."""
+    samples = next(
+        samples
+        for samples in range(6 * SAMPLE_RATE, 7 * SAMPLE_RATE)
+        if maximum_bytes(FINISHED, samples / SAMPLE_RATE) < maximum_bytes(FINISHED, samples // HOP * HOP / SAMPLE_RATE)
+    )
+    maximum = maximum_bytes(FINISHED, samples / SAMPLE_RATE)
+    one, other = "a" * (maximum - 1) + ".", "b" * 5 + "."
+    fits_only_when_rounded = f"{one[: -len(other) - 1]}. {other}"
+    assert len(fits_only_when_rounded) == maximum + 1
+    assert len(texts(fits_only_when_rounded, False, prompt(samples))) == 2
+    assert len(texts(fits_only_when_rounded, False, prompt(samples // HOP * HOP))) == 1
+
+
+@pytest.mark.parametrize("text", ["", " \n", "🙂🎉", "...", "Привет", "你好"])
+def test_what_the_vocabulary_cannot_read_is_refused(text: str) -> None:
+    with pytest.raises(TextError, match=r"no text to speak|knows no letter or digit"):
+        texts(text, True, prompt())
+
+
+def test_characters_that_the_vocabulary_lacks_are_named() -> None:
+    passages = CharacterFrontEnd(LETTERS, "char").passages("Hello мир.", prompt(), 1.0, True)
+    assert passages.notes == ("The model does not know these characters, dropped: м и р",)
+
+
+def test_twenty_thousand_characters_become_passages_that_the_model_can_speak() -> None:
+    text = (TEXT + " ") * 200
+    for quick_start in (True, False):
+        passages = CharacterFrontEnd(LETTERS, "char").passages(text[:20_000], prompt(), 1.0, quick_start).passages
+        assert len(passages) > 100
+        assert max(passage.frames for passage in passages) <= 24 * SAMPLE_RATE / HOP
+
+
+def test_a_transcript_of_which_the_model_knows_nothing_is_refused_as_such() -> None:
+    foreign = replace(prompt(), voice=replace(prompt().voice, transcript="Привет, как дела?"))
+    with pytest.raises(
+        TextError, match=r"no letter or digit of the voice's transcript, “Привет, как дела\?.*”; choose"
+    ):
+        CharacterFrontEnd(LETTERS, "char").passages("Hello.", foreign, 1.0, True)
+
+
+# --- Chunks -----------------------------------------------------------------------------------------------------------
+PARAGRAPH = (
+    "The boat left early, before the sun was up. Nobody saw it go! Who would have thought so? "
+    "It came back at noon; the nets were full: herring, mostly."
+)
+
+
+@pytest.mark.parametrize("maximum", [20, 45, 60, 1000])
+def test_pieces_keep_every_word_and_stay_below_the_maximum(maximum: int) -> None:
+    pieces = split(PARAGRAPH, maximum)
+    assert " ".join(pieces) == PARAGRAPH
+    for piece in pieces:
+        assert len(piece) <= maximum or len(split(piece, 0)) == 1
+
+
+def test_without_room_every_clause_is_its_own_piece() -> None:
+    assert split("One, two. Three", 0) == ["One,", "two.", "Three"]
+    assert maximum_bytes("x" * 50, 22.0) == 0
+    assert maximum_bytes("x" * 50, 25.0) < 0
+
+
+def test_chinese_is_cut_after_its_own_punctuation_and_joined_without_spaces() -> None:
+    assert split("你好，世界。再见！", 18) == ["你好，世界。", "再见！"]
+
+
+def test_empty_text_has_no_pieces() -> None:
+    assert split("", 100) == []
+    assert split_for_streaming("", 100) == []
+
+
+def test_an_overlong_clause_stays_whole_unless_asked() -> None:
+    words = "word " * 100
+    assert split(words.strip(), 60) == [words.strip()]
+    broken = split(words.strip(), 60, break_long=True)
+    assert " ".join(broken) == words.strip()
+    assert max(map(len, broken)) <= 60
+
+
+@pytest.mark.parametrize("text", ["a" * 1000, "好" * 500, "a" * 100 + " b " + "c" * 100])
+def test_an_overlong_word_is_broken_between_characters(text: str) -> None:
+    broken = split(text, 50, break_long=True)
+    assert "".join("".join(broken).split()) == "".join(text.split())
+    assert max(len(piece.encode()) for piece in broken) <= 50
+
+
+def test_breaking_changes_nothing_where_all_fits() -> None:
+    assert split(PARAGRAPH, 60, break_long=True) == split(PARAGRAPH, 60)
+
+
+def test_streaming_starts_with_a_short_piece() -> None:
+    pieces = split_for_streaming(PARAGRAPH, 140)
+    assert " ".join(pieces) == PARAGRAPH
+    assert len(pieces[0]) <= 35 < len(split(PARAGRAPH, 140)[0])
+    assert pieces[-1] == split(PARAGRAPH, 140)[-1]
+
+
+# --- Durations and levels ---------------------------------------------------------------------------------------------
+def test_duration_follows_bytes_and_speed() -> None:
+    assert prompt_frames(24000) == 93
+    assert total_frames(93, "x" * 20, "y" * 40) == 93 + 186
+    assert total_frames(93, "x" * 20, "y" * 40, speed=2.0) == 93 + 93
+    assert total_frames(90, "对" * 3, "y" * 18) == 90 + 180
+
+
+def test_short_text_is_spoken_slowly_whatever_the_speed() -> None:
+    assert total_frames(60, "x" * 20, "y" * 9, speed=2.0) == 60 + int(60 / 20 * 9 / 0.3)
+    assert total_frames(60, "x" * 20, "y" * 10, speed=2.0) == 60 + 15
+
+
+def test_a_fixed_duration_counts_the_prompt() -> None:
+    assert total_frames(90, "x", "y", fixed_seconds=1.3) == 121
+
+
+def test_impossible_speeds_and_lengths_are_refused() -> None:
+    with pytest.raises(SettingError, match="speed must be positive, not 0"):
+        total_frames(90, "x", "y" * 20, speed=0)
+    with pytest.raises(SettingError, match="fixed duration must be positive, not -1"):
+        total_frames(90, "x", "y", fixed_seconds=-1)
+
+
+def test_sampled_frames_leave_room_and_have_a_limit() -> None:
+    assert sampled_frames(50, 21, 19) == 50
+    assert sampled_frames(10, 21, 19) == 22
+    assert sampled_frames(10, 21, 40) == 41
+    assert sampled_frames(100_000, 21, 40) == 65536
+
+
+def test_a_quiet_prompt_is_raised_and_the_speech_lowered_again() -> None:
+    samples = torch.tensor([0.02, -0.02, 0.02, -0.02])
+    level = PromptLevel.measure(samples)
+    assert level.raised
+    torch.testing.assert_close(level.normalised(samples).abs(), torch.full((4,), 0.1))
+    torch.testing.assert_close(level.restored(level.normalised(samples)), samples)
+
+
+def test_a_loud_prompt_is_left_alone() -> None:
+    samples = torch.tensor([0.2, -0.2])
+    level = PromptLevel.measure(samples)
+    assert level.normalised(samples) is samples
+    assert level.restored(samples) is samples
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+def test_a_level_that_is_no_number_is_refused(value: float) -> None:
+    with pytest.raises(AudioError, match="silent or damaged"):
+        PromptLevel.measure(torch.full((10,), value))
+
+
+# --- Phones of prompts ------------------------------------------------------------------------------------------------
+PHONES = (("pau", 0.0, 0.3), ("aa", 0.3, 0.8))
+
+
+@pytest.fixture
+def voice(tmp_path: Path) -> Voice:
+    samples = 0.1 * np.random.default_rng(0).standard_normal(19_200)
+    soundfile.write(tmp_path / "a.wav", samples, 24_000)
+    return Voice("a", "A", str(tmp_path / "a.wav"), "Ah.", PHONES)
+
+
+@pytest.mark.parametrize(
+    ("known", "kept"), [(None, PHONES), ({"pau", "aa", "iy"}, PHONES), ({"pau", "ɑ"}, ())], ids=["any", "all", "others"]
+)
+def test_phones_count_only_where_the_model_knows_them(
+    voice: Voice, known: set[str] | None, kept: tuple[object, ...]
+) -> None:
+    prompt = PromptReader(MelFrontEnd(), whole_frames=True, phones=known)(voice)
+    assert prompt.voice.phones == kept
+    assert prompt.frames == prompt.mel.shape[1]
+
+
+# --- The natural front end --------------------------------------------------------------------------------------------
+SMALL = replace(ARCHITECTURE, dim=64, depth=1, heads=1, dim_head=64, text_dim=32, conv_layers=1)
+SETTING = Setting("f5-mini", entry("f5-mini").options_with(steps=1))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> SpeechModel:
+    """A model as the recipe exports it."""
+    folder = tmp_path_factory.mktemp("natural")
+    run = NaturalF5(toy_natural_corpus(), torch.device("cpu"), NaturalF5Options(), SMALL)
+    awake(run.average.module)
+    run.export(folder)
+    return load_model("f5-mini", folder=str(folder), device="cpu")
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A second of a tone that comes and goes."""
+    times = np.arange(24_000) / 24_000
+    path = tmp_path / "voice.wav"
+    soundfile.write(path, 0.2 * np.sin(2 * np.pi * 200 * times) * np.sin(np.pi * times), 24_000)
+    return path
+
+
+def test_text_is_read_as_the_phones_of_natural_speech(model: SpeechModel, recording: Path):
+    assert model.info.text_front_end == NATURAL_PHONES
+    text = "Is it 5:30 already?"
+    voice = Voice("toy", "Toy", str(recording), "Hello.", (("^", 0.0, 0.4), ("h", 0.4, 1.0)))
+    take = synthesise(model, text, voice, SETTING)
+    (piece,), _ = NaturalReader().pieces(text, seed=SETTING.seed)
+    assert len(take.samples) == pytest.approx(piece.seconds * 24_000, abs=512)
+    ids = labels(piece.phones, piece.mel_frames, PhoneVocabulary(ALL_PHONES))
+    assert len(set(ids.tolist())) > 8
+
+
+def test_the_phones_of_an_own_recording_are_found_in_it(model: SpeechModel, recording: Path):
+    voice = Voice("own", "Own", str(recording), "Hello there.")
+    take = synthesise(model, "Good morning.", voice, SETTING)
+    assert np.isfinite(take.samples).all()
+    assert len(take.samples) > 10_000
+
+
+def test_the_pace_is_drawn_from_the_seed(model: SpeechModel, recording: Path):
+    voice = Voice("toy", "Toy", str(recording), "Hello.", (("^", 0.0, 0.4), ("h", 0.4, 1.0)))
+    takes = [synthesise(model, "Good morning.", voice, replace(SETTING, seed=seed)) for seed in (3, 3, 4, 5)]
+    assert np.array_equal(takes[0].samples, takes[1].samples)
+    assert len({len(one.samples) for one in takes}) > 1

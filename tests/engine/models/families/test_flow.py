@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from paretone.errors import CheckpointError, SettingError
+from paretone.errors import Cancelled, CheckpointError, SettingError
 from paretone.models.base import Synthesis, Utterance
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.dit import DiT
+from paretone.models.families.language import plain_operations, spent_operations
+from paretone.models.families.token_model import TokenModel
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
-from paretone.sampling.flow import sampling_grid
+from paretone.sampling.flow import euler_steps, sampling_grid
+from paretone.sampling.speculative import speculation
+from paretone.sampling.tokens import Uniforms
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import make_ready, scripted, synthesise
-from paretone.techniques import compatibility_of
+from paretone.techniques import compatibility_of, resolve
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.requests import Similarities
 from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.error_curve import ErrorCurve, measuring
 from tests.engine import small_speech
-from tests.engine.small_speech import LAYERS, VOICE, make_backbone, save_cfg_free, setting
+from tests.engine.small_speech import LAYERS, PROMPT_FRAMES, VOICE, make_backbone, save_cfg_free, setting
+from tests.engine.speaking import drafted, load, script_of, write_all
+from tests.engine.speaking import setting as language_setting
 
 FREE = UsedTechnique("guidance_free", Values(weight=0.5))
 PRUNED = UsedTechnique("steps", Values(steps=7))
@@ -177,6 +185,14 @@ def test_calibration_is_for_what_runs(model: F5Speech) -> None:
     assert speak(model, used, record.table).measurements.ops_ratio < 7 / 64
 
 
+def test_a_technique_without_what_it_prepares_is_refused(model: F5Speech) -> None:
+    used, _ = with_table(model, plain(steps=4))
+    with pytest.raises(SettingError, match="calibrate first"):
+        speak(model, used)
+    with pytest.raises(SettingError, match="Euler"):
+        calibrate_model(model, [Utterance("One.", VOICE)], plain(solver="midpoint"), Observer())
+
+
 def test_attention_is_captured_in_what_runs(model: F5Speech) -> None:
     of = using(plain(), FREE, PRUNED, NARROW)
     capture = model.capture_attention(scripted(model, TEXT, VOICE, of), 1, 6)
@@ -211,3 +227,161 @@ def test_weights_that_have_come_are_found(tmp_path: Path, monkeypatch: pytest.Mo
     assert [one.weight for one in info.weight_sets] == [0.5]
     assert model.info is info
     assert speak(model, using(plain(steps=1, guidance=1.0), FREE)).notes == ("Read by the test.",)
+
+
+# --- DiTReducio's rivals ----------------------------------------------------------------------------------------------
+SENTENCE, STEPS = "One.", 6
+
+
+@pytest.fixture
+def small_model() -> F5Speech:
+    return small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+
+
+def small_using(name: str, **knobs: object) -> Setting:
+    return setting(STEPS).with_technique(UsedTechnique(name, Values(knobs)))
+
+
+def small_speak(small_model: F5Speech, of: Setting) -> Synthesis:
+    make_ready(small_model, of, VOICE)
+    return synthesise(small_model, SENTENCE, VOICE, of)
+
+
+def curves(small_model: F5Speech) -> list[ErrorCurve]:
+    """Those that the model remembers."""
+    return list(small_model._memory.get(measuring.__name__, {}).values())
+
+
+def test_guidance_ends_after_its_steps(small_model: F5Speech) -> None:
+    """Against a loop that guides by hand."""
+    of = small_using("guidance_interval", steps=2)
+    times = sampling_grid(STEPS, "uniform")
+    follow = euler_steps(times)
+    runs = {}
+    begin = DiT.begin
+
+    def noting(self, prompt, ids, at, is_guided, durations=None):
+        runs[is_guided] = begin(self, prompt, ids, at, is_guided, durations)
+        return runs[is_guided]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DiT, "begin", noting)
+        found = small_model.sampling(scripted(small_model, SENTENCE, VOICE, of))()
+    with torch.inference_mode():
+        state = torch.randn(found.shape, generator=torch.Generator().manual_seed(of.seed))
+        for step in range(STEPS):
+            velocities = small_model._backbone.velocity(state, step, runs[step < 2])
+            if step < 2:
+                conditional, unconditional = velocities.chunk(2)
+                velocities = conditional + 2.0 * (conditional - unconditional)
+            state = follow(state, velocities, step)
+    assert torch.allclose(found, state, atol=1e-5)
+    spoken = small_speak(small_model, of)
+    two, one = (
+        small_model._operations(found.shape[1], resolve(small_model.info, of).options.replace(guidance=at))
+        for at in (2.0, 0.0)
+    )
+    assert spoken.measurements.ops_ratio == pytest.approx(
+        (2 * two.evaluation + 4 * one.evaluation) / (6 * two.evaluation)
+    )
+    assert spoken.trace.computed[0] == pytest.approx([1, 1, *[one.evaluation / two.evaluation] * 4])
+
+
+@pytest.mark.parametrize("name", ["error_curve", "first_block"])
+def test_caches_skip_and_say_where(small_model: F5Speech, name: str) -> None:
+    plain = small_speak(small_model, setting(STEPS))
+    nothing, much = (
+        small_speak(small_model, small_using(name, threshold=0.0)),
+        small_speak(small_model, small_using(name, threshold=20.0)),
+    )
+    assert plain.trace.computed == nothing.trace.computed == ((1.0,) * STEPS,)
+    assert nothing.measurements.ops_ratio == 1
+    assert torch.allclose(torch.from_numpy(plain.samples), torch.from_numpy(nothing.samples), atol=1e-5)
+    (shares,) = much.trace.computed
+    assert shares[0] == 1 and all(one < 1 for one in shares[1:])
+    assert much.measurements.ops_ratio == pytest.approx(sum(shares) / STEPS)
+
+
+def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(small_model: F5Speech) -> None:
+    of = small_using("error_curve", threshold=0.5)
+    small_speak(small_model, of)
+    (curve,) = curves(small_model)
+    assert len(curve.attention) == len(curve.feed_forward) == STEPS
+    small_speak(small_model, of.with_technique(UsedTechnique("error_curve", Values(threshold=0.1))))
+    assert curves(small_model) == [curve], "thresholds share it"
+    attention, feed_forward = curve.schedule(0.5)
+    counts = small_model._operations(PROMPT_FRAMES + 12, resolve(small_model.info, of).options)
+    skipped = (
+        LAYERS
+        * counts.branches
+        * sum(
+            (one is SkipAction.TS) * cost
+            for row, cost in ((attention, counts.attention), (feed_forward, counts.feed_forward))
+            for one in row
+        )
+    )
+    expected = 1 - skipped / (STEPS * counts.evaluation)
+    assert small_speak(small_model, of).measurements.ops_ratio == pytest.approx(expected)
+
+
+def test_measuring_a_curve_can_be_cancelled(small_model: F5Speech) -> None:
+    class Stop(Observer):
+        def check(self) -> None:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        make_ready(small_model, small_using("error_curve", threshold=0.5), VOICE, observer=Stop())
+    assert not curves(small_model)
+
+
+def test_rivals_combine_where_they_may(small_model: F5Speech) -> None:
+    of = small_using("guidance_interval", steps=2).with_technique(UsedTechnique("error_curve", Values(threshold=20.0)))
+    (shares,) = small_speak(small_model, of).trace.computed
+    assert shares[0] == 1 and shares[1] < 1 and 0.4 < shares[2] < 1, "other branches have nothing to reuse"
+    assert all(one < shares[2] for one in shares[3:])
+
+
+def test_attention_is_looked_at_in_the_branches_that_run(small_model: F5Speech) -> None:
+    of = small_using("guidance_interval", steps=2)
+    for step, branches in ((1, 2), (2, 1)):
+        capture = small_model.capture_attention(scripted(small_model, SENTENCE, VOICE, of), 1, step)
+        assert capture.maps.shape[0] == branches
+
+
+# --- Operations of decoding -------------------------------------------------------------------------------------------
+def counting(tokens: TokenModel, counted: list[float]) -> SimpleNamespace:
+    """``tokens``, of which every pass is counted when it runs."""
+
+    def forward(embedded: torch.Tensor, cache: object, places: torch.Tensor) -> torch.Tensor:
+        counted.append(tokens.transformer.operations(embedded.shape[1], cache.length))
+        return tokens.transformer(embedded, cache, places)
+
+    def logits(hidden: torch.Tensor) -> torch.Tensor:
+        counted.append(2 * len(hidden) * tokens.head.numel())
+        return tokens.logits(hidden)
+
+    names = ("codes", "rows", "head", "embed", "cache")
+    forward.fill = forward
+    return SimpleNamespace(
+        transformer=forward, logits=logits, prefixes=None, **{name: getattr(tokens, name) for name in names}
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_operations_are_those_of_the_passes(tmp_path: Path, seed: int) -> None:
+    model = load(write_all(tmp_path / "model"))
+    script = script_of(model, language_setting(drafted(), seed=seed))
+    target, draft = script.network.target.tokens, script.network.draft.tokens
+    request, shorter = model._requests(script, script.passages[0])
+    assert shorter.embedded.shape[1] < request.embedded.shape[1]
+    sampler = model._token_sampler(script.passages[0], script.prompt, script.options)
+    counted: list[float] = []
+    running = (counting(one, counted) for one in (target, draft))
+    cycles = list(speculation(*running, request, sampler, Uniforms(seed), draft_request=shorter))
+    prompt, tokens = request.embedded.shape[1], sum(len(cycle.tokens) for cycle in cycles)
+    assert {cycle.outcome for cycle in cycles} >= {"resampled", "bonus"}
+    spent = spent_operations(target, draft, prompt, cycles, shorter.embedded.shape[1])
+    assert spent == pytest.approx(sum(counted), rel=1e-9)
+    # The stop is given as well.
+    whole = target.transformer.operations(prompt + tokens) + 2 * (tokens + 1) * target.head.numel()
+    assert plain_operations(target, prompt, cycles) == pytest.approx(whole, rel=1e-9)

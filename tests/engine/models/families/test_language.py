@@ -1,4 +1,4 @@
-"""The base of all speech language models, on a small one with the bundled layout, voices and vocoder."""
+"""Language models: what a synthesis gives, token by token, and how far ahead of playback it computes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from paretone.audio.cross_fade import faded_after
 from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
 from paretone.models.base import Piece, Synthesis, flow_model, run_to_completion
 from paretone.models.catalogue import voice
+from paretone.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
+from paretone.models.families.token_model import TokenModel
 from paretone.models.kernels.half_products import available
 from paretone.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural.layout import HOP
@@ -22,9 +24,11 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream
 from paretone.techniques import problem
+from tests.engine.models.small_causal import small_model, small_transformer
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
 from tests.same_sound import assert_same_sound
+from tests.workload import workload
 
 
 @pytest.fixture(scope="module")
@@ -177,12 +181,13 @@ def test_three_minutes_of_text_are_spoken_in_short_passages(model: LmMiniSpeech)
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_three_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
+def test_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
     # Fast, and it ends at the half of what is expected, as soon as it may: there is less to decode.
     brief = load(write_model(tmp_path / "brief", end_score=100.0))
-    text = " ".join([LONG] * 30)
+    times = workload(30, 8)
+    text = " ".join([LONG] * times)
     _, passages = brief._prepare(text, voice("", "lm-mini"), setting(speed=1.0).options, lambda: None)
-    assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 180
+    assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 6 * times
     pieces, speech = [], stream(brief, text, voice("", "lm-mini"), setting(speed=2.0))
     while True:
         try:
@@ -190,8 +195,8 @@ def test_three_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
         except StopIteration as end:
             said = end.value
             break
-    assert len(pieces) > 40 and np.array_equal(np.concatenate(pieces), said.samples)
-    assert " ".join(said.trace.chunk_texts).count("box was thrown") == 30
+    assert len(pieces) > times and np.array_equal(np.concatenate(pieces), said.samples)
+    assert " ".join(said.trace.chunk_texts).count("box was thrown") == times
     assert said.measurements.tokens == sum(round(0.5 * one) for one in _expected(brief, text))
     assert not any(said.trace.decoding.run_away) and not said.notes
 
@@ -228,3 +233,136 @@ def test_a_draft_computes_as_its_target_does(model: LmMiniSpeech) -> None:
     """Weights that are float16 numbers are read as such: otherwise drafting would cost more than it must."""
     script = script_of(model, setting(drafted()))
     assert script.network.target.tokens.head_is_half == script.network.draft.tokens.head_is_half == available()
+
+
+def test_ids_are_codes_then_stops() -> None:
+    model = small_model(codes=20, stops=3)
+    assert (model.rows, model.stops) == (23, (20, 21, 22))
+    ids = [[0, 22], [5, 5]]
+    assert torch.equal(model.embed(ids), model.embedding[torch.tensor(ids)])
+    hidden = torch.randn(4, 24, dtype=torch.float64)
+    torch.testing.assert_close(model.logits(hidden), hidden @ model.head.T + model.bias)
+
+
+def test_the_optimised_one_scores_alike() -> None:
+    model = small_model()
+    x = model.embed([[3, 4, 5, 6]])
+    with torch.inference_mode():
+        expected = model.logits(model.transformer(x))
+        fast = model.optimised()
+        torch.testing.assert_close(fast.logits(fast.transformer(x)), expected)
+    assert fast.optimised().transformer is fast.transformer
+
+
+def test_kept_layers_share_weights_where_nothing_is_trained() -> None:
+    model = small_model()
+    copied, shared = model.kept([0, 3]), model.optimised().kept([0, 3])
+    model.head.zero_()
+    assert copied.head.any()
+    assert shared.head.data_ptr() == model.head.data_ptr()
+    with torch.inference_mode():
+        x = model.embed([[3, 4, 5, 6]])
+        torch.testing.assert_close(shared.transformer(x), copied.transformer(x))
+
+
+@pytest.mark.parametrize("codes", [0, 22])
+def test_tables_without_codes_or_stops(codes: int) -> None:
+    with pytest.raises(ValueError, match="do not hold"):
+        TokenModel(small_transformer(), torch.zeros(22, 24), torch.zeros(22, 24), codes=codes)
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_times_to_the_first_piece_and_between_pieces(clock: Clock) -> None:
+    pace = Pace(0.0, clock)
+    for clock.now, seconds in ((0.3, 1.0), (0.8, 1.0), (2.0, 0.5)):
+        pace.delivered(seconds)
+    assert pace.first_audio_seconds == pytest.approx(0.3)
+    assert pace.largest_gap == pytest.approx(1.2)
+    assert pace.pause == 0
+    assert pace.remarks == ()
+
+
+def test_playback_that_would_have_waited_is_told(clock: Clock) -> None:
+    pace = Pace(0.0, clock)
+    # Half a second late, and once more after that was made up for.
+    for clock.now, seconds in ((0.0, 1.0), (1.5, 1.0), (3.0, 1.0)):
+        pace.delivered(seconds)
+    assert pace.pause == pytest.approx(1.0)
+    assert "would have paused for 1.0 s" in pace.remarks[0]
+
+
+def test_a_wait_that_is_not_over_counts_so_far(clock: Clock) -> None:
+    pace = Pace(0.0, clock)
+    clock.now = 5.0
+    assert pace.pause_so_far == 0
+    pace.delivered(1.0)
+    clock.now = 6.5
+    assert pace.pause_so_far == pytest.approx(0.5)
+    assert pace.pause == 0
+    pace.delivered(1.0)
+    assert pace.pause_so_far == pace.pause == pytest.approx(0.5)
+
+
+def test_as_many_steps_as_fit_before_what_was_heard_runs_out(clock: Clock) -> None:
+    pace = Pace(0.0, clock)
+    assert pace.affordable(16, 100, 20) == 16
+    clock.now = 1.0
+    pace.delivered(2.0)
+    assert pace.affordable(16, 100, 20) == 16
+    pace.stepped(100, 0.1)
+    pace.decoded(20, 0.1)
+    # 0.8 of the 2 s that are left, without 0.1 s for decoding, at 0.1 s a step.
+    assert pace.affordable(16, 100, 20) == 15
+    assert pace.affordable(10, 100, 20) == 10
+    # Longer canvases take longer, and so does decoding more.
+    assert pace.affordable(16, 150, 20) == 10
+    assert pace.affordable(16, 100, 40) == 14
+    clock.now = 2.9
+    assert pace.affordable(16, 100, 20) == FEWEST_STEPS
+
+
+def test_a_running_block_may_use_more_of_the_time_and_is_cut_when_that_is_gone(clock: Clock) -> None:
+    pace = Pace(0.0, clock)
+    pace.delivered(2.0)
+    for seconds in (0.1, 0.1, 0.1, 0.1):
+        pace.stepped(100, seconds)
+    # 0.9 of 2 s.
+    assert pace.still(1, 30, 100, 20) == 18
+    assert pace.still(1, 10, 100, 20) == 10
+    # The last two steps say that it has become twice as slow.
+    pace.stepped(100, 0.2)
+    pace.stepped(100, 0.2)
+    assert pace.still(3, 30, 100, 20) == 9
+    clock.now = 2.0
+    assert pace.still(1, 10, 100, 20) == FEWEST_STEPS - 1
+    assert pace.still(6, 10, 100, 20) == 1
+
+
+def test_an_assumed_pace_is_moved_by_its_own_steps_only() -> None:
+    pace = AssumedPace(0.05)
+    for _ in range(4):
+        pace.stepped(100, 3.0)
+    pace.delivered(1.0)
+    pace.decoded(20, 3.0)
+    # 0.8 of 1 s at 0.05 s a step, whatever it was and over how many rows.
+    assert pace.affordable(30, 7, 20) == pace.affordable(30, 700, 20) == 16
+    assert pace.still(2, 14, 700, 20) == 14
+    for _ in range(16):
+        pace.stepped(100, 0.0)
+    pace.delivered(1.5)
+    # 0.2 s were left of the first.
+    assert pace.affordable(30, 100, 20) == 27

@@ -12,7 +12,7 @@ from paretone.models import load_model
 from paretone.models.catalogue import MODELS, entry
 from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
 from tests.engine.models.llasa import small_release as llasa
-from tests.engine.models.megatts3 import small_grapheme_model
+from tests.engine.models.megatts3 import small_release
 from tests.engine.models.megatts3 import small_release as megatts3
 from tests.engine.models.omnivoice import small_release as omnivoice
 
@@ -29,7 +29,7 @@ def _llasa(root: Path) -> None:
 
 def _megatts3(root: Path) -> None:
     megatts3.write_release(root)
-    small_grapheme_model.write_folder(root / "g2p")
+    small_release.write_folder(root / "g2p")
 
 
 RELEASES: dict[str, tuple[Callable[[Path], object], str]] = {

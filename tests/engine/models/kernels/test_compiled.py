@@ -27,6 +27,7 @@ from paretone.techniques import conflict, problem
 from tests.engine import small_speech, speaking
 from tests.engine.models.omnivoice import small_release
 from tests.engine.small_language import write_model
+from tests.workload import only_in_full, workload
 
 COMPILED = UsedTechnique("compilation", Values(mode="default"))
 needs_compiler = pytest.mark.skipif(device.compiler() is None, reason="there is no C++ compiler")
@@ -85,6 +86,7 @@ def network() -> FusedMasked:
     return FusedMasked.of(MaskedNetwork(MaskedConfig.read(small_release.CONFIG | {"llm_config": sizes})).eval())
 
 
+@only_in_full("compiled code")
 @needs_compiler
 @pytest.mark.slow
 def test_a_masked_network_is_compiled(fresh_compiler: None, tmp_path: Path, network: FusedMasked) -> None:
@@ -126,7 +128,7 @@ def test_masked_models_are_compiled_before_the_clock_runs(captured_only: list[st
         np.testing.assert_array_equal(other.codes, one.codes)
 
 
-@pytest.mark.parametrize("variant", ["", "flat"])
+@pytest.mark.parametrize("variant", workload(["", "flat"], [""]))
 def test_compiled_evaluations_say_the_same(captured_only: list[str | None], variant: str) -> None:
     plain = small_speech.setting(3)
     expected = spoken(small(variant), plain)

@@ -1,13 +1,16 @@
-"""Recordings of forwards: a cache of them, and where they are refused."""
+"""CUDA graphs: recording, and the same results of flow, language and masked models."""
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from paretone.measure.roofline import benchmarks
 from paretone.measure.roofline import ceilings as store
@@ -15,15 +18,16 @@ from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.models import load_model
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voice
+from paretone.models.kernels.causal_graphs import GraphedTransformer
 from paretone.models.kernels.graphs import GraphCache, record_cuda
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import synthesise
+from paretone.speaking import scripted, synthesise
 from paretone.techniques import conflict, problem
 from paretone.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
-from tests.engine.models.kernels.replaying import Again, flow, graphs, language, masked
+from tests.engine.models.kernels.replaying import Again, Told, flow, graphs, language, masked
 from tests.engine.models.omnivoice import small_release
 from tests.engine.small_language import write_model
 
@@ -212,3 +216,230 @@ def test_memory_stays_flat_over_many_lengths():
         synthesise(model, text, voice(), setting)
         used.append(torch.cuda.memory_reserved())
     assert max(used[10:]) <= 1.5 * max(used[:10])
+
+
+def spoken(model, setting: Setting, text: str = "One sentence."):
+    return synthesise(model, text, small_speech.VOICE, setting)
+
+
+@pytest.mark.parametrize("bucket", [1, 32])
+@pytest.mark.parametrize("options", [{}, {"guidance": 0.0}, {"solver": "midpoint"}])
+def test_flow_models_say_the_same(bucket, options):
+    record = Again()
+    plain = small_speech.setting(4, **options)
+    expected = spoken(flow(record), plain)
+    found = spoken(flow(record), plain.with_technique(graphs(bucket=bucket)))
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+    assert record.recorded == 1
+    assert record.replayed == (8 if options.get("solver") == "midpoint" else 4)
+    assert found.measurements.ops_ratio == expected.measurements.ops_ratio
+    frames = 22 if bucket == 1 else 32
+    assert any(f"of an evaluation of {frames} frames" in note for note in found.notes)
+
+
+def test_what_is_recorded_outside_of_a_take_is_told_to_none():
+    record, take = Again(), Told()
+    model, chosen = flow(record), small_speech.setting(4).with_technique(graphs(bucket=1))
+    synthesise(model, "One sentence.", small_speech.VOICE, chosen, (), take)
+    assert len(take.lines) == record.recorded == 1
+    alone = small_speech.setting(4, guidance=0.0).with_technique(graphs(bucket=1))
+    model.sampling(scripted(model, "One sentence.", small_speech.VOICE, alone))()
+    assert record.recorded == 2 and len(take.lines) == 1
+
+
+def test_the_flat_transformer_of_e2_says_the_same():
+    """Its convolutions would see padding, so every length has a separate recording."""
+    record = Again()
+    plain = small_speech.setting(4)
+    expected = spoken(flow(record, "flat"), plain)
+    found = spoken(flow(record, "flat"), plain.with_technique(graphs(bucket=32)))
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+    assert (record.recorded, record.replayed) == (1, 4)
+    assert any("of an evaluation of 22 frames" in note for note in found.notes)
+
+
+def test_passages_share_recordings():
+    record = Again()
+    model = flow(record)
+    setting = small_speech.setting(3).with_technique(graphs(bucket=32))
+    plain = spoken(flow(record), small_speech.setting(3), "One. Two. Three.")
+    found = spoken(model, setting, "One. Two. Three.")
+    np.testing.assert_allclose(found.samples, plain.samples, atol=1e-5)
+    assert record.recorded == 1 and record.replayed == 9
+    assert not any("Recording" in note for note in spoken(model, setting).notes), "it is there already"
+
+
+def test_guided_and_unguided_evaluations_have_recordings_of_their_own():
+    record = Again()
+    interval = UsedTechnique("guidance_interval", Values(steps=2))
+    plain = small_speech.setting(5).with_technique(interval)
+    expected = spoken(flow(record), plain)
+    found = spoken(flow(record), plain.with_technique(graphs()))
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+    assert record.recorded == 2
+
+
+def test_a_failed_recording_falls_back():
+    def fails(run: Callable[[], Tensor]) -> tuple[Callable[[], None], Tensor]:
+        raise RuntimeError("no room")
+
+    found = spoken(flow(fails), small_speech.setting(3).with_technique(graphs()))
+    expected = spoken(flow(fails), small_speech.setting(3))
+    np.testing.assert_array_equal(found.samples, expected.samples)
+    assert any("(no room), so it ran without one" in note for note in found.notes)
+
+
+def test_half_precision_is_recorded_too():
+    record = Again()
+    half = UsedTechnique("precision", Values(precision="bfloat16"))
+    plain = small_speech.setting(3).with_technique(half)
+    expected = spoken(flow(record), plain)
+    found = spoken(flow(record), plain.with_technique(graphs(bucket=1)))
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-4)
+
+
+def test_a_recording_keeps_what_it_is_of():
+    """It is found by the backbone's identity, which another one could have once the first is gone."""
+    model = flow(lambda run: (lambda: None, run()))
+    spoken(model, small_speech.setting(2).with_technique(graphs()))
+    (recording,) = (one.entry for one in model._graphs._kept.values())
+    backbone = weakref.ref(model._backbone)
+    del model
+    gc.collect()
+    assert backbone() is not None
+    del recording
+    gc.collect()
+    assert backbone() is None
+
+
+@pytest.mark.parametrize("bucket", [16, 64])
+def test_passes_have_the_same_hidden_states(tmp_path, bucket):
+    """Token by token, several at once, some taken back, and again from the beginning: all after one prompt."""
+    record = Again()
+    plain = speaking.load(write_model(tmp_path / "model")).own.tokens
+    graphs: GraphCache = GraphCache(record)
+    graphs.most = 32
+    graphed = plain.with_transformer(GraphedTransformer(plain.transformer, graphs, bucket))
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(2):
+        caches = [one.cache(90) for one in (plain, graphed)]
+        for tokens, kept in (
+            (30, 30),
+            (1, 31),
+            (1, 32),
+            (4, 34),
+            (4, 38),
+            (1, 39),
+            *((1, one) for one in range(40, 70)),
+        ):
+            embedded = torch.randn(1, tokens, plain.transformer.config.hidden, generator=generator)
+            start = caches[0].length
+            places = torch.arange(start, start + tokens)
+            states = [
+                one.transformer(embedded, cache, places) for one, cache in zip((plain, graphed), caches, strict=True)
+            ]
+            torch.testing.assert_close(states[1], states[0], atol=1e-4, rtol=1e-4)
+            for cache in caches:
+                cache.crop(kept)
+    assert record.replayed == 2 * 35, "all but the prompts"
+    assert record.recorded == len(graphs) < 12
+
+
+def test_language_models_speak_by_recordings(tmp_path):
+    record = Again()
+    model = language(write_model(tmp_path / "model"), record)
+    chosen = speaking.setting(graphs(bucket=64))
+    found = speaking.spoken(model, chosen)
+    expected = speaking.spoken(model, speaking.setting())
+    assert found.trace.decoding.tokens[:20] == expected.trace.decoding.tokens[:20]
+    assert record.replayed == found.measurements.target_passes
+    assert any("a pass over 1 token within" in note for note in found.notes)
+    before = record.recorded
+    again = speaking.spoken(model, chosen)
+    assert again.trace.decoding.tokens == found.trace.decoding.tokens
+    assert record.recorded == before, "the next request has the same recordings"
+
+
+def test_tokens_decoded_outside_of_a_take_are_told_to_none(tmp_path):
+    record, take = Again(), Told()
+    model, chosen = language(write_model(tmp_path / "model"), record), speaking.setting(graphs(bucket=16))
+    speaking.spoken(model, chosen, observer=take)
+    told, before = len(take.lines), record.recorded
+    assert told == before > 0
+    for _, decoding in model.decodings(
+        scripted(model, f"{speaking.TEXT} {speaking.TEXT}", voice("", "lm-mini"), chosen)
+    ):
+        list(decoding)
+    assert record.recorded > before and len(take.lines) == told
+
+
+def test_drafts_are_recorded_too(tmp_path):
+    record, root = Again(), speaking.write_all(tmp_path / "model")
+    drafted = speaking.drafted(draft_length=3, adaptive=False)
+    found = speaking.spoken(language(root, record), speaking.setting(drafted, graphs(bucket=32)))
+    assert any("a pass over 4 tokens" in note for note in found.notes)
+    assert any("a pass over 1 token" in note for note in found.notes)
+    assert record.replayed > found.measurements.target_passes
+
+
+BLOCKS = small_release.used(
+    "blockwise", block=16, first_block=16, first_steps=2, later_steps=3, adaptive=False, look_ahead=16, text_every=1
+)
+
+
+def say(model, chosen: Setting, text: str = small_release.TEXT):
+    return synthesise(model, text, voice("", "OmniVoice"), chosen)
+
+
+@pytest.mark.parametrize("bucket", [1, 32])
+@pytest.mark.parametrize(
+    "techniques",
+    [
+        (),
+        (small_release.used("guidance_interval", steps=2),),
+        (small_release.used("guidance_stride"),),
+        (BLOCKS,),
+        (replace(BLOCKS, knobs=BLOCKS.knobs.replace(look_ahead=0)),),
+    ],
+)
+def test_masked_models_say_the_same(tmp_path, techniques, bucket):
+    record = Again()
+    plain = small_release.setting(*techniques)
+    recorded = plain.with_technique(graphs(bucket=bucket, most=16))
+    model = masked(tmp_path, record)
+    expected, found = say(model, plain), say(model, recorded)
+    for one, other in zip(expected.trace.demasking.passages, found.trace.demasking.passages, strict=True):
+        np.testing.assert_array_equal(one.codes, other.codes)
+        np.testing.assert_array_equal(one.order, other.order)
+    np.testing.assert_allclose(found.samples, expected.samples, atol=1e-5)
+    assert record.replayed == found.measurements.evaluations, "every step is a recorded one"
+    assert found.measurements.ops_ratio == pytest.approx(expected.measurements.ops_ratio)
+    kept = record.recorded
+    again = say(model, recorded)
+    np.testing.assert_allclose(again.samples, expected.samples, atol=1e-5)
+    assert record.recorded == kept
+
+
+def test_texts_and_blocks_of_masked_models_share_recordings(tmp_path):
+    record = Again()
+    model, plain = masked(tmp_path, record), small_release.setting()
+    texts = (small_release.TEXT, "Rice is often served cold.", "Rice is served.")
+    lengths = set()
+    for text in texts:
+        expected, found = say(model, plain, text), say(model, plain.with_technique(graphs(bucket=128)), text)
+        (one,), (other,) = expected.trace.demasking.passages, found.trace.demasking.passages
+        np.testing.assert_array_equal(one.codes, other.codes)
+        lengths.add(one.codes.shape[1])
+        assert record.recorded == 1, "one graph has room for all"
+    assert len(lengths) == 3
+    blocks = small_release.setting(replace(BLOCKS, knobs=BLOCKS.knobs.replace(look_ahead=0)))
+    expected = say(model, blocks, small_release.LONG)
+    found = say(model, blocks.with_technique(graphs(bucket=256)), small_release.LONG)
+    (one,), (other,) = expected.trace.demasking.passages, found.trace.demasking.passages
+    assert len(one.blocks) > 4
+    np.testing.assert_array_equal(one.codes, other.codes)
+    assert record.recorded == 2, "and one for all blocks"
+    exact = Again()
+    model._graphs = GraphCache(exact)
+    say(model, blocks.with_technique(graphs(bucket=1, most=64)), small_release.LONG)
+    assert exact.recorded > 1, "which without a bucket differ"

@@ -1,17 +1,23 @@
-"""Packed products: the same numbers, whatever the rows, and never a stale weight."""
+"""Products of packed weights, in float32 and bfloat16, and norms: as torch's."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
 from paretone.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
 from paretone.models.kernels import products
+from paretone.models.kernels.half_products import HalfProduct, available, can_halve, product, weight_of
+from paretone.models.kernels.packed_products import GROUPS, Int4Product, Int8Product, packed
+from paretone.models.kernels.packed_products import ROWS as PACKED_ROWS
+from paretone.models.kernels.packed_products import available as packs
 from paretone.models.kernels.products import FEED_FORWARD_ROWS, ROWS, PackableLinear, PackedProduct
+from paretone.models.kernels.quick_norm import QuickNorm
 
 TOLERANCE = 1e-5
 
@@ -22,6 +28,7 @@ def _narrow_layers_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "NARROWEST", 1)
 
 
+needs_operators = pytest.mark.skipif(not packs(), reason="this build of torch lacks the operators")
 needs_packing = pytest.mark.skipif(not products.available(), reason="this build of torch cannot pack weights")
 
 
@@ -100,3 +107,160 @@ def test_blocks_cover_all_rows_evenly(rows: int) -> None:
     assert sum(lengths) == rows
     assert max(lengths) <= ROWS
     assert max(lengths) - min(lengths) < len(lengths)
+
+
+WAYS: dict[str, Callable[[Tensor, Tensor | None, Callable[[Tensor], Tensor]], Int8Product | Int4Product]] = {
+    "int8": Int8Product,
+    **{f"int4, {group}": lambda *given, group=group: Int4Product(*given, group) for group in GROUPS},
+}
+ways = pytest.mark.parametrize("way", WAYS)
+
+
+def drawn(outputs: int = 50, inputs: int = 256, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Weights and a bias; the outputs are no multiple of what operators like, and one of them is all zero."""
+    generator = torch.Generator().manual_seed(seed)
+    weight = torch.randn(outputs, inputs, generator=generator) * torch.rand(outputs, 1, generator=generator)
+    weight[3] = 0.0
+    return weight, torch.randn(outputs, generator=generator)
+
+
+def never(x: Tensor) -> Tensor:
+    raise AssertionError("few rows are computed with packed weights")
+
+
+@needs_operators
+@ways
+@pytest.mark.parametrize("rows", [1, 4, PACKED_ROWS])
+def test_it_computes_with_the_weights_that_it_names(way: str, rows: int) -> None:
+    weight, bias = drawn()
+    made = WAYS[way](weight, bias, never)
+    # Small whole numbers are exact in bfloat16; sums are rounded to it once.
+    x = torch.randint(-8, 9, (rows, 256), generator=torch.Generator().manual_seed(1)).float()
+    wanted = F.linear(x.double(), made.weight.double(), bias.double())
+    found = made(x)
+    assert found.dtype == torch.float32 and found.shape == (rows, 50)
+    scale = F.linear(x.double(), made.weight.double()).abs()
+    assert ((found - wanted).abs() <= 2**-7 * scale + 1e-3).all()
+    assert torch.allclose(found[:, 3], bias[3].expand(rows))
+
+
+@needs_operators
+@pytest.mark.parametrize(("way", "largest"), [("int8", 0.6 / 127), *((f"int4, {group}", 0.6 / 15) for group in GROUPS)])
+def test_weights_are_rounded_to_the_nearest(way: str, largest: float) -> None:
+    weight, _ = drawn()
+    made = WAYS[way](weight, None, never)
+    group = made.weight.shape[1] if way == "int8" else int(way.partition(", ")[2])
+    ranges = weight.unflatten(1, (-1, group))
+    wide = ranges.abs().amax(-1) if way == "int8" else ranges.amax(-1) - ranges.amin(-1)
+    apart = (made.weight - weight).unflatten(1, (-1, group)).abs().amax(-1)
+    # Scales and zero points are rounded to bfloat16, and so a little more is lost.
+    assert (apart <= largest * wide + 2**-7 * ranges.abs().amax(-1)).all()
+    assert not made.weight[3].any()
+
+
+@needs_operators
+def test_fewer_inputs_share_a_scale_and_less_is_lost() -> None:
+    weight, _ = drawn()
+    lost = [float((WAYS[f"int4, {group}"](weight, None, never).weight - weight).square().mean()) for group in GROUPS]
+    eight = float((Int8Product(weight, None, never).weight - weight).square().mean())
+    assert eight < lost[0] and lost == sorted(lost)
+    bytes_each = [WAYS[f"int4, {group}"](weight, None, never).weight_bytes for group in GROUPS]
+    assert bytes_each == sorted(bytes_each, reverse=True) and bytes_each[0] < Int8Product.weight_bytes
+
+
+@needs_operators
+@ways
+def test_many_rows_are_the_unpacked_product(way: str) -> None:
+    weight, bias = drawn()
+    made = WAYS[way](weight, bias, product(weight, bias))
+    x = torch.randn(PACKED_ROWS + 1, 256, generator=torch.Generator().manual_seed(2))
+    assert torch.equal(made(x), F.linear(x, weight, bias))
+    assert copy.deepcopy(made) is made
+
+
+@needs_operators
+@pytest.mark.parametrize("halves", [False, True])
+def test_weights_come_back_out_of_products(halves: bool) -> None:
+    weight, bias = drawn()
+    weight = weight.half().float() if halves else weight
+    made = product(weight, bias)
+    if halves and available():
+        assert isinstance(made, HalfProduct)
+    found, other = weight_of(made, 256)
+    assert torch.equal(found, weight) and other is not None and torch.equal(other, bias)
+    assert weight_of(product(weight), 256)[1] is None
+
+
+@needs_operators
+@pytest.mark.parametrize("inputs", [1, 24, 40, 63, 64, 200])
+def test_any_number_of_inputs_has_eight_bits(inputs: int) -> None:
+    """The operator reads beyond rows that its vectors do not divide, and does not say so."""
+    weight, _ = drawn(inputs=inputs)
+    made = Int8Product(weight, None, never)
+    x = torch.ones(2, inputs)
+    assert made.weight.shape == weight.shape
+    assert torch.allclose(made(x), F.linear(x, made.weight), rtol=2**-7, atol=0.05 * inputs**0.5)
+
+
+@needs_operators
+def test_inputs_that_make_no_groups_stay_as_they_are() -> None:
+    plain = product(drawn(inputs=48)[0])
+    assert packed(plain, 48, 4, 32) is plain
+    assert isinstance(packed(plain, 48, 8), Int8Product)
+    assert isinstance(packed(product(drawn()[0]), 256, 4, 32), Int4Product)
+
+
+needs_fbgemm = pytest.mark.skipif(not available(), reason="this build of torch lacks FBGEMM's operators")
+
+
+def weights(seed: int = 0) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(70, 33, generator=generator), torch.randn(70, generator=generator)
+
+
+@needs_fbgemm
+@pytest.mark.parametrize("rows", [1, 2, 4, 9, 130])
+@pytest.mark.parametrize("biased", [True, False])
+def test_weights_from_float16_give_the_products_of_float32(rows: int, biased: bool) -> None:
+    weight, bias = weights()[0].half().float(), weights()[1] if biased else None
+    found, x = product(weight, bias), torch.randn(rows, 33, generator=torch.Generator().manual_seed(1))
+    assert isinstance(found, HalfProduct)
+    torch.testing.assert_close(found(x), F.linear(x, weight, bias), atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_other_weights_stay_what_they_are(dtype: torch.dtype) -> None:
+    weight, bias = (one.to(dtype) for one in weights())
+    found, x = product(weight, bias), torch.randn(4, 33, generator=torch.Generator().manual_seed(1)).to(dtype)
+    assert not isinstance(found, HalfProduct)
+    assert torch.equal(found(x), F.linear(x, weight, bias))
+
+
+@needs_fbgemm
+def test_what_float16_cannot_hold() -> None:
+    weight = weights()[0].half().float()
+    assert can_halve(weight)
+    for value in (1e-9, 1e6, 1 + 2.0**-12):
+        weight[3, 5] = value
+        assert not can_halve(weight)
+
+
+@pytest.mark.parametrize("shape", [(1, 48), (5, 48), (2, 3, 48)])
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
+def test_it_is_the_root_mean_square_norm(shape: tuple[int, ...], size: float):
+    generator = torch.Generator().manual_seed(0)
+    x, weight = size * torch.randn(shape, generator=generator), torch.randn(48, generator=generator)
+    before = x.clone()
+    torch.testing.assert_close(QuickNorm(weight, 1e-5)(x), F.rms_norm(x, (48,), weight, 1e-5), rtol=1e-5, atol=1e-7)
+    assert torch.equal(x, before)
+
+
+def test_nothing_stays_nothing():
+    assert torch.equal(QuickNorm(torch.ones(8), 1e-5)(torch.zeros(2, 8)), torch.zeros(2, 8))
+
+
+def test_half_precision_is_left_to_pytorch():
+    """A sum of squares of float16 numbers as large as these is none."""
+    x, weight = torch.full((1, 64), 300.0, dtype=torch.float16), torch.ones(64, dtype=torch.float16)
+    assert torch.equal(QuickNorm(weight, 1e-5)(x), F.rms_norm(x, (64,), weight, 1e-5))
+    torch.testing.assert_close(QuickNorm(weight, 1e-5)(x), torch.ones(1, 64, dtype=torch.float16))

@@ -1,10 +1,129 @@
+"""Durations: predicted, settled, and aligned to a recording."""
+
 from __future__ import annotations
+
+import math
+from dataclasses import replace
 
 import pytest
 import torch
 
+from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.megatts3.aligner import (
+    END,
+    START,
+    Aligner,
+    AlignerConfig,
+    fitted_durations,
+    log_mel,
+    read_alignment,
+)
+from paretone.models.megatts3.duration_model import DurationConfig, DurationModel, rotated
 from paretone.models.megatts3.durations import Tempo, settled_durations
+from paretone.models.megatts3.passages import Timed
 from paretone.models.megatts3.phone_table import phone_number
+from tests.engine.models.megatts3.small_release import DURATION_CONFIG, SMALL_ALIGNER, random_weights, shapes_of
+
+PHONES = torch.tensor([[145, 101, 120, 130, 163, 110]])
+TONES = torch.full_like(PHONES, 3)
+DURATIONS = torch.tensor([[20, 7, 9, 0, 30, 400]])
+
+
+def model(**entries: object) -> DurationModel:
+    config = DurationConfig.of_entries(ConfigFile(DURATION_CONFIG | entries, "small"), 174)
+    made = DurationModel(config)
+    weights = {name: value * 4 for name, value in random_weights(shapes_of(made)).items()}
+    if made.config.regression:  # Durations of some tens of frames, that vary.
+        weights["project_out_dim.0.weight"] *= 20
+        weights["project_out_dim.0.bias"] += 60
+    made.load_state_dict(weights)
+    return made.eval().requires_grad_(False)
+
+
+def one_by_one(
+    made: DurationModel, prompt_phones: torch.Tensor, durations: torch.Tensor, phones: torch.Tensor
+) -> list[int]:
+    """As upstream, without what is kept between phones: everything so far is evaluated again for every phone."""
+    prompt = made.read_text(prompt_phones, torch.full_like(prompt_phones, 3))
+    text = torch.cat([prompt, made.read_text(phones, torch.full_like(phones, 3))], 1)
+    codes = [made.start_code, *(durations.clamp(max=127) + 1)[0].tolist()]
+    while len(codes) <= text.shape[1]:
+        outputs, _ = made(torch.tensor([codes]), text[:, : len(codes)])
+        last = outputs[0, -1]
+        code = round(last.item()) if made.config.regression else int(last.argmax())
+        codes.append(min(max(code, 0 if len(codes) == prompt.shape[1] + 1 else 1), 128))
+    return codes[prompt.shape[1] + 1 :]
+
+
+@pytest.mark.parametrize("kind", ["ar_mse", "classification"])
+def test_codes_equal_those_without_anything_kept(kind: str) -> None:
+    made = model(dur_model_type=kind)
+    phones = torch.tensor([[145, 105, 111, 122, 148]])
+    with torch.inference_mode():
+        expected = one_by_one(made, PHONES, DURATIONS, phones)
+    prompt = made.read_prompt(PHONES, TONES, DURATIONS)
+    assert made.predict(prompt, phones, torch.full_like(phones, 3)) == expected
+    assert len(set(expected)) > 1
+    # The prompt is as it was: the next segment begins there as well.
+    assert made.predict(prompt, phones, torch.full_like(phones, 3)) == expected
+
+
+def test_codes_stay_in_the_table() -> None:
+    made = model()
+    with torch.no_grad():
+        made.project_out_dim[0].bias.fill_(1e6)
+    prompt = made.read_prompt(PHONES, TONES, DURATIONS)
+    assert prompt.last == 128
+    assert made.predict(prompt, PHONES, TONES) == [128] * 6
+    with torch.no_grad():
+        made.project_out_dim[0].bias.fill_(-1e6)
+    assert made.predict(prompt, PHONES, TONES) == [0, 1, 1, 1, 1, 1]
+
+
+def test_padding_is_not_spoken() -> None:
+    made = model()
+    padded = torch.cat([PHONES, torch.zeros(1, 2, dtype=torch.long)], 1)
+    tones = torch.cat([TONES, torch.zeros(1, 2, dtype=torch.long)], 1)
+    assert made.read_text(padded, tones).shape[1] == 6
+    with pytest.raises(TextError, match="no phones"):
+        made.read_prompt(torch.zeros_like(PHONES), TONES, DURATIONS)
+
+
+def test_the_product_of_rotated_vectors_depends_on_their_distance() -> None:
+    query, key = (torch.randn((1, 1, 1, 8), generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    near, far = ((rotated(query, start + 3) * rotated(key, start)).sum() for start in (0, 500))
+    assert near == pytest.approx(far.item(), abs=1e-4)
+    assert near != pytest.approx((rotated(query, 4) * rotated(key, 0)).sum().item(), abs=1e-4)
+
+
+def test_prediction_can_be_cancelled() -> None:
+    def check() -> None:
+        raise Cancelled
+
+    made = model()
+    with pytest.raises(Cancelled):
+        made.predict(made.read_prompt(PHONES, TONES, DURATIONS), PHONES, TONES, check)
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ({"dur_code_size": None}, "lacks 'dur_code_size'"),
+        ({"dur_model_layers": 0}, "dur_model_layers should be a positive whole number"),
+        ({"use_rot_embed": False}, "use_rot_embed"),
+        ({"use_post_ln": True, "use_spk_enc": True}, "use_post_ln, use_spk_enc"),
+        ({"ling_labels": ["tone", "prosody"], "ling_label_dict_size": [20, 5]}, "ling_labels"),
+        ({"encoder_type": "conformer"}, "encoder_type"),
+        ({"ling_label_dict_size": [10]}, "174 phones and 13 tones"),
+        ({"num_heads": 3}, "multiple of num_heads"),
+        ({"dur_model_hidden_size": 40}, "dur_model_hidden_size of 16"),
+    ],
+)
+def test_configurations_that_cannot_be_used_are_named(entries: dict, words: str) -> None:
+    with pytest.raises(CheckpointError, match=words):
+        model(**entries)
+
 
 SPOKEN = phone_number("E0aa")
 COMMA, STOP, SILENCE = phone_number("，"), phone_number("。"), phone_number("sil")
@@ -56,3 +175,103 @@ def test_no_disturbance_by_default_and_with_one_a_seed_repeats_it() -> None:
 def test_phones_and_codes_must_be_as_many() -> None:
     with pytest.raises(ValueError, match="zip"):
         settle([5, 5], [SPOKEN])
+
+
+@pytest.fixture(scope="module")
+def aligner() -> Aligner:
+    return Aligner.from_official(random_weights(shapes_of(Aligner(SMALL_ALIGNER))), "small")
+
+
+def tone(seconds: float) -> torch.Tensor:
+    return 0.3 * torch.sin(torch.arange(int(16000 * seconds)) * 2 * math.pi * 440 / 16000)
+
+
+def test_tokens_become_phones_tones_and_durations() -> None:
+    # E0aa until 5, a Chinese phone with its second tone until 9, silence until 16.
+    assert read_alignment([101, 805, 208, 809, 145, 816], 16) == Timed((101, 4, 145), (3, 11, 3), (5, 4, 7))
+
+
+def test_missing_frames_go_to_the_last_phone() -> None:
+    assert read_alignment([101, 805, 102, 809], 16).durations == (5, 11)
+
+
+def test_too_many_frames_are_taken_in_turn_from_the_first_on() -> None:
+    assert fitted_durations([5, 4, 7], 11) == [3, 2, 6]
+
+
+@pytest.mark.parametrize("tokens", [[101, 1750, 102, 1751], [101, 805, 102, 803, 103, 804], [101, 800, 102, 900]])
+def test_no_duration_becomes_negative(tokens: list[int]) -> None:
+    alignment = read_alignment(tokens, 8)
+    assert min(alignment.durations) >= 0
+    assert alignment.frames == 8
+
+
+def test_a_phone_without_a_time_at_the_end_is_left_out() -> None:
+    assert read_alignment([101, 808, 102], 8) == Timed((101,), (3,), (8,))
+
+
+def test_no_phone_at_all_is_the_recordings_fault() -> None:
+    with pytest.raises(AudioError, match="No speech was found"):
+        read_alignment([], 8)
+
+
+def test_frames_are_cut_to_a_multiple_of_eight() -> None:
+    assert log_mel(tone(1.0)).shape == (1, 80, 96)
+
+
+def test_the_mel_front_end_has_whispers_range() -> None:
+    mel = log_mel(tone(1.0))
+    assert mel.max() - mel.min() == pytest.approx(2.0)  # eight decades, divided by four
+    # A tone of 440 Hz sounds in the band around it: Slaney's scale is linear there.
+    highest = slaney_band(440.0)
+    assert abs(int(mel.mean(2).argmax()) - highest) <= 1
+
+
+def slaney_band(frequency: float) -> int:
+    top = 15 + math.log(8000 / 1000) * 27 / math.log(6.4)
+    return round(frequency / (200 / 3) / (top / 81) - 1)
+
+
+def test_a_recording_too_short_or_too_long_is_refused(aligner: Aligner) -> None:
+    with pytest.raises(AudioError, match=r"lasts 0\.05 s"):
+        log_mel(tone(0.05))
+    with pytest.raises(AudioError, match="cut it to 8 s"):
+        aligner.tokens(torch.zeros(1, 80, 808))
+
+
+def test_decoding_stops_at_the_limit_or_at_the_end_token(aligner: Aligner) -> None:
+    mel = log_mel(tone(1.0))
+    found = aligner.tokens(mel, 10)
+    assert found[0] == START
+    assert len(found) == 11 or found[-1] == END
+    ending = Aligner.from_official(aligner.state_dict(), "small")
+    with torch.no_grad():
+        ending.decoder.out_proj.bias[END] = 1e4
+    assert ending.tokens(mel, 10) == [START, END]
+
+
+def test_decoding_can_be_cancelled(aligner: Aligner) -> None:
+    calls = []
+
+    def check() -> None:
+        calls.append(None)
+        if len(calls) == 3:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        aligner.tokens(log_mel(tone(1.0)), 50, check)
+    assert len(calls) == 3
+
+
+def test_sizes_come_from_the_weights_and_foreign_weights_are_named() -> None:
+    weights = random_weights(shapes_of(Aligner(SMALL_ALIGNER)))
+    assert AlignerConfig.of_weights(weights, "small") == SMALL_ALIGNER
+    del weights["decoder.out_proj.bias"]
+    with pytest.raises(CheckpointError, match=r"decoder\.out_proj\.bias"):
+        Aligner.from_official(weights, "small")
+
+
+def test_a_vocabulary_without_times_is_refused() -> None:
+    small = replace(SMALL_ALIGNER, vocabulary=800)
+    with pytest.raises(CheckpointError, match="800 tokens"):
+        Aligner.from_official(random_weights(shapes_of(Aligner(small))), "small")

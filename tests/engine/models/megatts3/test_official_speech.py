@@ -25,8 +25,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
 from paretone.techniques import compatibility_of
 from paretone.techniques.ditreducio.table import StrategyTable
-from tests.engine.models.megatts3.small_grapheme_model import write_folder
-from tests.engine.models.megatts3.small_release import SMALL_DIT, write_release
+from tests.engine.models.megatts3.small_release import SMALL_DIT, write_folder, write_release
 
 MODEL = "MegaTTS3"
 TEXT = "A short sentence."

@@ -1,13 +1,31 @@
+"""Vocoders whole and piece by piece, statistics of mels, sizes read from weights."""
+
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from paretone.errors import CheckpointError
-from paretone.models.networks.vocos import Vocos
+from paretone.models.catalogue import entry
+from paretone.models.families.token_decoder import TokenDecoder, streaming_difference
+from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
+from paretone.models.minis.lm_mini.decoding import GatheringDecoder
+from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
+from paretone.models.minis.natural.layout import HOP
+from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.networks.mel_statistics import MelStatistics
+from paretone.models.networks.shapes import uninitialised, without_weights
+from paretone.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd
+from paretone.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig
+from paretone.training.recipes.bundled_recipe import begin_over_mels
 from tests.engine.small_vocos import SMALL, write_vocos
 
 
@@ -65,3 +83,161 @@ def test_weights_of_other_sizes_name_the_keys(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(text)
     with pytest.raises(CheckpointError, match=r"9 weights missing: backbone\.convnext\.2"):
         Vocos.load(tmp_path)
+
+
+PIECES = (1, 2, 5, 8, 1000)
+Decoders = Callable[[], GatheringDecoder]
+
+
+def in_pieces(values: torch.Tensor, size: int) -> list[torch.Tensor]:
+    return list(values.split(size, dim=2))
+
+
+@pytest.mark.parametrize("size", PIECES)
+@pytest.mark.parametrize("length", [1, 4, 23])
+@torch.inference_mode()
+def test_a_convolution(size: int, length: int) -> None:
+    torch.manual_seed(1)
+    convolution, x = nn.Conv1d(3, 4, 7, padding=3), torch.randn(1, 3, length)
+    streamed = StreamedConvolution(convolution)
+    pieces = [streamed.push(piece) for piece in in_pieces(x, size)]
+    assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), convolution(x), atol=1e-6)
+
+
+def test_a_convolution_that_changes_the_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="keep the length"):
+        StreamedConvolution(nn.Conv1d(3, 3, 7))
+
+
+@pytest.mark.parametrize("size", PIECES)
+@pytest.mark.parametrize("length", [1, 10, 31])
+@torch.inference_mode()
+def test_blocks(size: int, length: int) -> None:
+    torch.manual_seed(1)
+    blocks, x = nn.Sequential(*(ConvNeXtBlock(6, 8) for _ in range(3))), torch.randn(1, 6, length)
+    streamed = StreamedBlocks(blocks)
+    pieces = [streamed.push(piece) for piece in in_pieces(x, size)]
+    assert torch.allclose(torch.cat([*pieces, streamed.finish()], 2), blocks(x), atol=1e-5)
+    assert streamed.reach == 9
+
+
+@pytest.mark.parametrize("size", PIECES)
+@pytest.mark.parametrize("length", [2, 3, 9, 40])
+@torch.inference_mode()
+def test_the_inverse_transform(size: int, length: int) -> None:
+    torch.manual_seed(1)
+    transform = InverseTransform(VocosConfig(window=64, hop=16))
+    spectrum = torch.randn(1, 33, length, dtype=torch.complex64)
+    spectrum[:, [0, -1]] = spectrum[:, [0, -1]].real.to(spectrum.dtype)
+    streamed = StreamedOverlapAdd(transform.window, 16)
+    pieces = [streamed.push(piece) for piece in in_pieces(spectrum, size)]
+    joined = torch.cat([*pieces, streamed.finish()])
+    assert len(joined) == (length - 1) * 16
+    assert torch.allclose(joined, transform(spectrum)[0], atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def make_decoder() -> Decoders:
+    """Decoders of the bundled model."""
+    folder, vocoder = entry("lm-mini").folder, LatentVocoder.load(entry("lm-mini").vocoder_folder)
+    coding = NaturalCoding(LmMiniFolder(folder).tokenizer(torch.device("cpu")), vocoder)
+    return lambda: GatheringDecoder(coding.stream(NOBODY), coding.device)
+
+
+def spoken(decoder: TokenDecoder, tokens: list[int], size: int) -> list[np.ndarray]:
+    pieces = [decoder.push(tokens[start : start + size]) for start in range(0, len(tokens), size)]
+    return [*pieces, decoder.finish()]
+
+
+@pytest.mark.parametrize(("length", "size"), [(1, 1), (7, 3), (8, 8), (24, 1), (26, 5), (61, 1), (90, 4), (61, 61)])
+def test_streamed_tokens_equal_all_at_once(make_decoder: Decoders, length: int, size: int) -> None:
+    tokens = np.random.default_rng(length).integers(0, 4096, length).tolist()
+    decoder = make_decoder()
+    streamed, whole = np.concatenate(spoken(decoder, tokens, size)), decoder.whole(tokens)
+    difference = streaming_difference(streamed, whole.samples)
+    assert difference.samples == 0
+    assert length == 1 or difference.level <= -60, (
+        "the pitch is added up over all pieces, in other sums than of the whole"
+    )
+    assert np.abs(decoder.mel - whole.mel).max() <= 0.05
+    assert length == 1 or np.abs(whole.samples).max() > 0.01
+
+
+def test_audio_comes_long_before_the_last_token(make_decoder: Decoders) -> None:
+    pieces = spoken(make_decoder(), [5] * 90, 1)
+    first = next(number for number, piece in enumerate(pieces) if len(piece))
+    assert first < 35
+    assert sum(map(len, pieces[:-1])) > 50 * 2 * HOP
+
+
+def test_no_token_is_no_audio(make_decoder: Decoders) -> None:
+    decoder = make_decoder()
+    assert len(decoder.finish()) == 0 == len(decoder.whole([]).samples)
+
+
+def test_the_difference_of_two_recordings() -> None:
+    whole = np.array([0.5, -0.5, 0.5, -0.5], np.float32)
+    found = streaming_difference(whole[:3] + np.float32(0.05), whole)
+    assert found.samples == 1
+    assert found.largest == pytest.approx(0.05, abs=1e-6)
+    assert found.level == pytest.approx(-20, abs=0.01)
+    assert "-20 dB" in found.sentence
+    assert streaming_difference(whole, whole).level == -np.inf
+
+
+@dataclass(frozen=True)
+class _Clip:
+    mel: np.ndarray
+
+
+def clips() -> list[_Clip]:
+    """Seven clips, of which the first counts: bands of different level and spread."""
+    draw = np.random.default_rng(4)
+    mel = np.array([-3.0, 0.0, 2.0]) + np.array([2.0, 0.5, 1.0]) * draw.standard_normal((400, 3))
+    return [_Clip(mel), *(_Clip(mel + 9) for _ in range(6))]
+
+
+def test_normalised_mels_have_mean_zero_and_variance_one_and_come_back():
+    statistics = MelStatistics(3)
+    begin_over_mels(statistics, clips())
+    mel = torch.from_numpy(clips()[0].mel).float()
+    normal = statistics.normalised(mel)
+    torch.testing.assert_close(normal.mean(0), torch.zeros(3), atol=1e-4, rtol=0)
+    torch.testing.assert_close(normal.std(0), torch.ones(3))
+    torch.testing.assert_close(statistics.log_mel(normal), mel)
+
+
+def test_convnext_blocks_begin_close_to_passing_their_input_on():
+    reader = MelReader(MelReaderConfig(bands=3, width=8, inner_width=8, layers=1))
+    begin_over_mels(reader, clips())
+    gammas = [value for name, value in reader.named_parameters() if name.endswith("gamma")]
+    assert gammas
+    assert all(torch.equal(one, torch.full_like(one, 0.2)) for one in gammas)
+
+
+def test_modules_have_their_shapes_and_no_values():
+    with without_weights():
+        module = nn.Sequential(nn.Embedding(5, 8), nn.Linear(8, 3), nn.Conv1d(3, 4, 3), nn.LayerNorm(4))
+    assert [tuple(one.shape) for one in module.parameters()] == [(5, 8), (3, 8), (3,), (4, 3, 3), (4,), (4,), (4,)]
+    assert all(one.is_meta for one in module.parameters())
+
+
+def test_modules_made_later_are_initialised_again():
+    with without_weights():
+        nn.Linear(2, 2)
+    torch.manual_seed(0)
+    assert not nn.Linear(64, 64).weight.is_meta
+    assert 0.05 < float(nn.Linear(64, 64).weight.detach().abs().mean()) < 0.07
+
+
+def test_weights_that_will_be_read_are_not_drawn():
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    with uninitialised():
+        module = nn.Sequential(nn.Embedding(5, 8), nn.Linear(8, 3), nn.Conv1d(3, 4, 3), nn.LSTM(4, 2))
+        angles = torch.arange(3) * 0.5
+    assert torch.equal(torch.get_rng_state(), before), "no number was drawn"
+    assert not any(one.is_meta for one in module.parameters())
+    assert angles.tolist() == [0.0, 0.5, 1.0], "what is computed within is"
+    nn.Linear(2, 2)
+    assert not torch.equal(torch.get_rng_state(), before)

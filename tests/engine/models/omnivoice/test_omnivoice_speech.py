@@ -18,8 +18,11 @@ from paretone.models.base import Piece, Synthesis, Voice, flow_model
 from paretone.models.catalogue import voice
 from paretone.models.families.masked_script import guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
+from paretone.models.omnivoice import duration, tags
 from paretone.models.omnivoice.adapter import OmniVoiceSpeech
 from paretone.models.omnivoice.higgs import WindowedHiggs
+from paretone.models.omnivoice.joining import StreamedPassages, WholePassages
+from paretone.models.omnivoice.text import is_spoken, sentences
 from paretone.observer import Observer, StepReport
 from paretone.sampling.demasking import Guide
 from paretone.setting.profile import Profile
@@ -488,3 +491,105 @@ def test_what_only_other_families_have_is_refused(model: OmniVoiceSpeech) -> Non
     for name in ("ditreducio", "speculative", "spade", "steps", "error_curve"):
         assert "is not for models like OmniVoice" in problem(model.info, setting(UsedTechnique(name)))
     assert problem(model.info, setting(UsedTechnique("blockwise"), UsedTechnique("guidance_interval"))) is None
+
+
+def test_sentences_of_several_scripts() -> None:
+    assert sentences("One here. Two there! Dr. Smith came.") == ["One here.", "Two there!", "Dr. Smith came."]
+    assert sentences("你好。今天天气很好！“走吧。”他说。") == ["你好。", "今天天气很好！", "“走吧。”他说。"]
+    assert sentences("こんにちは。元気ですか？はい。") == ["こんにちは。", "元気ですか？", "はい。"]
+
+
+def test_what_can_be_heard() -> None:
+    assert is_spoken("7")
+    assert is_spoken("[laughter]")
+    assert not is_spoken("… —!")
+
+
+def test_languages_by_name_and_id_and_hints_for_others() -> None:
+    assert tags.language(" German ") == ("de", ())
+    assert tags.language("") == tags.language("None") == (None, ())
+    found, (note,) = tags.language("Germn")
+    assert found is None
+    assert "Did you mean german" in note
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("loud", "it knows american accent"),
+        ("male, 女", "cannot be both"),
+        ("四川话, british accent", "四川话 is a dialect of Chinese, but british accent is of English"),
+        ("high pitch, low pitch", "'high pitch' and 'low pitch'"),
+    ],
+)
+def test_descriptions_that_cannot_be(said: str, words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        tags.instruct(said, chinese=False)
+
+
+def test_durations_never_vanish() -> None:
+    assert duration.frames("", "", 0) == 1
+    assert duration.frames("a") < duration.frames("a much longer text than that")
+    # A reference that says nothing has no pace.
+    assert duration.frames("Some words.", "\u0301", 40) == duration.frames("Some words.")
+    assert duration.frames("Some words.", speed=2.0) == pytest.approx(duration.frames("Some words.") / 2, abs=1)
+
+
+JOINING_RATE = 24000
+TENTH = JOINING_RATE // 10
+
+
+def tone(seconds: float, level: float = 0.4) -> np.ndarray:
+    return (level * np.sin(np.arange(int(seconds * JOINING_RATE)) / 9)).astype(np.float32)
+
+
+def silence(seconds: float) -> np.ndarray:
+    return np.zeros(int(seconds * JOINING_RATE), np.float32)
+
+
+def test_whole_passages_stand_between_silences() -> None:
+    joiner = WholePassages(JOINING_RATE, level=0.2, cut=False)
+    assert joiner.begin() == 0
+    first = joiner.push(tone(1.0))
+    assert (joiner.lead, joiner.begin()) == (TENTH, len(first))
+    whole = np.concatenate([first, joiner.push(tone(0.5)), joiner.finish()])
+    assert len(whole) == int(1.5 * JOINING_RATE) + 3 * TENTH
+    for start in (0, len(first), len(whole) - TENTH):
+        assert not whole[start : start + TENTH].any()
+    # What is far from the edges is untouched: the reference was loud enough.
+    assert np.array_equal(first[3 * TENTH : 5 * TENTH], tone(1.0)[2 * TENTH : 4 * TENTH])
+
+
+def test_silence_is_cut_and_where_speech_begins_is_told() -> None:
+    joiner = WholePassages(JOINING_RATE, level=None, cut=True)
+    joiner.begin()
+    given = joiner.push(np.concatenate([silence(0.6), tone(1.0), silence(0.9)]))
+    # A tenth of a second stays at either end, between the silences around it.
+    assert len(given) == pytest.approx(JOINING_RATE + 3 * TENTH, abs=JOINING_RATE // 50)
+    assert joiner.lead == pytest.approx(TENTH - 0.5 * JOINING_RATE, abs=JOINING_RATE // 50)
+    assert np.abs(given).max() == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_quiet_reference_makes_quiet_speech() -> None:
+    joiner = WholePassages(JOINING_RATE, level=0.05, cut=False)
+    joiner.begin()
+    assert np.abs(joiner.push(tone(1.0))).max() == pytest.approx(0.2, abs=0.001)
+
+
+@pytest.mark.parametrize("sizes", [(24000,), (1000, 3000, 20000), (500,) * 48])
+def test_pieces_come_to_the_same_however_they_come(sizes: tuple[int, ...]) -> None:
+    joiner, speech = StreamedPassages(JOINING_RATE, level=0.2), tone(1.0)
+    assert joiner.begin() == 0
+    pieces, start = [], 0
+    for size in sizes:
+        pieces.append(joiner.push(speech[start : start + size]))
+        start += size
+    second = joiner.begin()
+    pieces += [joiner.push(speech), joiner.finish()]
+    whole = np.concatenate(pieces)
+    assert second == JOINING_RATE + TENTH
+    assert len(whole) == 2 * JOINING_RATE + TENTH
+    assert not whole[JOINING_RATE:second].any()
+    assert np.allclose(whole[TENTH : JOINING_RATE - TENTH], speech[TENTH : JOINING_RATE - TENTH])
+    assert np.allclose(whole[second + TENTH : -TENTH], speech[TENTH:-TENTH])
+    assert abs(whole[0]) < 1e-6 and abs(whole[-1]) < 1e-6

@@ -33,8 +33,7 @@ from paretone.techniques.average_velocity.recipe import AverageVelocity, Average
 from paretone.techniques.average_velocity.subjects import Subject, state_at
 from paretone.training.processes import join_processes
 from paretone.training.session import Intervals
-from tests.engine.models.cosyvoice2.small_acoustics import TOKENS, small_flow, small_prompt, small_speech
-from tests.engine.models.cosyvoice2.small_release import write_release
+from tests.engine.models.cosyvoice2.small_release import TOKENS, small_flow, small_prompt, small_speech, write_release
 from tests.engine.techniques.average_velocity.test_fine_tuning import Quiet
 from tests.packages import needs
 

@@ -1,7 +1,8 @@
-"""Exports of profiles with average velocity: their weights, and what cannot carry them."""
+"""Weights of average velocity outside training: exported, shipped, and in the official class."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,21 +10,28 @@ import pytest
 import torch
 
 from paretone.errors import ProfileError
-from paretone.export.exporting import export
-from paretone.export.targets import account
+from paretone.export.targets import account, export
 from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.checkpoints import fingerprint, read_weights
-from paretone.models.files.interval_weights import FOLDER, PREFIX, metadata, save_interval_weights
+from paretone.models.files.interval_weights import (
+    FOLDER,
+    PREFIX,
+    find_interval_weights,
+    metadata,
+    save_interval_weights,
+)
 from paretone.models.networks.interval import add_interval
 from paretone.observer import Observer
+from paretone.paths import resource
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.average_velocity import NAME, TECHNIQUE
 from paretone.techniques.average_velocity.exports import NO_TEMPERATURE, WEIGHTS
 from paretone.training.f5_checkpoints import diffusion_transformer
+from tests import official
 from tests.engine.training.toy_model import toy_model
 
 MODEL = entry("f5-mini")
@@ -98,3 +106,37 @@ def test_a_profile_without_the_technique_has_no_such_weights(folder: Path, tmp_p
     plain = Profile(profile.setting.without(NAME), profile.checkpoint, profile.variant)
     with pytest.raises(ProfileError, match="The profile does without Average velocity"):
         export(plain, "average-velocity", tmp_path / "out", Observer(), str(folder))
+
+
+SHIPPED = {
+    "f5-mini": (resource("models", "f5-mini", "model.safetensors"), {"guidance": 0.7}, 1.1),
+    "megatts3-mini": (
+        resource("models", "megatts3-mini", "diffusion_transformer", "model.safetensors"),
+        {"intelligibility": 1.4, "similarity": 1.2},
+        0.75,
+    ),
+}
+
+
+@pytest.mark.parametrize("model", SHIPPED)
+def test_weights_are_of_the_bundled_model_and_include_its_usual_guidance(model: str) -> None:
+    checkpoint, guidance, temperature = SHIPPED[model]
+    base, folder = fingerprint(checkpoint), checkpoint.parent / "intervals"
+    (found,) = find_interval_weights([folder], base, lambda: None)
+    assert dict(found.guidance) == guidance and (found.evaluations, found.temperature) == (4, temperature)
+    usual = entry(model).options_with()
+    assert {name: usual[name] for name in guidance} == guidance
+    file, log = Path(found.path), Path(found.path).with_suffix(".training.jsonl")
+    assert {file.name, log.name} == {one.name for one in folder.iterdir()} and file.stat().st_size < 30_000_000
+    header, *lines = (json.loads(line) for line in log.read_text(encoding="utf-8").splitlines())
+    assert header["initial_weights"] == base and header["options"]["guidance"] == guidance
+    left = [one["validation"]["left"] for one in lines if "validation" in one]
+    assert left[0] == 1 and left[-1] < 0.5, "it was learnt"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_official_class_with_the_guides_embedding_gives_the_engines_evaluations() -> None:
+    found = official.run("tests.engine.techniques.average_velocity.official_class")
+    assert len(found["differences"]) == 3
+    assert max(found["differences"]) < 1e-4

@@ -1,12 +1,16 @@
-"""What is learnt: intervals, states, guided displacements of the frozen model, for F5-TTS and MegaTTS 3."""
+"""The recipe of average velocity: targets, problems, and what is learnt."""
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from paretone.errors import SettingError, TrainingError
 from paretone.front_end.frame_phones import labels
@@ -20,7 +24,7 @@ from paretone.techniques.average_velocity import METHODS, MOST_EVALUATIONS
 from paretone.techniques.average_velocity.f5 import F5Subject
 from paretone.techniques.average_velocity.megatts3 import MegaSubject
 from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
-from paretone.techniques.average_velocity.subjects import Subject, state_at
+from paretone.techniques.average_velocity.subjects import Subject, TargetsInUse, displacement, mean_flow, state_at
 from paretone.training.f5_checkpoints import diffusion_transformer
 from paretone.training.features import Example, Examples
 from paretone.training.processes import join_processes
@@ -35,7 +39,6 @@ from tests.engine.training.toy_natural import toy_natural_corpus
 from tests.packages import needs
 
 pytestmark = needs("accelerate")
-
 CPU = torch.device("cpu")
 F5, MEGA = Values(guidance=1.5), Values(intelligibility=1.6, similarity=2.5)
 QUICK = {"warm_up": 2, "validation_items": 4, "average_decay": 0.9, "teacher_steps": 4}
@@ -205,3 +208,79 @@ def test_a_run_from_other_weights_is_not_resumed(folder: Path) -> None:
 def test_options_are_checked(changes: dict, words: str) -> None:
     with pytest.raises(SettingError, match=words):
         AverageVelocityOptions(F5, **changes)
+
+
+STATE = torch.linspace(-2, 3, 12, dtype=torch.float64).reshape(2, 3, 2)
+STARTS, ENDS = torch.tensor([0.1, 0.4], dtype=torch.float64), torch.tensor([0.7, 0.9], dtype=torch.float64)
+
+
+def _decay(state: Tensor, times: Tensor) -> Tensor:
+    """dz/dt = −2z."""
+    return -2 * state
+
+
+def _decayed(state: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+    """Its average velocity."""
+    lengths = (ends - starts)[:, None, None]
+    return state * (torch.exp(-2 * lengths) - 1) / lengths
+
+
+def _grid(steps: int) -> Tensor:
+    shares = torch.linspace(0, 1, steps + 1, dtype=torch.float64)[:, None]
+    return STARTS + shares * (ENDS - STARTS)
+
+
+def test_every_item_goes_over_its_own_interval_and_steps_converge() -> None:
+    exact = _decayed(STATE, STARTS, ENDS)
+    errors = [float((displacement(_decay, STATE, _grid(steps)) - exact).abs().max()) for steps in (8, 16, 1000)]
+    assert errors[1] == pytest.approx(errors[0] / 2, rel=0.1)  # Euler's steps are of first order.
+    assert errors[2] < 5e-3
+
+
+def test_a_field_of_time_alone_gives_its_mean_at_the_steps() -> None:
+    found = displacement(lambda state, times: times[:, None, None].expand_as(state), STATE, _grid(4))
+    mean = _grid(4)[:-1].mean(0)
+    torch.testing.assert_close(found, mean[:, None, None].expand_as(STATE))
+
+
+def test_the_true_average_velocity_is_its_own_mean_flow_target() -> None:
+    def average(state: Tensor, intervals: Tensor) -> Tensor:
+        return _decayed(state, *intervals.unbind(-1))
+
+    intervals = torch.stack([STARTS, ENDS], dim=-1)
+    predicted, target = mean_flow(average, _decay(STATE, STARTS), STATE, intervals)
+    torch.testing.assert_close(predicted, _decayed(STATE, STARTS, ENDS))
+    torch.testing.assert_close(target, predicted)
+    wrong = STATE * math.pi
+    _, other = mean_flow(average, wrong, STATE, intervals)
+    assert (other - predicted).abs().max() > 1
+
+
+def test_over_no_time_the_target_is_the_velocity() -> None:
+    intervals = torch.stack([STARTS, STARTS], dim=-1)
+    _, target = mean_flow(lambda state, times: state * times[:, :1, None], STATE * 2, STATE, intervals)
+    torch.testing.assert_close(target, STATE * 2)
+
+
+def _handed_out(uses: int, steps: int) -> tuple[list[int], int]:
+    """Numbers of the targets of so many steps, and how many were worked out."""
+    numbers = itertools.count()
+    targets: TargetsInUse[int] = TargetsInUse(uses, torch.Generator().manual_seed(3), most=8)
+    return [targets.next(lambda: next(numbers)) for _ in range(steps)], next(numbers)
+
+
+def test_each_serves_as_many_steps_as_asked_in_between_others() -> None:
+    found, made = _handed_out(4, 4000)
+    assert max(Counter(found).values()) == 4
+    assert made <= 4000 / 4 + 8, "of those kept at the end, some have steps left"
+    repeated = sum(one == after for one, after in itertools.pairwise(found))
+    assert repeated < 800, "rarely one after the other"
+
+
+def test_used_once_each_is_new_and_nothing_is_drawn() -> None:
+    generator = torch.Generator().manual_seed(3)
+    before = generator.get_state()
+    targets: TargetsInUse[int] = TargetsInUse(1, generator)
+    numbers = itertools.count()
+    assert [targets.next(lambda: next(numbers)) for _ in range(5)] == [0, 1, 2, 3, 4]
+    assert torch.equal(generator.get_state(), before)

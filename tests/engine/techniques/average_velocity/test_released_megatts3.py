@@ -28,8 +28,7 @@ from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.fine_tuning import fine_tune
 from paretone.training import own_speech
 from paretone.training.session import Intervals
-from tests.engine.models.megatts3.small_grapheme_model import write_folder
-from tests.engine.models.megatts3.small_release import SMALL_DIT, write_release
+from tests.engine.models.megatts3.small_release import SMALL_DIT, write_folder, write_release
 from tests.engine.techniques.average_velocity.test_fine_tuning import Quiet
 from tests.packages import needs
 

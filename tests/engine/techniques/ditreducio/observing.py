@@ -1,13 +1,23 @@
-"""An observer for tests: remembers what it was told, and cancels when asked to."""
+"""The published order of trials over errors that depend on every earlier decision, and an observer that keeps all.
+
+That dependence is what makes tables at other thresholds uncertain, so it must be there when exactness is tested.
+"""
 
 from __future__ import annotations
+
+import hashlib
 
 import numpy as np
 
 from paretone.errors import Cancelled
 from paretone.observer import Observer, StepReport
-from paretone.techniques.ditreducio.record import Trial
+from paretone.sampling.actions import SkipAction
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
+from paretone.techniques.ditreducio import TECHNIQUE
+from paretone.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Sentence, Trial
 from paretone.techniques.ditreducio.requests import Similarities
+from paretone.techniques.ditreducio.table import StrategyTable
 
 
 class Recorder(Observer):
@@ -41,3 +51,52 @@ class Recorder(Observer):
 
     def progress(self, done: int, total: int) -> None:
         self.progressed.append((done, total))
+
+
+LAYERS, STEPS = 5, 6
+
+
+def compatibility(steps: int = STEPS, **other: object) -> Compatibility:
+    """Compatibility of a table with this number of steps; ``other`` replaces single fields."""
+    values = {"model": "f5-mini", "fingerprint": "0123456789abcdef" * 4, "variant": "v1"}
+    sampling = {"solver": "euler", "steps": steps, "spacing": "uniform", "sway": -1.0, "guidance": 2.0}
+    values |= {name: other.pop(name) for name in values if name in other}
+    return Compatibility(**values, sampling=Values(sampling | other))
+
+
+def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int = STEPS) -> CalibrationRecord:
+    """Record of a calibration at ``threshold`` with errors drawn from ``seed``.
+
+    An error has a part that only the cell decides and a part that changes with every skip accepted before.
+    """
+    world = np.random.default_rng(seed)
+    similarities = world.uniform(0, 1, (layers, steps))
+    base = world.lognormal(np.log(0.1), 0.8, (layers, steps, 3))
+    cut = float(np.percentile(similarities, 80))
+    rows = [[SkipAction.NONE] * steps for _ in range(layers)]
+    trials: list[Trial] = []
+
+    def try_cell(phase: str, step: int, layer: int, action: SkipAction) -> bool:
+        history = hashlib.sha256(repr((seed, phase, step, layer, action, rows)).encode()).digest()
+        error = float(base[layer, step, action] * (layer + 1) / layers * (0.7 + 0.6 * history[0] / 255))
+        accepted = error < (layer + 1) / layers * threshold
+        trials.append(Trial(phase, step, layer, action, error, accepted))
+        if accepted:
+            rows[layer][step] = action
+        return accepted
+
+    for step in range(1, steps):
+        for layer in range(layers):
+            if similarities[layer, step] >= cut:
+                try_cell(PRE_CALIBRATION, step, layer, SkipAction.TS)
+    for step in range(1, steps):
+        for layer in range(layers):
+            if rows[layer][step] is SkipAction.NONE and not try_cell(CALIBRATION, step, layer, SkipAction.TS):
+                try_cell(CALIBRATION, step, layer, SkipAction.BS)
+    table = StrategyTable(
+        compatibility(steps), tuple(tuple(row) for row in rows), "both", f"calibrated at threshold {threshold:g}"
+    )
+    knobs = Values({knob.name: knob.default for knob in TECHNIQUE.knobs}).replace(threshold=threshold)
+    return CalibrationRecord(
+        table, knobs, cut, tuple(trials), similarities, (Sentence("A sentence.", "anna"),), seed=seed
+    )

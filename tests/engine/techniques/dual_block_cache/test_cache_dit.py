@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests import official
+from tests.workload import only_in_full
 
+pytestmark = only_in_full("peers")
 PACKAGES = ("cache-dit==1.5.3", "diffusers==0.42.1", "pillow==13.0.0", "importlib_metadata==10.2.0", "zipp==4.1.2")
 MODULE = "tests.engine.techniques.dual_block_cache.cache_dit_comparison"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import Cancelled, PlainError, SettingError
-from paretone.measure.baseline_metrics import with_difference
 from paretone.measure.evaluation import judges
+from paretone.measure.fidelity import with_difference
 from paretone.measure.metrics import METRICS, NEITHER
 from paretone.models.base import Script, Utterance
 from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS

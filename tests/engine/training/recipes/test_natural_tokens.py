@@ -1,16 +1,34 @@
+"""Recipes of what is around the models of natural speech: tokens, codec, vocoder, front end, voices."""
+
 from __future__ import annotations
 
+import copy
+import json
+import sys
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 
+from paretone.audio.mel import MelFrontEnd
+from paretone.audio.resampling import resample
+from paretone.models.f5.dit import DiT
 from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
-from paretone.models.minis.natural.layout import LATENT, PITCH
+from paretone.models.minis.natural.frame_rates import latent_frames
+from paretone.models.minis.natural.layout import FORMANT, HOP, LATENT, LEVEL, LEVEL_SCALE, PITCH, SAMPLE_RATE, VOICE
+from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
 from paretone.models.minis.omni_mini.codec import ResidualCodec
 from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.models.shipped_voices import INDEX, read_voice
+from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
+from paretone.training.natural_corpus import FORMANTS, PITCHES, voice_frames
+from paretone.training.natural_teacher import MISSING
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, laid_out
+from paretone.training.recipes.natural_front_end import main
 from paretone.training.recipes.natural_tokens import (
     CODEC,
     TOKENIZER,
@@ -18,11 +36,13 @@ from paretone.training.recipes.natural_tokens import (
     NaturalTokenizer,
     NaturalTokenOptions,
 )
+from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, band_limited, centres, mel_at
+from paretone.training.recipes.natural_voices import SPEAKER, VOICES, export
 from paretone.training.spoken_tokens import frame_phones
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
-from tests.engine.training.toy_natural import toy_natural_corpus
-from tests.workload import crossed, workload
+from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
+from tests.workload import crossed, only_in_full, workload
 
 CPU = torch.device("cpu")
 SMALL_TOKENIZER = replace(TOKENIZER, width=48, inner_width=64, encoder_frame_layers=1, decoder_frame_layers=1)
@@ -38,6 +58,7 @@ def codec(options: NaturalTokenOptions = QUICK) -> NaturalCodec:
     return NaturalCodec(toy_natural_corpus(), CPU, options, SMALL_CODEC)
 
 
+@only_in_full("recipes")
 @pytest.mark.parametrize(("recipe", "half"), crossed([tokenizer, codec], [False, True]))
 def test_what_tokens_keep_of_held_out_speech_grows(recipe: type, half: bool):
     learnt = learning(recipe, replace(QUICK, half_precision=half), workload(60, 40), lambda number: 0.1)
@@ -84,3 +105,158 @@ def test_the_export_is_a_codec_that_models_load(recipe: type, kind: type, tmp_pa
     with torch.no_grad():
         torch.testing.assert_close(loaded.latents(said), run.average.module.codec.latents(said), atol=2e-2, rtol=2e-2)
     assert loaded.encode(said).shape[1] == 16 // loaded.config.stride
+
+
+SMALL = MelReaderConfig(width=48, inner_width=64, layers=1)
+QUICK_READER = VocoderOptions(frames=40, batch=4, warm_up=5, other_rate=5e-3, average_decay=0.9, validation_items=4)
+
+
+def recipe(options: VocoderOptions = QUICK_READER) -> NaturalVocoder:
+    return NaturalVocoder(toy_natural_corpus(), CPU, options, SMALL)
+
+
+@only_in_full("recipes")
+@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
+def test_what_is_read_off_mels_of_other_voices_gets_better(half: bool):
+    learnt = learning(recipe, replace(QUICK_READER, half_precision=half), workload(40, 20), lambda number: 0.1)
+    learnt.assert_validation_falls("components", "components_noised", "cents")
+    learnt.assert_losses_fall("voice", "spectrum")
+
+
+def test_an_excerpt_is_the_mel_at_the_frames_of_the_latents():
+    clip = toy_natural_clip(0, 3, 90)
+    count = latent_frames(clip.frames)
+    whole = mel_at(clip, 0, count)
+    for first in (0, 1, 17, count - 41):
+        torch.testing.assert_close(mel_at(clip, first, 40), whole[:, first : first + 40])
+    assert voice_frames(clip).shape == (90, VOICE)
+
+
+def test_the_level_is_the_gain():
+    run = recipe(replace(QUICK_READER, largest_noise=0.0, largest_gain=0.5, band_limited=0.0))
+    quiet = recipe(replace(QUICK_READER, largest_noise=0.0, largest_gain=0.0, band_limited=0.0))
+    (mel, wanted), (plain, _) = run._batch(), quiet._batch()
+    gain = (mel - plain) * run.model.mel_scale[:, None]
+    level = wanted[:, :, LEVEL] * LEVEL_SCALE
+    assert level.abs().max() <= 0.5
+    torch.testing.assert_close(gain.mean(1), level, atol=1e-4, rtol=1e-4)
+    assert wanted[:, :, FORMANT].abs().max() < 2
+
+
+def test_a_mel_without_its_highs_is_read_as_the_whole_one(tmp_path: Path):
+    run = recipe(replace(QUICK_READER, largest_noise=0.0, largest_gain=0.0, band_limited=1.0, highest_edge=3_500.0))
+    plain = recipe(replace(QUICK_READER, largest_noise=0.0, largest_gain=0.0, band_limited=0.0))
+    (mel, wanted), (whole, same) = run._batch(), plain._batch()
+    assert torch.equal(wanted, same), "what is to be read stays"
+    model = run.model
+    mel, whole = (one * model.mel_scale[:, None] + model.mel_mean[:, None] for one in (mel, whole))
+    low = centres(mel.shape[1]) < 3_400
+    torch.testing.assert_close(mel[:, low], whole[:, low])
+    assert torch.all(mel[:, ~low] <= whole[:, ~low] + 1e-4) and mel[:, -1].max() < whole[:, -1].min()
+
+
+def test_the_mel_of_a_low_passed_sound_is_the_limited_mel():
+    """By a real filter: resampling to 16 kHz and back leaves nothing above 8 kHz."""
+    samples = np.random.default_rng(0).normal(0, 0.1, 24_000).astype(np.float32)
+    front_end = MelFrontEnd()
+    lacking = resample(resample(samples, 24_000, 16_000), 16_000, 24_000)
+    whole, heard = (front_end(torch.from_numpy(one[:23_000])[None]).mT for one in (samples, lacking))
+    made = band_limited(whole, *torch.tensor([[7_400.0], [600.0], [14.0]]))
+    clear = (centres(100) < 7_000) | (centres(100) > 8_600)
+    assert (made - heard)[:, clear, 4:-4].abs().mean() < 0.3
+    assert (whole - heard)[:, clear, 4:-4].abs().mean() > 1
+
+
+def test_a_run_starts_from_exported_weights(tmp_path: Path):
+    first = recipe()
+    first.step(1, 0.1)
+    first.export(tmp_path)
+    second = NaturalVocoder(toy_natural_corpus(), CPU, QUICK_READER, initial=tmp_path)
+    assert same_weights(second.model, MelReader.load(tmp_path))
+    assert second.describe()["initial_weights"] != first.describe()["initial_weights"] == "random"
+    before = second.model.out.weight.clone()
+    second.step(1, 0.1)
+    assert not torch.equal(second.model.out.weight, before)
+
+
+def test_a_resumed_reader_ends_with_the_same_bits(tmp_path: Path):
+    whole, resumed = whole_and_resumed(recipe, tmp_path)
+    assert same_weights(resumed.model, whole.model)
+
+
+def test_the_export_reads_mels_as_the_averaged_weights_do(tmp_path: Path):
+    run = recipe()
+    for number in range(1, 4):
+        run.step(number, 0.1)
+    run.export(tmp_path)
+    loaded, mel = MelReader.load(tmp_path), torch.from_numpy(toy_natural_clip(0, 1).mel).float().T[None]
+    assert loaded.config == SMALL
+    with torch.no_grad():
+        made = loaded(mel)
+        torch.testing.assert_close(made, run.average.module(mel), atol=2e-2, rtol=2e-2)
+    assert made.shape == (1, latent_frames(mel.shape[2]), VOICE)
+
+
+def test_without_the_teacher_a_sentence_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "hibari", None)
+    assert main(["--export", str(tmp_path)]) != 0
+    assert MISSING in capsys.readouterr().err
+
+
+SMALL_FLOW = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
+
+
+def test_folded_a_model_gives_of_plain_mels_what_it_gives_of_normalised_ones():
+    torch.manual_seed(0)
+    clips = toy_natural_corpus().training
+    normalisation = MelNormalisation.of([clip.mel for clip in clips])
+    model = DiT(SMALL_FLOW).eval()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.1)
+    before = copy.deepcopy(model.state_dict())
+    items = [clips[:2], clips[2:3]]
+    batch = laid_out(items, [[torch.randint(9, (one.frames,)).numpy() for one in item] for item in items])
+    problem = draw_problem(batch, FlowMatchingOptions(), torch.Generator().manual_seed(1))
+    inside = normalisation.velocity(predicted_velocity(model, batch.ids, normalisation.problem(problem)))
+    outside = predicted_velocity(normalisation.folded(model), batch.ids, problem)
+    torch.testing.assert_close(outside[batch.mask], inside[batch.mask], atol=1e-3, rtol=1e-3)
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    again = normalisation.unfolded(normalisation.folded(model)).state_dict()
+    for name, value in before.items():
+        torch.testing.assert_close(again[name], value, atol=1e-5, rtol=1e-4)
+
+
+def test_in_the_middle_what_the_model_sees_has_mean_zero_and_variance_one():
+    clips = toy_natural_corpus().training
+    normalisation = MelNormalisation.of([clip.mel for clip in clips])
+    mel = torch.cat([torch.from_numpy(clip.mel).float() for clip in clips])
+    noised = 0.5 * mel + 0.5 * torch.randn(mel.shape, generator=torch.Generator().manual_seed(0))
+    seen = (noised - normalisation.noised_mean) / normalisation.noised_deviation
+    assert seen.mean(0).abs().max() < 0.1
+    assert (seen.std(0) - 1).abs().max() < 0.1
+
+
+def test_every_voice_has_a_recording_with_text_and_phones_to_its_end(tmp_path: Path):
+    export(tmp_path, Hummer(frames=40))
+    for one in VOICES:
+        voice = read_voice(tmp_path, one.name)
+        samples, rate = soundfile.read(voice.audio)
+        assert rate == SAMPLE_RATE
+        assert voice.phones[-1][2] == pytest.approx(len(samples) / SAMPLE_RATE, abs=HOP / SAMPLE_RATE)
+        assert voice.transcript.endswith(".")
+        assert 0 < np.abs(samples).max() < 0.96
+    index = json.loads((tmp_path / INDEX).read_text(encoding="utf-8"))
+    assert index["speaker"] == SPEAKER
+    assert list(index["voices"]) == [one.name for one in VOICES]
+    assert [one["formant"] for one in index["voices"].values()] == [one.formant for one in VOICES]
+
+
+def test_voices_lie_where_models_have_learnt_voices_and_apart_from_each_other():
+    for one in VOICES:
+        assert PITCHES[0] <= one.pitch <= PITCHES[1]
+        assert FORMANTS[0] <= one.formant <= FORMANTS[1]
+    assert len(VOICES) >= 4
+    for one, other in combinations(VOICES, 2):
+        assert abs(np.log(one.pitch / other.pitch)) + 2 * abs(np.log(one.formant / other.formant)) > 0.1

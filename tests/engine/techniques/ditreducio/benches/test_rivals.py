@@ -6,8 +6,19 @@ import numpy as np
 import pytest
 
 from paretone.measure.verdicts import Way
+from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
-from paretone.techniques.ditreducio.rivals_bench import FOR_END, TABLES, Contender, _threshold_for, compared, rivals
+from paretone.techniques import technique
+from paretone.techniques.ditreducio.rivals_bench import (
+    COUNTED_RIVALS,
+    FOR_END,
+    SEARCHED,
+    TABLES,
+    Contender,
+    Rival,
+    _threshold_for,
+    compared,
+)
 
 WAY = Setting("f5-mini")
 
@@ -68,16 +79,9 @@ def test_the_threshold_is_the_nearest_on_the_way() -> None:
     assert len(asked[:8]) == 8
 
 
-def test_the_rivals_are_those_of_the_file() -> None:
-    searched, counted = rivals()
-    assert [(one.technique, one.knob, one.low, one.high) for one in searched] == [
-        ("error_curve", "threshold", 0, 4),
-        ("first_block", "threshold", 0, 4),
-        ("dual_block_cache", "residual_diff_threshold", 0, 1),
-        ("dual_block_cache", "residual_diff_threshold", 0, 1),
-    ]
-    knobs = [one.setting(WAY, 0.3).technique(one.technique).knobs for one in searched[2:]]
-    assert [(one["residual_diff_threshold"], one["max_warmup_steps"]) for one in knobs] == [(0.3, 2)] * 2
-    assert [one.get("taylorseer_order", 0) for one in knobs] == [0, 1]
-    assert [(one.technique, one.knob, one.symbol) for one in counted] == [("guidance_interval", "steps", "k")]
-    assert counted[0].setting(WAY, 5).technique("guidance_interval").knobs["steps"] == 5
+@pytest.mark.parametrize("rival", [*SEARCHED, *COUNTED_RIVALS], ids=lambda one: one.title)
+def test_a_rival_is_its_technique_with_the_knob_at_a_value(rival: Rival) -> None:
+    value = 5 if rival in COUNTED_RIVALS else 0.3
+    used = rival.setting(WAY, value).technique(rival.technique)
+    assert used.knobs[rival.knob] == value
+    assert checked(technique(rival.technique).knobs, used.knobs, rival.title)

@@ -18,7 +18,7 @@ from paretone.session.events import PreparationReport, Progress
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio.calibrate_command import _Calibration, _figures, _planned, _shown, _Trials, declare
 from paretone.techniques.ditreducio.record import CALIBRATION, Trial
-from tests.engine.techniques.ditreducio.sequential import calibrate
+from tests.engine.techniques.ditreducio.observing import calibrate
 
 
 class Screen(io.StringIO):

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from paretone.errors import SettingError
+from paretone.measure.estimates import wilson_interval
 from paretone.measure.fidelity import log_mel_distance
-from paretone.measure.proportions import wilson_interval
 from paretone.models.base import run_to_completion
 from paretone.models.f5.adapter import F5Speech
 from paretone.observer import Observer
@@ -30,7 +30,7 @@ from paretone.views import view
 from paretone.views.computing import compute_view
 from paretone.views.figure import Bars, HeatMap
 from paretone.views.quality import judged_utterances
-from paretone.views.stages import Stages
+from paretone.views.view import Stages
 from tests.engine.small_speech import LAYERS, setting
 from tests.engine.views.viewing import SAID, STEPS, computed, load, task
 

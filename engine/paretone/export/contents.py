@@ -1,0 +1,97 @@
+"""Contents of exported files: READMEs, JSON, prompts as ids, and the modules that exports take along. Torch-free."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from paretone.export.accounts import Account, Line
+from paretone.export.targets import Order
+from paretone.models.catalogue import entry
+from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
+from paretone.setting.knobs import Values
+
+
+def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") -> bytes:
+    """A README: what the folder is for, ``parts`` in Markdown, what is honoured and what is dropped. ``not_run`` says
+    what of it has never been run against the real program."""
+    profile = order.profile
+    heading = (
+        f"# A Paretone profile for {title}\n\n"
+        f"Model: {entry(profile.setting.model).title} ({profile.variant}). The profile was made on the checkpoint "
+        f"with SHA-256\n`{profile.checkpoint}`;\nwith other weights it may sound worse.\n"
+    )
+    untried = [f"## Not tried\n\n{not_run}\n"] if not_run else []
+    ending = (
+        '`profile.json` is the profile itself: `paretone speak --profile profile.json --text "…" --out out.wav` speaks '
+        "with\nall of it.\n"
+    )
+    return "\n".join([heading, *parts, lists(order.account), *untried, ending]).encode()
+
+
+def lists(account: Account) -> str:
+    """What is honoured and what is dropped, as two lists in Markdown."""
+    return "\n".join(
+        f"## {title}\n\n{_items(lines)}"
+        for title, lines in (("Honoured of the profile", account.honours), ("Dropped", account.drops))
+    )
+
+
+def block(language: str, text: str) -> str:
+    """A block of code in Markdown."""
+    return f"```{language}\n{text.strip()}\n```\n"
+
+
+def json_file(data: Mapping[str, object]) -> bytes:
+    """The content of a JSON file."""
+    return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _items(lines: tuple[Line, ...]) -> str:
+    return "".join(f"* {line.subject}: {line.how}\n" for line in lines) or "Nothing.\n"
+
+
+_FOLDER = Path(__file__).parent / "copied"
+
+
+def copied(name: str) -> bytes:
+    """The module of :mod:`paretone.export.copied` called ``name``."""
+    return (_FOLDER / f"{name}.py").read_bytes()
+
+
+# --- Prompts ----------------------------------------------------------------------------------------------------------
+PROMPTS = "prompts.json"
+KIND, SCHEMA = "paretone prompts", 1
+SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty", "repeats")
+"""Options that say how tokens are drawn."""
+
+
+def sampling_of(options: Values) -> dict[str, Any]:
+    """Those of ``options`` that say how tokens are drawn."""
+    return {name: options[name] for name in SAMPLING if name in options}
+
+
+def prompts_file(ids: OfficialIds, prompts: Sequence[OfficialPrompt], voice: str, options: Values) -> bytes:
+    """The file of ``prompts`` in the voice so called, under ``options``."""
+    vocabulary = {"size": ids.size, "first_code": ids.first_code, "codes": ids.codes, "stops": list(ids.stops)}
+    listed = [
+        {
+            "text": one.text,
+            "voice": voice,
+            "ids": list(one.ids),
+            "positions": None if one.positions is None else list(one.positions),
+            "minimum": one.minimum,
+            "maximum": one.maximum,
+        }
+        for one in prompts
+    ]
+    content = {
+        "kind": KIND,
+        "schema": SCHEMA,
+        "vocabulary": vocabulary,
+        "sampling": sampling_of(options),
+        "prompts": listed,
+    }
+    return (json.dumps(content) + "\n").encode()

@@ -1,0 +1,389 @@
+"""Judges whose figures can be compared with published ones: SIM-o, UTMOS22 and Whisper's word errors.
+
+* **SIM-o**: how alike two voices are by WavLM-large with an ECAPA-TDNN head, fine-tuned for speaker verification. The
+  network is that of UniSpeech's ``downstreams/speaker_verification``: 25 hidden states of WavLM weighed together, four
+  convolutional blocks (Desplanques et al., "ECAPA-TDNN", 2020) and attentive statistics; the checkpoint is
+  ``wavlm_large_finetune.pth``. WavLM itself is the one of transformers. SIM-o compares the take with the recording of
+  the voice as it is ("o" for original), not with its copy by the vocoder.
+* **UTMOS22**: how natural a recording sounds, from 1 to 5, as the strong learner of T. Saeki et al., "UTMOS: UTokyo-
+  SaruLab system for VoiceMOS Challenge 2022", predicts it. The network and the checkpoint's names are those of
+  tarepan/SpeechMOS, which is the published strong learner without its phoneme encoder; its wav2vec 2.0 is the one of
+  transformers here.
+* **Whisper**: word error rate by Whisper-large-v3, as the evaluation of Seed-TTS measures it for English. Followed:
+  ``run_wer.py`` of BytedanceSpeech/seed-tts-eval: the model as transformers has it, in single precision, greedy, told
+  that it hears English; texts without punctuation other than apostrophes, in lower case. What differs: recordings are
+  resampled by our own band-limited filter instead of in the Fourier domain.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from paretone.audio.resampling import resample
+from paretone.errors import AudioError, CheckpointError, TextError
+from paretone.measure.evaluation.judges import Verdict
+from paretone.models.base import Voice
+from paretone.models.files.checkpoints import load_strictly, read_checkpoint, read_weights
+from paretone.models.networks.modules import Modules
+from paretone.reading import require_regular, shown
+from paretone.wording import beyond
+
+RATE = 16_000
+
+
+# --- Speaker similarity -----------------------------------------------------------------------------------------------
+SPEAKER_FILE = "wavlm_large_finetune.pth"
+_WAVLM = "feature_extract.model."
+_TRAINING_ONLY = "loss_calculator."
+"""Weights that only training needs."""
+LARGE = {
+    "hidden_size": 1024,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 16,
+    "intermediate_size": 4096,
+    "feat_extract_norm": "layer",
+    "do_stable_layer_norm": True,
+}
+"""Configuration of WavLM-large, as differences from transformers' defaults (WavLM-base)."""
+
+
+def load_similarity(texts: Sequence[str], folder: Path, device: str) -> SimilarityJudge:
+    """The judge from the file in ``folder``."""
+    return SimilarityJudge(read_speaker_network(folder / SPEAKER_FILE, LARGE).to(device), device)
+
+
+class _Convolution(nn.Module):
+    """Convolution, ReLU and normalisation, in this order."""
+
+    def __init__(self, inputs: int, outputs: int, size: int = 1, padding: int = 0) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(inputs, outputs, size, padding=padding)
+        self.bn = nn.BatchNorm1d(outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.bn(functional.relu(self.conv(x)))
+
+
+class _Scales(nn.Module):
+    """Channels in eight parts, each of which is convolved together with what became of the one before."""
+
+    PARTS = 8
+
+    def __init__(self, channels: int, dilation: int) -> None:
+        super().__init__()
+        width = channels // self.PARTS
+        convolutions = (nn.Conv1d(width, width, 3, padding=dilation, dilation=dilation) for _ in range(self.PARTS - 1))
+        self.convs = Modules(convolutions)
+        self.bns = Modules(nn.BatchNorm1d(width) for _ in range(self.PARTS - 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        *parts, last = x.chunk(self.PARTS, 1)
+        found: list[Tensor] = []
+        for part, convolution, norm in zip(parts, self.convs, self.bns, strict=True):
+            whole = part if not found else found[-1] + part
+            found.append(norm(functional.relu(convolution(whole))))
+        return torch.cat([*found, last], 1)
+
+
+class _Gate(nn.Module):
+    """Squeeze and excitation: channels weighed by what they are on average."""
+
+    def __init__(self, channels: int, bottleneck: int = 128) -> None:
+        super().__init__()
+        self.linear1, self.linear2 = nn.Linear(channels, bottleneck), nn.Linear(bottleneck, channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        weights = torch.sigmoid(self.linear2(functional.relu(self.linear1(x.mean(2)))))
+        return x * weights[:, :, None]
+
+
+class _Block(nn.Module):
+    """One of the three middle blocks; names as in the checkpoint."""
+
+    def __init__(self, channels: int, dilation: int) -> None:
+        super().__init__()
+        self.Conv1dReluBn1 = _Convolution(channels, channels)
+        self.Res2Conv1dReluBn = _Scales(channels, dilation)
+        self.Conv1dReluBn2 = _Convolution(channels, channels)
+        self.SE_Connect = _Gate(channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.SE_Connect(self.Conv1dReluBn2(self.Res2Conv1dReluBn(self.Conv1dReluBn1(x))))
+
+
+class _Statistics(nn.Module):
+    """Mean and standard deviation over time, weighed by attention."""
+
+    def __init__(self, channels: int, bottleneck: int = 128) -> None:
+        super().__init__()
+        self.linear1, self.linear2 = nn.Conv1d(channels, bottleneck, 1), nn.Conv1d(bottleneck, channels, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        weights = torch.softmax(self.linear2(torch.tanh(self.linear1(x))), dim=2)
+        mean = (weights * x).sum(2)
+        variance = (weights * x**2).sum(2) - mean**2
+        return torch.cat([mean, variance.clamp(min=1e-9).sqrt()], 1)
+
+
+class SpeakerNetwork(nn.Module):
+    """A recording to the embedding of its speaker."""
+
+    def __init__(self, config: Mapping[str, Any], channels: int = 512, pooled: int = 1536, size: int = 256) -> None:
+        super().__init__()
+        from transformers import WavLMConfig, WavLMModel
+
+        self.wavlm = WavLMModel(WavLMConfig(**config))
+        width = self.wavlm.config.hidden_size
+        self.feature_weight = nn.Parameter(torch.zeros(self.wavlm.config.num_hidden_layers + 1))
+        self.layer1 = _Convolution(width, channels, 5, padding=2)
+        self.layer2, self.layer3, self.layer4 = (_Block(channels, dilation) for dilation in (2, 3, 4))
+        self.conv = nn.Conv1d(3 * channels, pooled, 1)
+        self.pooling = _Statistics(pooled)
+        self.bn = nn.BatchNorm1d(2 * pooled)
+        self.linear = nn.Linear(2 * pooled, size)
+
+    def forward(self, samples: Tensor) -> Tensor:
+        """(B, n) at 16 kHz to (B, size)."""
+        samples = functional.layer_norm(samples, samples.shape[-1:])
+        found = self.wavlm(samples, output_hidden_states=True)
+        # What goes into each layer, then what comes out after the last norm, as s3prl collects them. Versions of
+        # transformers differ in whether the last of their hidden states is taken before or after that norm.
+        states = torch.stack([*found.hidden_states[:-1], found.last_hidden_state])
+        weights = torch.softmax(self.feature_weight, 0)[:, None, None, None]
+        x = functional.instance_norm((weights * states).sum(0).transpose(1, 2) + 1e-6)
+        first = self.layer1(x)
+        second = self.layer2(first)
+        third = self.layer3(second)
+        together = torch.cat([second, third, self.layer4(third)], 1)
+        return self.linear(self.bn(self.pooling(functional.relu(self.conv(together)))))
+
+
+def read_speaker_network(path: Path, config: Mapping[str, Any], **sizes: int) -> SpeakerNetwork:
+    """The network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` that names what is
+    missing or strange."""
+    weights = read_checkpoint(path)
+    weights = weights.get("model", weights)
+    network = SpeakerNetwork(config, **sizes).eval()
+    try:
+        backbone = renamed_weights(weights, _WAVLM)
+    except KeyError as error:
+        raise CheckpointError(f"{path} has a weight that is not in WavLM: {error.args[0]}.") from error
+    if "masked_spec_embed" not in network.wavlm.state_dict():
+        backbone.pop("masked_spec_embed", None)
+    head = {name: value for name, value in weights.items() if not name.startswith((_WAVLM, _TRAINING_ONLY))}
+    load_strictly(network, {**head, **{f"wavlm.{name}": value for name, value in backbone.items()}}, str(path))
+    return network
+
+
+class SimilarityJudge:
+    """The network, and the embeddings of the voices that it has heard."""
+
+    def __init__(self, network: SpeakerNetwork, device: str) -> None:
+        self._network, self._device = network.eval(), device
+        self._voices: dict[str, Tensor] = {}
+
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
+        """The cosine between the embeddings of a take and of the recording of its voice."""
+        if voice.audio not in self._voices:
+            try:
+                require_regular(voice.audio)
+                recording, at = soundfile.read(voice.audio, dtype="float32")
+            except (OSError, RuntimeError) as error:
+                raise AudioError(f"The recording {voice.audio} could not be read ({error}).") from error
+            mono = recording if recording.ndim == 1 else recording.mean(1)
+            self._voices[voice.audio] = self._embedded(mono, at)
+        cosine = functional.cosine_similarity(self._embedded(samples, rate), self._voices[voice.audio])
+        return Verdict("similarity", {"similarity": float(cosine)})
+
+    @torch.inference_mode()
+    def _embedded(self, samples: np.ndarray, rate: int) -> Tensor:
+        return self._network(torch.from_numpy(resample(samples, rate, RATE))[None].to(self._device))
+
+
+# --- Naturalness ------------------------------------------------------------------------------------------------------
+UTMOS_FILE = "utmos22_strong_step7459_v1.pt"
+_WAV2VEC = "wav2vec2."
+
+
+def load_utmos(texts: Sequence[str], folder: Path, device: str) -> UtmosJudge:
+    """The judge from the file in ``folder``."""
+    return UtmosJudge(read_utmos_network(folder / UTMOS_FILE).to(device), device)
+
+
+class UtmosNetwork(nn.Module):
+    """A recording to its naturalness."""
+
+    def __init__(
+        self, config: Mapping[str, Any], listener: int = 128, hidden: int = 512, projected: int = 2048
+    ) -> None:
+        super().__init__()
+        from transformers import Wav2Vec2Config, Wav2Vec2Model
+
+        self.wav2vec2 = Wav2Vec2Model(Wav2Vec2Config(**config))
+        width = self.wav2vec2.config.hidden_size
+        self.domain_emb = nn.Parameter(torch.zeros(1, listener))
+        self.judge_emb = nn.Parameter(torch.zeros(1, listener))
+        self.blstm = nn.LSTM(width + 2 * listener, hidden, batch_first=True, bidirectional=True)
+        self.projection = nn.Sequential(nn.Linear(2 * hidden, projected), nn.ReLU(), nn.Linear(projected, 1))
+
+    def forward(self, samples: Tensor) -> Tensor:
+        """(B, n) at 16 kHz to (B,)."""
+        states = self.wav2vec2(samples).last_hidden_state
+        listener = torch.cat([self.domain_emb, self.judge_emb], 1)[:, None].expand(*states.shape[:2], -1)
+        scores = self.projection(self.blstm(torch.cat([states, listener], 2))[0])
+        # It was trained on scores brought to -1 to 1.
+        return scores.mean(1).squeeze(1) * 2 + 3
+
+
+def read_utmos_network(path: Path, config: Mapping[str, Any] | None = None, **sizes: int) -> UtmosNetwork:
+    """The network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` that names what is
+    missing or strange."""
+    weights = read_weights(path)
+    network = UtmosNetwork(config or {}, **sizes).eval()
+    try:
+        backbone = renamed_weights(weights, _WAV2VEC)
+    except KeyError as error:
+        raise CheckpointError(f"{path} has a weight that is not in wav2vec 2.0: {error.args[0]}.") from error
+    if "masked_spec_embed" not in network.wav2vec2.state_dict():
+        backbone.pop("masked_spec_embed", None)
+    head = {name: value for name, value in weights.items() if not name.startswith(_WAV2VEC)}
+    named = {f"{_WAV2VEC}{name}": value for name, value in backbone.items()}
+    load_strictly(network, {**head, **named}, str(path))
+    return network
+
+
+class UtmosJudge:
+    """The network, loaded."""
+
+    def __init__(self, network: UtmosNetwork, device: str) -> None:
+        self._network, self._device = network.eval(), device
+
+    @torch.inference_mode()
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
+        heard = torch.from_numpy(resample(samples, rate, RATE))[None].to(self._device)
+        return Verdict("utmos", {"utmos": float(self._network(heard)[0])})
+
+
+# --- Names of weights -------------------------------------------------------------------------------------------------
+# Of WavLM and wav2vec 2.0: as fairseq, UniSpeech and s3prl have them, and as transformers does.
+_LAYER = {
+    "self_attn.relative_attention_bias": "attention.rel_attn_embed",
+    "self_attn.grep_a": "attention.gru_rel_pos_const",
+    "self_attn.grep_linear": "attention.gru_rel_pos_linear",
+    "self_attn_layer_norm": "layer_norm",
+    "self_attn": "attention",
+    "fc1": "feed_forward.intermediate_dense",
+    "fc2": "feed_forward.output_dense",
+    "final_layer_norm": "final_layer_norm",
+}
+_WHOLE = {
+    "mask_emb": "masked_spec_embed",
+    "layer_norm": "feature_projection.layer_norm",
+    "post_extract_proj": "feature_projection.projection",
+    "encoder.layer_norm": "encoder.layer_norm",
+    "encoder.pos_conv.0.weight_g": "encoder.pos_conv_embed.conv.parametrizations.weight.original0",
+    "encoder.pos_conv.0.weight_v": "encoder.pos_conv_embed.conv.parametrizations.weight.original1",
+    "encoder.pos_conv.0": "encoder.pos_conv_embed.conv",
+}
+
+
+def renamed(name: str) -> str:
+    """The name that transformers has for the weight that others call ``name``. Raises :class:`KeyError`."""
+    if found := re.fullmatch(r"feature_extractor\.conv_layers\.(\d+)\.0\.(weight|bias)", name):
+        return f"feature_extractor.conv_layers.{found[1]}.conv.{found[2]}"
+    # The norm is the third of four modules where it goes over groups, and in a separate module over channels.
+    if found := re.fullmatch(r"feature_extractor\.conv_layers\.(\d+)\.2\.(?:1\.)?(weight|bias)", name):
+        return f"feature_extractor.conv_layers.{found[1]}.layer_norm.{found[2]}"
+    if found := re.fullmatch(r"(encoder\.layers\.\d+)\.(.+)", name):
+        return f"{found[1]}.{_replaced(found[2], _LAYER)}"
+    return _replaced(name, _WHOLE)
+
+
+def _replaced(name: str, names: Mapping[str, str]) -> str:
+    for old, new in names.items():
+        if name == old or name.startswith(f"{old}."):
+            return new + name[len(old) :]
+    raise KeyError(name)
+
+
+def renamed_weights(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Those of ``weights`` whose names begin with ``prefix``, as transformers names them. Raises :class:`KeyError`."""
+    return {renamed(name[len(prefix) :]): value for name, value in weights.items() if name.startswith(prefix)}
+
+
+# --- Words ------------------------------------------------------------------------------------------------------------
+LONGEST_SECONDS = 30.0
+"""Whisper's window in seconds; longer recordings would be judged by their first half minute."""
+_CHINESE = "".join(map(chr, [*range(0x3001, 0x3004), *range(0x3008, 0x3012), *range(0x3014, 0x3020)]))
+_WIDE = "".join(
+    map(chr, [*range(0xFF01, 0xFF10), *range(0xFF1A, 0xFF21), *range(0xFF3B, 0xFF41), *range(0xFF5B, 0xFF65)])
+)
+PUNCTUATION = frozenset(string.punctuation + _CHINESE + _WIDE + "\u3000〰〾〿–—‘’‛“”„‟…‧﹏﹑﹔·") - {"'"}
+"""Punctuation removed from texts: ASCII's and Chinese."""
+
+
+def load_whisper(texts: Sequence[str], folder: Path, device: str) -> WhisperJudge:
+    """The judge from the files in ``folder``."""
+    return WhisperJudge(folder, device)
+
+
+def normalised(text: str) -> str:
+    """``text`` without punctuation, in lower case; two spaces around a removed mark become one."""
+    return "".join(letter for letter in text if letter not in PUNCTUATION).replace("  ", " ").lower().strip()
+
+
+class WhisperJudge:
+    """Whisper, loaded. Raises :class:`CheckpointError` for files that it cannot be made of."""
+
+    def __init__(self, folder: Path, device: str) -> None:
+        import jiwer
+        from transformers import WhisperForConditionalGeneration, WhisperProcessor
+
+        self._jiwer = jiwer
+        self._device = device
+        try:
+            self._processor = WhisperProcessor.from_pretrained(folder, local_files_only=True)
+            model: Any = WhisperForConditionalGeneration.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
+            )
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise CheckpointError(
+                f"Whisper could not be loaded from {folder} ({error}); get its files again."
+            ) from error
+        # Any: transformers' own types hide that models are called, moved and generate.
+        self._model: Any = model.to(device).eval()
+
+    def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
+        """Word errors in a recording of ``text``. Raises :class:`AudioError` for one that Whisper would not hear
+        out."""
+        words = normalised(text)
+        if not words:
+            raise TextError(f"{shown(text)} has no words that could be judged.")
+        if len(samples) > LONGEST_SECONDS * rate:
+            raise AudioError(
+                f"The recording lasts {beyond(len(samples) / rate)}, and Whisper hears {LONGEST_SECONDS:.0f} s at "
+                "once; judge shorter sentences."
+            )
+        heard = self._transcribed(resample(samples, rate, RATE))
+        found = self._jiwer.process_words(words, normalised(heard))
+        edits = found.substitutions + found.deletions + found.insertions
+        return Verdict("whisper", {"edits": float(edits), "words": float(len(words.split()))}, heard.strip())
+
+    @torch.inference_mode()
+    def _transcribed(self, samples: np.ndarray) -> str:
+        given = self._processor(samples, sampling_rate=RATE, return_tensors="pt", return_attention_mask=True)
+        features = given.input_features.to(self._device, self._model.dtype)
+        tokens = self._model.generate(
+            features, attention_mask=given.attention_mask.to(self._device), language="en", task="transcribe"
+        )
+        return self._processor.batch_decode(tokens, skip_special_tokens=True)[0]

@@ -1,0 +1,362 @@
+"""Voices: the user's own, the shipped ones, and how they are told apart."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import operator
+import os
+import re
+import shutil
+import sqlite3
+import warnings
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import soundfile
+
+from paretone import cli
+from paretone.errors import PlainError, TextError
+from paretone.models import load_model
+from paretone.models.base import Voice
+from paretone.models.catalogue import MODELS, entry, voice
+from paretone.models.f5.adapter import F5Speech
+from paretone.models.families.voices import Remembered, changed, transcript_of
+from paretone.models.own_voices import is_own, own_voice, shown_name, with_folder, without_folder
+from paretone.models.shipped_voices import origin_of, shipped_names, shipped_voices
+from paretone.setting.library import Library
+from paretone.setting.profile import Profile
+from paretone.setting.setting import Setting
+from paretone.speaking import synthesise
+from paretone.studies import results
+from paretone.studies.store import DATABASE
+from paretone.training.natural_teacher import original_speech
+from tests.engine.setting.test_library import take
+from tests.engine.studies import small
+from tests.prompts import shortened
+from tests.voices import FIRST
+
+WORDS = "The juice of lemons makes fine punch."
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    place = tmp_path / "home" / "somebody" / "my recordings" / "me: first.wav"
+    place.parent.mkdir(parents=True)
+    shutil.copyfile(voice(FIRST).audio, place)
+    return place
+
+
+def contents(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_an_id_is_the_files_name_and_fingerprint(recording: Path) -> None:
+    mine = own_voice(recording, "What I say.")
+    digits = hashlib.sha256(recording.read_bytes()).hexdigest()[:16]
+    assert mine.id == f"own:me: first.wav:{digits}"
+    assert (mine.title, mine.audio, mine.transcript) == ("me: first", str(recording), "What I say.")
+    assert is_own(mine.id) and not is_own(FIRST)
+    assert (shown_name(mine.id), shown_name(FIRST)) == ("me: first.wav", FIRST)
+    with recording.open("ab") as file:
+        file.write(b"more")
+    assert own_voice(recording).id != mine.id
+    assert own_voice(recording.with_name("gone.wav")).id == "own:gone.wav"
+
+
+def test_ids_of_earlier_versions_lose_their_folders(recording: Path) -> None:
+    mine = own_voice(recording)
+    assert with_folder(mine) == f"own:{recording}" and with_folder(voice(FIRST)) == FIRST
+    assert without_folder(f"own:{recording}") == without_folder(mine.id) == mine.id
+    assert without_folder("own:/gone/me.wav") == "own:me.wav"
+    assert without_folder("own:C:\\Users\\me\\me.wav") == "own:me.wav"
+    assert shown_name("own:/gone/me.wav") == "me.wav"
+    assert without_folder(FIRST) == FIRST
+
+
+def test_takes_of_earlier_versions_are_read_without_folders(recording: Path, tmp_path: Path) -> None:
+    with Library(tmp_path / "takes") as library:
+        library.add(replace(take(), voice=f"own:{recording}"))
+        (one,) = library.summaries()
+        assert one.voice == library.load(one.id).voice == own_voice(recording).id
+
+
+def test_a_profile_names_a_recording_without_its_folder(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("paretone.models.load_model", small.load)
+    kept = tmp_path / "p.json"
+    own = ["--voice", str(recording), "--transcript", WORDS]
+    speak = ["speak", "--text", "One.", "--steps", "2", "--quiet", "--out", str(tmp_path / "o.wav")]
+    assert cli.main([*speak, *own, "--keep-profile", str(kept)]) == 0
+    assert str(tmp_path).encode() not in kept.read_bytes() and b"somebody" not in kept.read_bytes()
+    assert Profile.load(kept).evidence.voice == own_voice(recording).id
+    # One of an earlier version, too.
+    data = json.loads(kept.read_text(encoding="utf-8"))
+    data["evidence"]["voice"] = f"own:{recording}"
+    assert Profile.from_json(data).to_json()["evidence"]["voice"] == own_voice(recording).id
+    capsys.readouterr()
+    run = ["speak", "--profile", str(kept), "--text", "One.", "--quiet", "--out", str(tmp_path / "b.wav")]
+    assert cli.main(run) == 4
+    assert "measured with the recording me: first.wav, which is not part of it" in capsys.readouterr().err
+    assert cli.main([*run, *own]) == 0
+    assert (tmp_path / "b.wav").read_bytes() == (tmp_path / "o.wav").read_bytes()
+
+
+def test_a_studys_report_names_files_without_their_folders(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("paretone.models.load_model", small.load)
+    words = recording.with_name("words.txt")
+    words.write_text("One sentence.\nAnother one.", encoding="utf-8")
+    study = tmp_path / "home" / "mine.toml"
+    study.write_text(
+        f'sentences = "{words}"\nvoices = [{{ audio = "{recording}", transcript = "{WORDS}" }}]\n'
+        "[options]\nsteps = 4\ncross_fade = 0.0\n[grid]\nsteps.steps = [2, 3]\n",
+        encoding="utf-8",
+    )
+    read = F5Speech.script
+
+    def hoarse(self: object, text: str, *rest: object) -> object:
+        if text == "Another one.":
+            raise OSError(f"{recording} could not be read")
+        return read(self, text, *rest)
+
+    monkeypatch.setattr(F5Speech, "script", hoarse)
+    assert cli.main(["study", "run", str(study), "--quiet"]) == 0
+    with closing(sqlite3.connect(study.with_suffix(".study") / DATABASE)) as earlier, earlier:
+        # As earlier versions have it; what identifies a take did not change.
+        earlier.execute("UPDATE takes SET voice = ?", (f"own:{recording}",))
+        first = hashlib.sha256(json.dumps(["One sentence.", f"own:{recording}"]).encode()).hexdigest()[:16]
+        assert {key for (key,) in earlier.execute("SELECT utterance FROM takes")} == {first}
+    assert cli.main(["study", "export", str(study), "--quiet"]) == 0
+    report = study.with_suffix(".study") / "report"
+    assert b"somebody" not in contents(report) and str(tmp_path).encode() not in contents(report)
+    (row, *_) = csv.DictReader((report / "takes.csv").open(encoding="utf-8"))
+    assert (row["voice"], row["voice_id"]) == ("me: first.wav", own_voice(recording).id)
+    page = (report / "report.html").read_text(encoding="utf-8")
+    assert re.search(r"Failed: .*me: first\.wav could not be read", page)
+    assert "(me: first.wav, seed" in page and "own:" not in re.sub(r"data:[^\"]*", "", page)
+    assert "audio = &quot;me: first.wav&quot;" in page and "sentences = &quot;words.txt&quot;" in page
+    capsys.readouterr()
+    monkeypatch.setattr(F5Speech, "script", read)
+    assert cli.main(["study", "run", str(study), "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["made"] == 3
+
+
+def test_views_and_rooflines_name_a_recording_without_its_folder(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("paretone.models.load_model", small.load)
+    own = ["--text", "One.", "--voice", str(recording), "--transcript", WORDS, "--steps", "2", "--quiet", "--json"]
+    (tmp_path / "out").mkdir()
+    for command, file in ((["view", "branch-redundancy"], "v.csv"), (["roofline"], "r.csv")):
+        assert cli.main([*command, *own, "--csv", str(tmp_path / "out" / file)]) == 0
+        assert "somebody" not in capsys.readouterr().out
+        assert cli.main([*command, *(one for one in own if one != "--json")]) == 0
+        assert "own:" not in capsys.readouterr().out
+    assert b"somebody" not in contents(tmp_path / "out")
+
+
+def test_a_transcript_that_the_recording_does_not_say_is_doubted_before_anything_is_spoken(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pocketsphinx")
+    model = load_model("f5-mini", device="cpu")
+    for place in ("paretone.models.load_model", "paretone.setting.profile.load_model"):
+        monkeypatch.setattr(place, lambda *which, **how: model)
+    doubt = "does not seem to say its transcript"
+    kept = tmp_path / "p.json"
+    speak = ["speak", "--text", "One.", "--steps", "2", "--out", str(tmp_path / "o.wav"), "--voice", str(recording)]
+    assert cli.main([*speak, "--transcript", WORDS, "--keep-profile", str(kept)]) == 0
+    said = capsys.readouterr()
+    assert doubt in said.err.partition("%")[0] and said.err.count(doubt) == 1, said.err
+    assert doubt not in said.out, "it was said already"
+    assert cli.main([*speak, "--transcript", WORDS, "--quiet", "--json"]) == 0
+    said = capsys.readouterr()
+    assert doubt in said.err and any(doubt in one for one in json.loads(said.out)["notes"])
+    with pytest.warns(UserWarning, match=doubt):
+        Profile.load(kept).synthesise("One.", own_voice(recording, WORDS))
+    right = voice(FIRST).transcript
+    assert cli.main([*speak, "--transcript", right]) == 0
+    assert doubt not in capsys.readouterr().err
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        notes = Profile.load(kept).synthesise("One.", own_voice(recording, right)).notes
+    assert not any("transcript" in one for one in notes)
+
+
+@pytest.mark.parametrize("model", [one.id for one in MODELS if one.bundled])
+@pytest.mark.parametrize(("transcript", "said"), [("今天天气很好。", "is in Chinese"), ("∂∫∂", "has no words")])
+def test_a_transcript_that_a_bundled_model_cannot_read_is_refused_as_such(
+    recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, transcript: str, said: str
+) -> None:
+    own = ["--voice", str(recording), "--transcript", transcript]
+    assert cli.main(["speak", "--model", model, "--text", "One.", "--out", str(tmp_path / "o.wav"), *own]) != 0
+    said_there = capsys.readouterr().err.splitlines()[-1]
+    assert said_there.startswith(f"The transcript of the recording {said}") and "; " in said_there
+    loaded, setting = load_model(model, device="cpu"), Setting(model, entry(model).options_with())
+    with pytest.raises(PlainError) as raised:  # As from Python, where nobody asks before.
+        synthesise(loaded, "One.", own_voice(recording, transcript), setting)
+    assert str(raised.value) == said_there
+
+
+def test_views_comparisons_and_studies_say_it_once(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pocketsphinx")
+    model = load_model("f5-mini", device="cpu")
+    monkeypatch.setattr("paretone.models.load_model", lambda *which, **how: model)
+    doubt = "does not seem to say its transcript"
+    own = ["--voice", str(recording), "--transcript", WORDS, "--quiet"]
+    assert cli.main(["compare", "steps=2", "steps=3", "--text", "One.", "--repeats", "1", *own]) == 0
+    assert capsys.readouterr().err.count(doubt) == 1
+    study = tmp_path / "mine.toml"
+    study.write_text(
+        f'sentences = ["One."]\nvoices = [{{ audio = "{recording}", transcript = "{WORDS}" }}]\n'
+        "[options]\nsteps = 2\n[grid]\nsteps.steps = [1]\n",
+        encoding="utf-8",
+    )
+    assert cli.main(["study", "run", str(study), "--quiet"]) == 0
+    assert capsys.readouterr().err.count(doubt) == 1
+
+
+def test_every_voice_has_a_title_a_recording_its_text_and_its_phones() -> None:
+    voices = shipped_voices()
+    assert tuple(one.id for one in voices) == shipped_names()
+    assert len({one.title for one in voices}) == len(voices) > 1
+    for one in voices:
+        about = soundfile.info(one.audio)
+        assert one.title != one.id and one.transcript
+        assert one.phones[-1][2] == pytest.approx(about.duration, abs=0.02)
+
+
+def test_it_is_known_how_a_voice_that_ships_came_to_be_and_of_no_other(tmp_path: Path) -> None:
+    voices = shipped_voices()
+    assert len({origin_of(one) for one in voices}) == len(voices)
+    for one in voices:
+        assert origin_of(one) is not None
+        assert origin_of(replace(one, audio=str(tmp_path / "mine.wav"))) is None
+
+
+def paths_of(shipped: Path, folder: Path) -> dict[str, str]:
+    """Ways to name the file of a shipped voice."""
+    link, linked = folder / "link.wav", folder / "voices"
+    link.symlink_to(shipped)
+    linked.symlink_to(shipped.parent)
+    hard = folder / "hard.wav"
+    with suppress(OSError):  # On another file system.
+        hard.hardlink_to(shipped)
+    named = {
+        "absolute": str(shipped),
+        "relative": os.path.relpath(shipped),
+        "indirect": str(shipped.parent / ".." / shipped.parent.name / shipped.name),
+        "link": str(link),
+        "linked folder": str(linked / shipped.name),
+        "upper case": str(shipped.with_name(shipped.name.upper())),
+        "hard link": str(hard),
+    }
+    return {way: path for way, path in named.items() if Path(path).exists()}
+
+
+def test_the_recording_of_a_shipped_voice_is_known_by_any_path_as_the_users_own(tmp_path: Path) -> None:
+    for one in shipped_voices():
+        folder = tmp_path / one.id
+        folder.mkdir()
+        ways = paths_of(Path(one.audio), folder)
+        assert {"absolute", "relative", "indirect", "link", "linked folder"} <= set(ways)
+        for way, path in ways.items():
+            assert origin_of(own_voice(path, one.transcript)) == origin_of(one), way
+
+
+def test_another_recording_in_their_folder_is_nobody_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = shortened(tmp_path)
+    shutil.copyfile(shipped_voices()[0].audio, folder / "me.wav")
+    monkeypatch.setattr("paretone.models.shipped_voices.resource", lambda *parts: folder)
+    assert origin_of(own_voice(folder / "me.wav")) is None
+    assert origin_of(own_voice(folder / "gone.wav")) is None
+    assert origin_of(own_voice(folder / "anna.wav")) is not None
+
+
+def test_comparisons_judgements_and_studies_take_such_a_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for package in ("hibari", "pocketsphinx", "jiwer"):
+        pytest.importorskip(package)
+    monkeypatch.setattr("paretone.models.load_model", small.load)
+    first = shipped_voices()[0]
+    ways = paths_of(Path(first.audio), tmp_path)
+    own = ["--voice", ways["relative"], "--transcript", first.transcript, "--quiet"]
+    assert cli.main(["speak", "--text", "One.", "--steps", "2", "--out", str(tmp_path / "o.wav"), *own]) == 0
+    assert cli.main(["judge", ways["link"], "--text", first.transcript, "--reference", ways["link"], "--quiet"]) == 0
+    side = "steps=4,cross_fade=0,technique=steps:steps=2"
+    compare = ["compare", "baseline", side, "--text", "One word.", "--repeats", "1", "--judge", "words", "--json"]
+    assert cli.main([*compare, *own]) == 0
+    said = capsys.readouterr().out
+    heard = json.loads(said[said.index("{") :])["judged"]
+    assert heard["word_error_rate"]["reference"]["value"] < 0.5, "the judge's floor"
+    study = tmp_path / "mine.toml"
+    study.write_text(
+        f'sentences = ["One word."]\nvoices = [{{ audio = "{ways["link"]}", transcript = "{first.transcript}" }}]\n'
+        'judges = ["words"]\n[options]\nsteps = 4\ncross_fade = 0.0\n[grid]\nsteps.steps = [2]\n',
+        encoding="utf-8",
+    )
+    assert cli.main(["study", "run", str(study), "--quiet"]) == 0
+    found = results.read(study.with_suffix(".study"))
+    assert found.no_reference == "" and found.references["word_error_rate"].value < 0.5
+
+
+def test_of_a_recording_of_the_users_own_there_is_no_other_speech(tmp_path: Path) -> None:
+    mine = replace(shipped_voices()[0], id="own:mine.wav", title="mine", audio=str(tmp_path / "mine.wav"))
+    with pytest.raises(PlainError, match="no recording of mine saying"):
+        original_speech("Rice.", mine)
+
+
+def test_the_last_is_remembered_and_no_other() -> None:
+    made: list[str] = []
+    last: Remembered[str] = Remembered()
+
+    def get(key: str) -> str:
+        return last.of(key, lambda: made.append(key) or key.upper())
+
+    assert [get(key) for key in ("a", "a", "b", "a")] == ["A", "A", "B", "A"]
+    assert made == ["a", "b", "a"]
+
+
+def test_what_is_equal_may_still_be_another() -> None:
+    last: Remembered[int] = Remembered(operator.is_)
+    one, other = [1], [1]
+    assert [last.of(key, lambda key=key: id(key)) for key in (one, other)] == [id(one), id(other)]
+
+
+def test_what_fails_is_not_remembered() -> None:
+    last: Remembered[int] = Remembered()
+
+    def fail() -> int:
+        raise TextError("no")
+
+    with pytest.raises(TextError):
+        last.of("a", fail)
+    assert last.of("a", lambda: 2) == 2
+
+
+def test_a_file_that_is_written_again_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "voice.wav"
+    assert changed(path) == 0
+    path.write_bytes(b"one")
+    before = changed(path)
+    os.utime(path, ns=(before + 10, before + 10))
+    assert changed(path) == before + 10
+
+
+def test_a_transcript_is_one_line() -> None:
+    assert transcript_of(Voice("a", "A", "a.wav", "One\n two ")) == "One two"
+
+
+@pytest.mark.parametrize(("title", "shown"), [("Anna", "'Anna'"), ("", "'a'")])
+def test_a_voice_without_transcript_is_named(title: str, shown: str) -> None:
+    with pytest.raises(TextError, match=f"The voice {shown} has no transcript.* It is long"):
+        transcript_of(Voice("a", title, "a.wav", " \n"), " It is long")
