@@ -44,7 +44,7 @@ from paretone.reading import printable
 from paretone.session.events import AudioReady, EngineReady, Event, ModelLoaded
 from paretone.surroundings import cap_threads, leave_deleted_folder, share_one_heap
 from paretone_app import numbers
-from paretone_app.shell.icons import EMBLEM
+from paretone_app.shell.theme import EMBLEM
 
 if TYPE_CHECKING:
     from paretone_app.shell.only_window import Calls

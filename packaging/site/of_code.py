@@ -23,7 +23,7 @@ from paretone.measure.evaluation.judges import JUDGES
 from paretone.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
 from paretone.models import catalogue
 from paretone.views import views as all_views
-from paretone_app.features.glossary.terms import TERMS
+from paretone_app.features.glossary.model import TERMS
 from paretone_app.features.registry import FEATURES
 
 _WIDTH = 100

@@ -20,7 +20,6 @@ from paretone.session.engine_thread import EngineThread
 from paretone_app.shell import banner
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
-from paretone_app.state import idle_work
 from tests.app.holding import Posts
 from tests.app.sharing import Found, found, put_back
 from tests.engine import small_speech
@@ -43,7 +42,7 @@ def _no_take_is_judged() -> Iterator[None]:
     """No test waits for what the judges say of a window's takes, which is half a second of work for each;
     ``features/takes/test_judging.py`` does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(idle_work, "IDLE_MILLISECONDS", 1000 * 3600)
+        patch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 1000 * 3600)
         yield
 
 

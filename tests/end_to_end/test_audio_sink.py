@@ -17,10 +17,8 @@ from paretone.measure.loudness import headroom
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
 from paretone_app.audio.deck import Deck
-from paretone_app.audio.fades import FADE_SECONDS
-from paretone_app.audio.mixer import NO_FADE, SILENCE, Jump, Mixer
-from paretone_app.audio.player import LATENCY_SECONDS, Player
-from paretone_app.audio.switching import Mode
+from paretone_app.audio.mixer import FADE_SECONDS, NO_FADE, SILENCE, Jump, Mixer
+from paretone_app.audio.player import LATENCY_SECONDS, Mode, Player
 from tests.sound import RATE, NullSink, SinkRecording, null_sink  # noqa: F401
 from tests.workload import workload
 

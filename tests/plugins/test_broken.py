@@ -35,8 +35,10 @@ from paretone.techniques import conflict, problems, technique, techniques
 from paretone.techniques.admission import LONGEST_TEXT, RESERVED, fault
 from paretone.techniques.base import Paper, Technique
 from paretone.views import views
+from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
+from tests.app.acting import acts_of
 from tests.app.presenters import Presenter
 from tests.engine import small_omni_mini, small_speech, speaking
 from tests.engine.small_language import write_draft, write_model
@@ -379,7 +381,7 @@ def test_with_all_of_them_a_study_runs(all_broken: None, tmp_path: Path) -> None
 
 def test_with_all_of_them_setup_offers_the_rest(all_broken: None, tmp_path: Path, qtbot: QtBot) -> None:
     presenter = Presenter(tmp_path)
-    panel = SetupPanel(presenter.state, LIGHT)
+    panel = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
     qtbot.addWidget(panel)
     panel.show()
     presenter.state.loading.load_model("f5-mini")
@@ -469,7 +471,7 @@ def test_a_plan_that_cannot_run_is_refused(name: str, tmp_path: Path, visible: S
     assert f"mend the plug-in '{name}' of plugin-{name} 2.0." in reason
     presenter = Presenter(tmp_path / "data")
     presenter.state.selection.set_option("steps", 4)
-    panel = SetupPanel(presenter.state, LIGHT)
+    panel = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
     qtbot.addWidget(panel)
     presenter.state.selection.switch("ditreducio", False)
     presenter.state.selection.switch(name, True)
@@ -816,7 +818,7 @@ def test_what_fails_at_use_says_so_in_its_place(
     visible(site)
     assert not problems()
     presenter = Presenter(tmp_path / "data")
-    panel = SetupPanel(presenter.state, LIGHT)
+    panel = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
     qtbot.addWidget(panel)
     panel.techniques.show_techniques()
     said = "The later: little failed (LookupError: no such device, plugin_later.py line"

@@ -31,10 +31,12 @@ from paretone.studies.running import FINISHED
 from paretone.studies.store import Store
 from paretone.techniques import conflict, find, problem, problems, resolve, technique, techniques
 from paretone.techniques.registry import in_order, technique_mark
+from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
+from tests.app.acting import acts_of
 from tests.app.presenters import Presenter
 from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_model
@@ -91,7 +93,7 @@ def test_no_technique_is_drawn_otherwise_for_it(site: Path, visible: Callable[[P
 )
 def test_setup_offers_it_with_its_knobs(plugins: Path, tmp_path: Path, qtbot: QtBot, name: str, model_id: str) -> None:
     presenter = Presenter(tmp_path)
-    panel = SetupPanel(presenter.state, LIGHT)
+    panel = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
     qtbot.addWidget(panel)
     panel.show()
     presenter.state.loading.load_model(model_id)

@@ -15,8 +15,8 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from paretone.audio.spectrogram import log_mel
 from paretone.measure.loudness import headroom, matching_gains
 from paretone.setting.take import Take
-from paretone_app.audio.envelope import Envelope
-from paretone_app.shell.background import Background
+from paretone_app.audio.sound import Envelope
+from paretone_app.shell.bridge import Background
 
 _Found = TypeVar("_Found")
 
@@ -63,7 +63,7 @@ class Analyser(QObject):
         self._submission.start()
 
     def run(self, work: Callable[[], _Found], done: Callable[[_Found | BaseException], object]) -> None:
-        """Do other work in the same thread, as :meth:`paretone_app.shell.background.Background.run` does."""
+        """Do other work in the same thread, as :meth:`paretone_app.shell.bridge.Background.run` does."""
         self._background.run(work, done)
 
     def shut_down(self, wait: bool) -> None:

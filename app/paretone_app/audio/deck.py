@@ -11,15 +11,10 @@ from PySide6.QtCore import QObject, Signal, Slot
 from paretone.measure.loudness import headroom
 from paretone.setting.take import Take
 from paretone_app.audio.analysis import Analyser, Analysis
-from paretone_app.audio.envelope import Envelope
-from paretone_app.audio.looping import Part
-from paretone_app.audio.player import Player
-from paretone_app.audio.same_word import same_place
-from paretone_app.audio.sound import Sound
-from paretone_app.audio.switching import Mode, Switching, comparison
-from paretone_app.audio.transport import Transport
-from paretone_app.audio.waits import Waits
-from paretone_app.widgets.side_buttons import SIDES
+from paretone_app.audio.player import Mode, Player, Switching, comparison
+from paretone_app.audio.sound import Envelope, Sound, same_place
+from paretone_app.audio.transport import Part, Transport, Waits
+from paretone_app.widgets.side_panel import SIDES
 
 
 class Deck(Transport):

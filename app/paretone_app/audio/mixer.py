@@ -4,8 +4,17 @@ The interface sends commands through a ``deque`` and reads a snapshot that is re
 CPython. Everything else belongs to the thread that calls :meth:`Mixer.render`, which takes no lock, allocates no take,
 touches no Qt object and never raises.
 
-Whatever jumps is faded (:mod:`paretone_app.audio.fades`). A jump that falls into a running fade waits for its end, so
-that no fade is ever cut off."""
+On every jump of what is heard (another take, a seek, the end of a loop, pause and resume, another gain), the old sound
+continues for 10 ms under the new one. The weights follow the great circle between the two signals (spherical
+interpolation): ``sin(phi * x) / sin(phi)`` for the new one and ``sin(phi * (1 - x)) / sin(phi)`` for the old, where
+``cos(phi)`` is the correlation of the two 10 ms that are about to be mixed. That keeps the power constant for *any*
+correlation: it is the equal-power fade (sine and cosine) for unrelated sounds and the equal-gain fade (straight lines)
+for identical ones, where an equal-power fade would swell by 3 dB and betray the switch. Negative correlations count as
+none, so nothing is ever amplified beyond equal power. A jump that falls into a running fade waits for its end, so that
+no fade is ever cut off.
+
+MUSHRA wants another fade (BS.1534-3): the old sound fades out in 5 ms, then the new one fades in, both along a raised
+cosine, so that the two are never heard at once. The clock keeps running."""
 
 from __future__ import annotations
 
@@ -17,8 +26,93 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paretone_app.audio.fades import FADE_SECONDS, LAWS, OUT_AND_IN, all_laws
-from paretone_app.audio.recording import Recording
+FADE_SECONDS = 0.010
+LAWS = 33
+"""Fade laws are tabulated for correlations 0, 1/32 .. 1."""
+OUT_AND_IN = LAWS
+"""The law, an index into :func:`all_laws`, that fades out and then in."""
+
+
+def all_laws(length: int) -> np.ndarray:
+    """Weights (laws, 2, length) float32 of the entering and of the leaving sound: those of :func:`fade_laws`, and that
+    of :func:`out_and_in` as the last."""
+    return np.concatenate([fade_laws(length), out_and_in(length)[None]])
+
+
+def fade_laws(length: int) -> np.ndarray:
+    """Weights (laws, 2, length) float32 of the entering and the leaving sound; see the module for the formula."""
+    along = np.arange(1, length + 1) / (length + 1)
+    laws = np.empty((LAWS, 2, length), np.float32)
+    for index in range(LAWS):
+        angle = np.arccos(index / (LAWS - 1))
+        entering = np.sin(angle * along) / np.sin(angle) if angle > 0 else along
+        laws[index] = entering, entering[::-1]
+    return laws
+
+
+def out_and_in(length: int) -> np.ndarray:
+    """Weights (2, length) float32 of a fade whose first half only lets go and whose second half only brings in."""
+    half = length // 2
+    rising = 0.5 - 0.5 * np.cos(np.pi * np.arange(1, half + 1) / (half + 1))
+    law = np.zeros((2, length), np.float32)
+    law[0, length - half :], law[1, :half] = rising, rising[::-1]
+    return law
+
+
+_FIRST_CAPACITY = 1 << 19
+"""Samples that a recording which grows has room for at first."""
+
+
+class Recording:
+    """Mono float32 samples at the device's rate. It may still be growing; readers then see whole appended blocks."""
+
+    def __init__(self, samples: np.ndarray) -> None:
+        self._state = (np.ascontiguousarray(samples, np.float32), len(samples), True)
+
+    @classmethod
+    def growing(cls) -> Recording:
+        """An empty recording that :meth:`append` extends until :meth:`end`."""
+        recording = cls(np.zeros(0, np.float32))
+        recording._state = (np.zeros(_FIRST_CAPACITY, np.float32), 0, False)
+        return recording
+
+    def append(self, samples: np.ndarray) -> None:
+        """Add samples at the end. One thread only; the audio thread may be reading."""
+        buffer, length, _ = self._state
+        wanted = length + len(samples)
+        if wanted > len(buffer):
+            larger = np.zeros(max(wanted, 2 * len(buffer)), np.float32)
+            larger[:length] = buffer[:length]
+            buffer = larger
+        buffer[length:wanted] = samples
+        self._state = (buffer, wanted, False)  # Published last: a reader never sees samples that are not there yet.
+
+    def end(self) -> None:
+        """Nothing more will come."""
+        self._state = (self._state[0], self._state[1], True)
+
+    @property
+    def samples(self) -> np.ndarray:
+        """The recorded part, as a view."""
+        return self._state[0][: self._state[1]]
+
+    @property
+    def length(self) -> int:
+        """Samples so far."""
+        return self._state[1]
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more will come."""
+        return self._state[2]
+
+    def read(self, start: int, gain: float, out: np.ndarray) -> None:
+        """Fill ``out`` from ``start`` on, silence past the end."""
+        buffer, length, _ = self._state
+        count = min(len(out), max(0, length - start))
+        np.multiply(buffer[start : start + count], gain, out=out[:count])
+        out[count:] = 0
+
 
 SHORTEST_LOOP_SECONDS = 0.1
 SILENCE = -1
@@ -82,7 +176,7 @@ class Mixer:
         self.rate = rate
         self.fade_length = max(1, round(fade_seconds * rate))
         self.fades = all_laws(self.fade_length)
-        """See :func:`paretone_app.audio.fades.all_laws`."""
+        """See :func:`paretone_app.audio.mixer.all_laws`."""
         self.jumps: deque[Jump] = deque(maxlen=4096)
         self.starvations = 0
         """Number of times that a stream ran dry before its end."""

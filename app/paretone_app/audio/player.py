@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,41 @@ import numpy as np
 from paretone.audio.resampling import Resampler, resample
 from paretone.audio.sound_system import OutputDevice, Sound, probe
 from paretone.errors import DeviceError
-from paretone_app.audio.mixer import Mixer, Programme, State
-from paretone_app.audio.recording import Recording
-from paretone_app.audio.switching import Mode, Switching, comparison
+from paretone_app.audio.mixer import Mixer, Programme, Recording, State
+from paretone_app.numbers import fixed
+
+ALIGNMENT_TOLERANCE = 0.020
+"""Takes whose lengths differ by more than this many seconds are never switched sample-synchronously."""
+
+
+class Mode(StrEnum):
+    """Effect of a switch on the position."""
+
+    SYNC = "sync"
+    RESTART = "restart"
+    STREAM = "stream"
+    ALONE = "alone"
+
+
+@dataclass(frozen=True)
+class Switching:
+    """The active mode, and why, as a sentence."""
+
+    mode: Mode
+    reason: str
+
+
+def comparison(seconds: Sequence[float], aligned: bool = True) -> Switching:
+    """The mode for takes of these lengths. ``aligned``: whether their models keep the timing from take to take."""
+    if not aligned:
+        return Switching(Mode.RESTART, "Timing differs between takes, so a switch starts from the beginning.")
+    spread = max(seconds, default=0.0) - min(seconds, default=0.0)
+    if spread > ALIGNMENT_TOLERANCE:
+        return Switching(
+            Mode.RESTART, f"The takes differ by {fixed(spread, 2)} s in length, so a switch starts from the beginning."
+        )
+    return Switching(Mode.SYNC, "The takes have the same timing, so a switch keeps the position.")
+
 
 DEFAULT_RATE = 48000
 BLOCK_SECONDS = 0.010

@@ -1,4 +1,4 @@
-"""A sound to be heard alone, with what it is called."""
+"""A sound for the player, its envelope, and the same word in another take."""
 
 from __future__ import annotations
 
@@ -7,9 +7,121 @@ from functools import cached_property
 
 import numpy as np
 
+from paretone.audio.spectrogram import log_mel
+from paretone.measure.fidelity import best_path
 from paretone.measure.loudness import FULL_SCALE, gain_to, headroom
-from paretone_app.audio.envelope import Envelope
-from paretone_app.audio.same_word import frames_of
+
+_PER_SECOND = 200
+_FIRST_CAPACITY = 4096
+
+
+class Envelope:
+    """Grows with every piece and never looks at a sample twice, so an hour of speech is drawn as fast as a second."""
+
+    def __init__(self, rate: int, samples: np.ndarray | None = None) -> None:
+        """``rate`` is in hertz; ``samples`` (n,) is what there is already."""
+        self.rate = rate
+        self.length = 0
+        """Samples so far."""
+        self._block = max(1, rate // _PER_SECOND)
+        self._ends = np.zeros((2, _FIRST_CAPACITY), np.float32)
+        self._whole = 0
+        self._rest = np.zeros(0, np.float32)
+        if samples is not None:
+            self.append(samples)
+
+    @property
+    def seconds(self) -> float:
+        """Length so far."""
+        return self.length / self.rate
+
+    def append(self, samples: np.ndarray) -> None:
+        """More samples (n,)."""
+        self.length += len(samples)
+        joined = np.concatenate((self._rest, np.asarray(samples, np.float32)))
+        count = len(joined) // self._block
+        blocks = joined[: count * self._block].reshape(count, self._block)
+        while self._whole + count > self._ends.shape[1]:
+            self._ends = np.concatenate((self._ends, np.zeros_like(self._ends)), axis=1)
+        part = slice(self._whole, self._whole + count)
+        self._ends[0, part], self._ends[1, part] = blocks.min(axis=1), blocks.max(axis=1)
+        self._whole += count
+        self._rest = joined[count * self._block :]
+
+    @property
+    def peak(self) -> float:
+        """The greatest magnitude so far."""
+        ends = self._all()
+        return float(np.abs(ends).max()) if ends.size else 0.0
+
+    def columns(self, count: int, seconds: float) -> np.ndarray:
+        """Least and greatest sample (2, n) in each of ``count`` equal parts of ``seconds`` of time, for as many of them
+        as the sound reaches into."""
+        ends = self._all()
+        shares = np.arange(count) * seconds * self.rate / (count * self._block)
+        starts = np.floor(shares).astype(int)
+        starts = starts[starts < ends.shape[1]]
+        if not len(starts):
+            return np.zeros((2, 0), np.float32)
+        lowest, highest = np.minimum.reduceat(ends[0], starts), np.maximum.reduceat(ends[1], starts)
+        # The last part would take in all that comes after it.
+        stop = max(starts[-1] + 1, int(np.ceil(count and seconds * self.rate / self._block)))
+        last = ends[:, starts[-1] : stop]
+        lowest[-1], highest[-1] = last[0].min(), last[1].max()
+        return np.stack((lowest, highest))
+
+    def _all(self) -> np.ndarray:
+        """The ends of all blocks, of the last and incomplete one too."""
+        ends = self._ends[:, : self._whole]
+        if not len(self._rest):
+            return ends
+        return np.concatenate((ends, [[self._rest.min()], [self._rest.max()]]), axis=1)
+
+
+_POOLED = 2
+"""Frames of the spectrogram that are taken together."""
+FRAME_SECONDS = _POOLED * 256 / 24_000
+_MOST = 400
+"""Frames of a sound that are paired, at most: a third of a tenth of a second of work."""
+_BACK = 0.4
+"""Seconds that a syllable's beginning lies before the place, at most."""
+_FALL = 1.6
+"""By how much it is quieter there than in between, in natural-log mel units (14 dB)."""
+
+
+def frames_of(samples: np.ndarray, rate: int) -> np.ndarray:
+    """The spectrogram of mono ``samples`` by which two sounds are paired: (frames, bands), natural-log mel, one frame
+    for each :data:`FRAME_SECONDS`."""
+    mel = log_mel(samples, rate)
+    short = -len(mel) % _POOLED
+    return np.pad(mel, ((0, short), (0, 0)), mode="edge").reshape(-1, _POOLED, mel.shape[1]).mean(1)
+
+
+def same_place(one: np.ndarray, other: np.ndarray, seconds: float) -> float:
+    """Where in ``other`` is heard what ``one`` says at ``seconds``: the beginning of that syllable, in seconds. Both
+    are as :func:`frames_of` makes them."""
+    if not len(one) or not len(other):
+        return 0.0
+    # The work grows with the product of both lengths: long sounds are paired by fewer frames.
+    every = -(-max(len(one), len(other)) // _MOST)
+    first, second = one[::every], other[::every]
+    path = best_path(np.stack([np.abs(row - second).mean(1) for row in first]))
+    frame = min(int(seconds / FRAME_SECONDS) // every, len(first) - 1)
+    # Of several partners of a frame, the first: rather hear a little again than miss some.
+    return _beginning(other, every * int(path[path[:, 0] == frame, 1].min())) * FRAME_SECONDS
+
+
+def _beginning(frames: np.ndarray, at: int) -> int:
+    """The last quiet frame before ``at`` after which it got louder; ``at`` itself if there is none near."""
+    loudness = np.log(np.exp(frames.astype(np.float64)).mean(1))
+    first = max(0, at - round(_BACK / FRAME_SECONDS))
+    peak = loudness[at]
+    for frame in range(at, first - 1, -1):
+        peak = max(peak, loudness[frame])
+        if loudness[frame] <= peak - _FALL:
+            return frame
+    return at
+
 
 ALONE_LUFS = -23.0
 """How loud sounds are played alone (EBU R 128), so that one after the other can be judged."""
@@ -60,7 +172,7 @@ class Sound:
 
     @cached_property
     def frames(self) -> np.ndarray:
-        """What it is paired by with other sounds of the same words: see :mod:`paretone_app.audio.same_word`."""
+        """What it is paired by with other sounds of the same words: see :mod:`paretone_app.audio.sound`."""
         return frames_of(self.samples, self.rate)
 
     def worked_out(self) -> Sound:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from paretone.setting.plan import imported
-from paretone_app.shell.entries import FeatureAction, MainStep, MenuPart, TourStop
-from paretone_app.shell.places import Place
+from paretone_app.shell.entries import FeatureAction, MainStep, MenuPart, Place, TourStop
 
 if TYPE_CHECKING:
     from paretone_app.features.presenter import Presenter, Services

@@ -18,12 +18,14 @@ from paretone.session.events import Event, Progress, Telemetry
 from paretone_app.results.reader import Results
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.actions import Actions
+from paretone_app.shell.bars import StatusLine
 from paretone_app.shell.entries import MainStep, TourStop
 from paretone_app.shell.notices import Notices
-from paretone_app.shell.status_line import StatusLine
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.workspaces import Workspaces
 from paretone_app.state.app_state import AppState
+from paretone_app.state.jobs import Kind
+from paretone_app.widgets.action import Action
 
 if TYPE_CHECKING:
     from paretone_app.features.tour.model import Part
@@ -56,6 +58,14 @@ class Presenter(QObject):
         file_dialogs.ask_where_to_write(
             self._window, title, kinds, proposal, lambda path: self._actions.attempt(lambda: write(path))
         )
+
+    def _add_cancel(self, text: str, kind: Kind, tip: str = "") -> Action:
+        """An action that cancels while a job of ``kind`` runs."""
+
+        def why_not() -> str:
+            return "" if any(job.kind is kind for job in self._state.jobs.running) else "Nothing to cancel."
+
+        return self._actions.add(text, self._actions.cancel.trigger, tip, why_not)
 
     def engine_starts(self) -> None:
         """The window was painted and the engine starts: report what went wrong before."""

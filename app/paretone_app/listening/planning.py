@@ -16,11 +16,15 @@ import numpy as np
 from paretone.listening import statistics
 from paretone.listening.statistics import TRIALS
 from paretone.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RANKING, STAIRCASE, new_name
-from paretone_app.listening import ranking
 from paretone_app.listening.abx import DEFAULT_TRIALS, AbxSession
 from paretone_app.listening.mushra import MushraSession
-from paretone_app.listening.preference import FEWEST_SENTENCES, PreferenceSession
-from paretone_app.listening.ranking import RankingSession
+from paretone_app.listening.preference import (
+    FEWEST_RANKED,
+    FEWEST_SENTENCES,
+    MOST_RANKED,
+    PreferenceSession,
+    RankingSession,
+)
 from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.staircase import FEWEST, MOST, StaircaseSession
 from paretone_app.listening.stimuli import MOST_SLIDERS, Condition, Item, PreparedItem
@@ -117,8 +121,8 @@ class ListeningPlan:
         if self.method == STAIRCASE:
             return self._why_no_row()
         if self.method == RANKING:
-            if not ranking.FEWEST <= count <= ranking.MOST:
-                return f"Tick {ranking.FEWEST} to {ranking.MOST} settings to rank; {count} are ticked."
+            if not FEWEST_RANKED <= count <= MOST_RANKED:
+                return f"Tick {FEWEST_RANKED} to {MOST_RANKED} settings to rank; {count} are ticked."
         elif self.method == MUSHRA:
             plain = [one for one in self.conditions if not one.accelerated]
             if len(plain) != 1:

@@ -1,8 +1,4 @@
-"""Preference: which is better, and by how much? Pairs in balanced order, some of them asked twice, swapped.
-
-``ccr`` is the comparison category rating of ITU-T P.800, annex E: how much better the second is than the first, from -3
-to 3; its mean is the CMOS. ``preference`` asks only which one is better, or neither.
-"""
+"""Preference tests: which of two is better, for pairs, or for the rungs of a ladder from fast to slow."""
 
 from __future__ import annotations
 
@@ -10,7 +6,8 @@ import random
 from collections.abc import Sequence
 from math import ceil
 
-from paretone.listening.trials import CCR, PREFERENCE, RecordError, TrialConditions, TrialRecord
+from paretone.listening.statistics import pairs
+from paretone.listening.trials import CCR, PREFERENCE, RANKING, RecordError, TrialConditions, TrialRecord
 from paretone_app.listening.session import ListeningSession, Planned
 from paretone_app.listening.stimuli import PreparedItem
 
@@ -100,3 +97,37 @@ class PreferenceSession(PairsSession):
             # What one item has too much of one order, the next such item has of the other.
             odd += len(own) % 2
         return [(item, orders[place]) for place, item in enumerate(spread)]
+
+
+FEWEST_RANKED, MOST_RANKED = 3, 12
+"""Settings."""
+
+
+class RankingSession(PairsSession):
+    """``trials`` pairs over the items in turn: all pairs of settings once before any comes again, either first equally
+    often, give or take one."""
+
+    method = RANKING
+
+    def __init__(
+        self,
+        items: Sequence[PreparedItem],
+        listener: str,
+        trials: int,
+        chance: random.Random | None = None,
+        name: str = "",
+        practice: int = 0,
+    ) -> None:
+        counts = {len(one.stimuli) for one in items}
+        if len(counts) != 1 or not FEWEST_RANKED <= min(counts) <= MOST_RANKED:
+            raise RecordError(
+                f"A ranking is of {FEWEST_RANKED} to {MOST_RANKED} settings, each of which has spoken every sentence."
+            )
+        self._trials, self._count = trials, counts.pop()
+        super().__init__(items, listener, chance, name, practice)
+
+    def _plan(self) -> Sequence[Planned]:
+        found: list[tuple[int, int]] = []
+        while len(found) < self._trials:
+            found += pairs(self._count, self._chance.getrandbits(32))
+        return [Planned(item, order) for item, order in zip(self._spread(self._trials), found, strict=False)]

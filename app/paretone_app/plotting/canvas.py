@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QGraphicsTextItem, QWidget
 
 from paretone.figures.scatter import Dimension
 from paretone.views.figure import COLUMNS, Bars, Figure, HeatMap, Lines, Panel
-from paretone_app.plotting import reading
+from paretone_app.plotting import plots
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.frame import Frame, pen
 from paretone_app.plotting.plots import ColourScale, PanelLayers, ends_of, legend_text
@@ -195,9 +195,9 @@ class FigureCanvas(Chart):
             return
         panel = min(max(panel, 0), len(self._figure.panels) - 1)
         shown = self._figure.panels[panel]
-        self._at, self._marked = (panel, *reading.within(shown, row, column)), True
+        self._at, self._marked = (panel, *plots.within(shown, row, column)), True
         self._show_mark()
-        words = reading.words(shown, *self._at[1:])
+        words = plots.words(shown, *self._at[1:])
         if self.isWindow():
             self.setWindowTitle(f"{self._figure.title} of {self._figure.provenance.model}: {words}")
             self.setAccessibleDescription(words)
@@ -208,7 +208,7 @@ class FigureCanvas(Chart):
         for number, one in enumerate(self._panels):
             places = []
             if number == self._at[0]:
-                x, y = reading.position(self._shown[number], *self._at[1:])
+                x, y = plots.position(self._shown[number], *self._at[1:])
                 places = [(one.frame.place(x, y), _RING)] if math.isfinite(x) and math.isfinite(y) else []
             one.mark.show_rings(places, ring)
 
@@ -219,7 +219,7 @@ class FigureCanvas(Chart):
             if frame.area.contains(local):
                 point = frame.view.mapToView(frame.view.mapFromParent(local))
                 (left, right), (top, bottom) = frame.view.viewRange()
-                found = reading.nearest(self._shown[index], point.x(), point.y(), right - left, bottom - top)
+                found = plots.nearest(self._shown[index], point.x(), point.y(), right - left, bottom - top)
                 if (index, *found) != self._at or not self._marked:
                     self.go_to(index, *found)
                 return

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from paretone_app.numbers import fixed
 from paretone_app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import text_font
+from paretone_app.shell.theme import text_font
 
 _MOVES = {
     Qt.Key.Key_Left: (0, -1),

@@ -5,14 +5,28 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QRectF, QSize, QSizeF, Qt
-from PySide6.QtGui import QAction, QColor, QFocusEvent, QFont, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtGui import (
+    QAction,
+    QColor,
+    QFocusEvent,
+    QFont,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QGraphicsRectItem,
     QGraphicsScene,
     QGraphicsTextItem,
     QMessageBox,
     QSizePolicy,
+    QTableWidget,
+    QTableWidgetItem,
     QWidget,
 )
 
@@ -20,10 +34,75 @@ from paretone.errors import PlainError
 from paretone_app.plotting import files
 from paretone_app.plotting.cursor_canvas import CursorCanvas
 from paretone_app.plotting.frame import Frame, pen
-from paretone_app.plotting.scaled_view import ScaledView
-from paretone_app.plotting.table_twin import TableTwin
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.colours import Colours
+from paretone_app.widgets.layouts import VBoxLayout
+
+
+class ScaledView(pg.GraphicsView):
+    """Draws at its own size from ``needed`` on, in pixels; below that, everything in it shrinks, letters too."""
+
+    needed = QSizeF(0, 0)
+
+    def fit(self) -> QRectF:
+        """Take the size that there is; gives the part of the scene that is seen, which pyqtgraph fits into the view."""
+        width, height = max(self.width(), 1), max(self.height(), 1)
+        shrunk = max(self.needed.width() / width, self.needed.height() / height, 1.0)
+        self.autoPixelRange = shrunk == 1.0
+        self.range = QRectF(0, 0, width * shrunk, height * shrunk)
+        return self.range
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        self.fit()
+        super().resizeEvent(event)
+
+
+_WIDEST = 24
+"""Greatest initial width of a column, in heights of the font."""
+
+
+class TableTwin(QWidget):
+    """A window with the table; Ctrl+C copies it, Esc closes it."""
+
+    def __init__(self, owner: QWidget) -> None:
+        super().__init__(owner, Qt.WindowType.Window)
+        self._text = ""
+        self.table = QTableWidget()
+        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.table.verticalHeader().hide()
+        column = VBoxLayout(self)
+        column.addWidget(self.table)
+        self.setFocusProxy(self.table)
+
+    def show_text(self, title: str, text: str) -> None:
+        """Show ``text``, whose cells are set apart by tabs and whose first line is the head."""
+        self._text = text
+        self.setWindowTitle(f"{title} – Paretone")
+        self.table.setAccessibleName(title)
+        head, *rows = (line.split("\t") for line in text.splitlines() or [""])
+        self.table.setColumnCount(len(head))
+        self.table.setHorizontalHeaderLabels(head)
+        self.table.setRowCount(len(rows))
+        for row, cells in enumerate(rows):
+            for place, cell in enumerate(cells[: len(head)]):
+                self.table.setItem(row, place, QTableWidgetItem(cell))
+        self.table.resizeColumnsToContents()
+        em = self.fontMetrics().height()
+        for place in range(len(head)):
+            self.table.setColumnWidth(place, min(self.table.columnWidth(place), _WIDEST * em))
+        self.resize(52 * em, 28 * em)
+        self.show()
+        self.activateWindow()
+        self.table.setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self._text)
+        elif event.key() == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            super().keyPressEvent(event)
+
 
 _ON_TOP = 1000.0
 

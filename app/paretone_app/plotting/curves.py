@@ -11,7 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QGraphicsLineItem, QWidget
 
-from paretone.figures.glyphs import SHAPES, Glyph
+from paretone.figures.glyphs import CELLS_DARK, CELLS_LIGHT, SERIES_DARK, SERIES_LIGHT, SHAPES, Glyph
 from paretone.figures.scales import Scale
 from paretone.figures.scatter import Dimension
 from paretone_app.numbers import general
@@ -19,7 +19,26 @@ from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.frame import Frame, pen
 from paretone_app.plotting.layers import Shape, Shapes
 from paretone_app.plotting.points import Points
-from paretone_app.shell.colours import Colours
+from paretone_app.shell.colours import DARK, Colours
+
+DASHES = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DashDotLine, Qt.PenStyle.DotLine)
+
+
+def series_colour(colours: Colours, index: int) -> str:
+    palette = SERIES_DARK if colours == DARK else SERIES_LIGHT
+    return palette[index % len(palette)]
+
+
+def magnitude_map(colours: Colours) -> pg.ColorMap:
+    """Perceptually uniform, from the colour of the ground up."""
+    return pg.colormap.get("magma" if colours == DARK else "CET-L17")
+
+
+def category_colours(colours: Colours, count: int) -> tuple[str, ...]:
+    """Fills of kinds; the first is that of what is not remarkable."""
+    fills = CELLS_DARK if colours == DARK else CELLS_LIGHT
+    return tuple((*fills, *(series_colour(colours, index) for index in range(2, count)))[:count])
+
 
 _MOVES = {
     Qt.Key.Key_Left: -1,

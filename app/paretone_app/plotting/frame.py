@@ -18,8 +18,21 @@ from PySide6.QtWidgets import QGraphicsSimpleTextItem, QStyleOptionGraphicsItem,
 from paretone.figures.scales import Scale, tick_text
 from paretone.figures.scatter import Dimension
 from paretone_app.numbers import localised
-from paretone_app.plotting.bare_axis import BareAxis
 from paretone_app.shell.colours import Colours
+
+
+class BareAxis(pg.AxisItem):
+    """Draws a line and numbers. pyqtgraph would lay its title out a dozen times for each axis that it makes, and again
+    whenever the range changes, even where none is shown."""
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        return [localised(text) for text in super().tickStrings(values, scale, spacing)]
+
+    def _updateLabel(self) -> None:
+        self._adjustSize()
+        self.picture = None
+        self.update()
+
 
 _TITLE_ROOM, _BARE_ROOM = 2.2, 0.6
 """Room next to the widest number of the Y axis, with and without a title; in heights of the font, like all room

@@ -8,20 +8,159 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QBrush, QColor
+from PySide6.QtGui import QBrush, QColor, QPainter, QPicture
+from PySide6.QtWidgets import QGraphicsObject, QStyleOptionGraphicsItem, QWidget
 
 from paretone.figures.scales import Scale
 from paretone.figures.scatter import Dimension
-from paretone.views.figure import Bars, HeatMap, Lines, Panel
-from paretone_app.plotting.cells import Cells
-from paretone_app.plotting.curves import CurveLayers, Series, shape_of
+from paretone.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines, Panel
+from paretone_app.numbers import general
+from paretone_app.plotting.curves import (
+    DASHES,
+    CurveLayers,
+    Series,
+    category_colours,
+    magnitude_map,
+    series_colour,
+    shape_of,
+)
 from paretone_app.plotting.frame import Frame, pen
 from paretone_app.plotting.layers import Block, Blocks
-from paretone_app.plotting.palette import DASHES, category_colours, magnitude_map, series_colour
 from paretone_app.plotting.points import Beams, IntervalMark, Rings
-from paretone_app.plotting.reading import GROUP_WIDTH, bar_centre
 from paretone_app.plotting.words import Entry, Legend
 from paretone_app.shell.colours import Colours
+
+_OVERLAP = 0.01
+"""Share of a cell by which neighbours overlap, so that no seam shows."""
+
+
+class Cells(QGraphicsObject):
+    """Equal cells around columns and rows; values that are not finite are left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bounds = QRectF()
+        self._picture = QPicture()
+
+    def show_cells(
+        self,
+        columns: Sequence[float],
+        rows: Sequence[float],
+        values: Sequence[Sequence[float]],
+        colour: Callable[[float], QColor],
+    ) -> QRectF:
+        """Draw these; gives their bounds."""
+        self.prepareGeometryChange()
+        across, down = _step(columns), _step(rows)
+        self._bounds = QRectF(columns[0] - across / 2, rows[0] - down / 2, across * len(columns), down * len(rows))
+        self._picture = QPicture()
+        with QPainter(self._picture) as painter:
+            for y, row in zip(rows, values, strict=True):
+                for x, value in zip(columns, row, strict=True):
+                    if math.isfinite(value):
+                        cell = QRectF(x - across / 2, y - down / 2, across * (1 + _OVERLAP), down * (1 + _OVERLAP))
+                        painter.fillRect(cell.intersected(self._bounds), colour(value))
+        self.update()
+        return self._bounds
+
+    def boundingRect(self) -> QRectF:
+        return self._bounds
+
+    def paint(self, painter: QPainter, _option: QStyleOptionGraphicsItem, _widget: QWidget | None = None) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        self._picture.play(painter)
+
+
+def _step(places: Sequence[float]) -> float:
+    return (places[-1] - places[0]) / (len(places) - 1) if len(places) > 1 else 1.0
+
+
+def shape(panel: Panel) -> tuple[int, int]:
+    """Rows of points and the most points in a row."""
+    if isinstance(panel, HeatMap):
+        return len(panel.rows), len(panel.columns)
+    if isinstance(panel, Bars):
+        return len(panel.series), len(panel.groups)
+    return len(panel.curves), max((len(curve.x) for curve in panel.curves), default=0)
+
+
+def within(panel: Panel, row: int, column: int) -> tuple[int, int]:
+    """The nearest point that there is."""
+    rows, columns = shape(panel)
+    row = min(max(row, 0), rows - 1)
+    if isinstance(panel, Lines):
+        columns = len(panel.curves[row].x)
+    return row, min(max(column, 0), columns - 1)
+
+
+def position(panel: Panel, row: int, column: int) -> tuple[float, float]:
+    """Position of a point, in the panel's units; bars are side by side around whole numbers."""
+    if isinstance(panel, HeatMap):
+        return panel.columns[column], panel.rows[row]
+    if isinstance(panel, Bars):
+        return bar_centre(panel, row, column), panel.series[row].values[column]
+    curve = panel.curves[row]
+    return curve.x[column], curve.y[column]
+
+
+GROUP_WIDTH = 0.8
+"""Width of a group of bars as a share of the distance between groups."""
+
+
+def bar_centre(panel: Bars, row: int, column: int) -> float:
+    return column + GROUP_WIDTH * ((row + 0.5) / len(panel.series) - 0.5)
+
+
+def words(panel: Panel, row: int, column: int) -> str:
+    """A point with its value, interval and note."""
+    if isinstance(panel, HeatMap):
+        value = panel.values[row][column]
+        place = f"{_at(panel.y, panel.rows[row])}, {_at(panel.x, panel.columns[column]).lower()}"
+        if panel.categories:
+            return f"{panel.title}. {place}: {panel.categories[int(value)]}"
+        return f"{panel.title}. {place}: {_value(panel.colour, value)}"
+    one: BarSeries | Curve
+    if isinstance(panel, Bars):
+        one, value = panel.series[row], panel.series[row].values[column]
+        head = f"{one.name}, {panel.groups[column]}"
+    else:
+        one, value = panel.curves[row], panel.curves[row].y[column]
+        head = f"{one.name}, {_value(panel.x, panel.curves[row].x[column])}"
+    text = f"{head}: {_value(panel.y, value)}"
+    if one.low and math.isfinite(one.low[column]):
+        text += f" (95 % interval {general(one.low[column], 4)} to {general(one.high[column], 4)})"
+    return f"{text}, {one.notes[column]}" if one.notes else text
+
+
+def nearest(panel: Panel, x: float, y: float, width: float, height: float) -> tuple[int, int]:
+    """The point nearest to a place; ``width`` and ``height`` are what is visible, so that both axes count alike. All
+    are in what the axes are even in: figures, or their logarithms."""
+    rows, columns = shape(panel)
+    points = (
+        (row, column) for row in range(rows) for column in range(columns) if within(panel, row, column)[1] == column
+    )
+
+    def far(point: tuple[int, int]) -> float:
+        places = zip((panel.x, panel.y), position(panel, *point), strict=True)
+        across, up = (float(axis.even(np.array(figure))) for axis, figure in places)
+        # Anywhere in a bar's column is at the bar.
+        vertical = 0.0 if isinstance(panel, Bars) else (up - y) / height
+        distance = ((across - x) / width) ** 2 + vertical**2
+        return distance if math.isfinite(distance) else math.inf
+
+    return min(points, key=far)
+
+
+def _at(axis: Axis, value: float) -> str:
+    return f"{axis.title} {general(value)}"
+
+
+def _value(axis: Axis, value: float) -> str:
+    if not math.isfinite(value):
+        return "not measured"
+    unit = f" {axis.unit}" if axis.unit and axis.unit != "natural-log units" else ""
+    return f"{general(value, 4)}{unit}"
+
 
 _TICK_LETTERS = 26
 """Most letters of all names of groups of bars together; more do not fit in a row."""

@@ -15,9 +15,9 @@ from paretone.figures.scatter import Dimension, Scatter
 from paretone_app.plotting.frame import Frame, pen
 from paretone_app.plotting.layers import Shape, Shapes, StaticLayers
 from paretone_app.plotting.points import Points, Whiskers
-from paretone_app.plotting.sections import EVERYTHING, Sections
 from paretone_app.plotting.words import Label, Labels, next_to
-from paretone_app.shell.metrics import SMALL
+from paretone_app.plotting.zoom_chart import EVERYTHING, Sections
+from paretone_app.shell.theme import SMALL
 
 _RADIUS, _SMALL_RADIUS = 0.36, 0.22
 """In heights of the font."""

@@ -13,7 +13,7 @@ from paretone.figures.glyphs import Glyph
 from paretone_app.plotting import files
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.files import Paint
-from paretone_app.plotting.glyphs import paint_glyph
+from paretone_app.plotting.points import paint_glyph
 from paretone_app.shell.colours import Colours
 
 _TITLE, _PLAIN, _FINE = 17, 14, 12

@@ -12,8 +12,8 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 from paretone.figures.glyphs import Glyph
 from paretone_app.numbers import localised
 from paretone_app.plotting.frame import Frame
-from paretone_app.plotting.glyphs import paint_glyph
 from paretone_app.plotting.layers import Layer, StaticLayers
+from paretone_app.plotting.points import paint_glyph
 
 
 @dataclass(frozen=True)

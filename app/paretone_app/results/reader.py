@@ -21,7 +21,7 @@ from paretone.setting.library import Library, TakeSummary
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take
 from paretone_app.results.takes import KeptTakes, open_library
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.state.app_state import AppState
 
 if TYPE_CHECKING:

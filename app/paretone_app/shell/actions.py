@@ -1,8 +1,8 @@
-"""Every action of the window with its wording and its shortcut; what an action does is bound by the presenter it
-belongs to. Actions that one feature alone has are declared there, see :mod:`paretone_app.shell.entries`.
+"""The window's actions: what each says, does, and why it cannot be done now.
 
-Menus, the guide and panels share these objects, so an action is enabled, explained and reached in one place.
-"""
+Those that menus and the palette have are declared here or by features (:mod:`paretone_app.shell.entries`), and
+presenters bind what they do; :meth:`Actions.add` makes those of a panel. Menus, the guide, the tour, *Find* and the
+buttons of panels refer to the same objects."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from PySide6.QtGui import QAction, QKeySequence, QUndoStack
 from PySide6.QtWidgets import QWidget
 
 from paretone.errors import PlainError
-from paretone_app.shell.entries import FeatureAction
-from paretone_app.shell.places import WORKSPACES
-from paretone_app.state.undo import redo_action, undo_action
+from paretone_app.shell.entries import WORKSPACES, FeatureAction
+from paretone_app.widgets.action import Action
 
 
 class Actions(QObject):
@@ -33,6 +32,7 @@ class Actions(QObject):
     def __init__(self, window: QWidget, undo_stack: QUndoStack, declared: Sequence[FeatureAction] = ()) -> None:
         super().__init__(window)
         self._window = window
+        self._made: list[Action] = []
         make = self.make
         self.baseline = make("Synthesise &baseline", "Speak the text without any technique", "Ctrl+B")
         self.accelerated = make("Synthesise &accelerated", "Speak the text with the techniques in use", "Ctrl+Return")
@@ -51,8 +51,7 @@ class Actions(QObject):
             window.addAction(action)
         self.reload = make("&Reload", "Load the selected model again", "Ctrl+R")
         self.default_layout = make("&Default layout", "Restore the default layout", "Ctrl+0")
-        self.unlock = make("&Move panels", "Show title bars, to move, float and close panels", "Ctrl+M")
-        self.unlock.setCheckable(True)
+        self.unlock = make("&Move panels", "Show title bars, to move, float and close panels", "Ctrl+M", checkable=True)
         self.workspace = {
             one: make(one.title, one.tip, f"Ctrl+{index}") for index, one in enumerate(WORKSPACES, start=1)
         }
@@ -66,14 +65,12 @@ class Actions(QObject):
         self.about = make("&About Paretone", "Version, machine and licences")
         self.quit = make("&Quit", "Cancel all jobs and quit", "Ctrl+Q")
         self.quit.setMenuRole(QAction.MenuRole.QuitRole)
-        self._declared = {one.name: make(one.text, one.tip, one.shortcut) for one in declared}
-        for one in declared:
-            self._declared[one.name].setCheckable(one.checkable)
+        self._declared = {one.name: make(one.text, one.tip, one.shortcut, one.checkable) for one in declared}
 
-    def __getitem__(self, name: str) -> QAction:
+    def __getitem__(self, name: str) -> Action:
         """The action called ``name``, of a feature or of the window. Raises :class:`LookupError` if there is none."""
         found = self._declared[name] if name in self._declared else getattr(self, name, None)
-        if not isinstance(found, QAction):
+        if not isinstance(found, Action):
             raise LookupError(f"There is no action named {name!r}; declare it in its feature.")
         return found
 
@@ -81,25 +78,43 @@ class Actions(QObject):
         """Why the action with the shortcut ``keys`` cannot be done now, as a sentence; ``""`` if it can, or if there is
         none."""
         for action in self._window.actions():
-            if keys in action.shortcuts() and not action.isEnabled() and not keys.isEmpty():
-                if action.toolTip() != action.statusTip():
-                    return action.toolTip()
-                return f"{action.text().replace('&', '').rstrip('…')} is not possible now."
+            if isinstance(action, Action) and action.reason and keys in action.shortcuts() and not keys.isEmpty():
+                return action.reason
         return ""
 
-    def make(self, text: str, tip: str, shortcut: str = "") -> QAction:
+    def make(self, text: str, tip: str, shortcut: str = "", checkable: bool = False) -> Action:
         """An action of the window, which is reached by ``shortcut`` from every panel."""
-        action = QAction(text, self._window)
-        action.setToolTip(tip)
-        action.setStatusTip(tip)
-        if shortcut:
-            action.setShortcut(QKeySequence(shortcut))
+        action = Action(text, tip, shortcut, self._window, checkable=checkable, in_menu=True)
         self._window.addAction(action)
+        self._made.append(action)
         return action
 
-    def bind(self, action: QAction, do: Callable[[], object]) -> None:
-        """Connect ``action`` to a function that may raise :class:`PlainError`, which is shown."""
+    def add(
+        self,
+        text: str,
+        do: Callable[[], object],
+        tip: str = "",
+        why_not: Callable[[], str] | None = None,
+        *,
+        checkable: bool = False,
+    ) -> Action:
+        """An action of a panel, without a menu entry."""
+        action = Action(text, tip, parent=self, checkable=checkable)
+        self._made.append(action)
+        self.bind(action, do, why_not)
+        return action
+
+    def bind(self, action: Action, do: Callable[[], object], why_not: Callable[[], str] | None = None) -> None:
+        """Connect ``action`` to a function that may raise :class:`PlainError`, which is shown; ``why_not`` says why it
+        cannot be done now, or ``""``."""
         action.triggered.connect(lambda: self.attempt(do))
+        if why_not is not None:
+            action.explain(why_not)
+
+    def refresh(self) -> None:
+        """Enable what can be done; explain why the rest cannot."""
+        for action in self._made:
+            action.refresh()
 
     def attempt(self, do: Callable[[], object]) -> None:
         """Do what the user asked for; a problem that the user can act on is reported by :attr:`failed`."""
@@ -108,3 +123,53 @@ class Actions(QObject):
             do()
         except PlainError as error:
             self.failed.emit(str(error))
+
+
+def undo_action(stack: QUndoStack, title: str, owner: QObject, first: Callable[[], object] = lambda: None) -> Action:
+    """Undoes the last command of ``stack``, whose name follows ``title``; of ``owner``. ``first`` takes over what is
+    still being typed, which is the last command then."""
+
+    def run() -> None:
+        first()
+        stack.undo()
+
+    action = _StackAction(title, "undo", owner, run, stack.canUndo(), stack.undoText())
+    stack.canUndoChanged.connect(action.setEnabled)
+    stack.undoTextChanged.connect(action.name)
+    return action
+
+
+def redo_action(stack: QUndoStack, title: str, owner: QObject) -> Action:
+    """Redoes what was undone last, likewise."""
+    action = _StackAction(title, "redo", owner, stack.redo, stack.canRedo(), stack.redoText())
+    stack.canRedoChanged.connect(action.setEnabled)
+    stack.redoTextChanged.connect(action.name)
+    return action
+
+
+class _StackAction(Action):
+    """Follows a stack by its own methods alone: Qt drops those connections with the action, and a stack that outlives
+    its window says goodbye to nobody.
+
+    Qt can make such actions (``QUndoStack.createUndoAction``), but Python's wrappers of actions that Qt made were seen
+    to end in long sessions while the actions lived on, and every use of them raised. Those of actions that Python made
+    stay."""
+
+    def __init__(
+        self, title: str, verb: str, owner: QObject, slot: Callable[[], object], enabled: bool, command: str
+    ) -> None:
+        tip = f"{verb.capitalize()} the last change of the setting, the takes or the view"
+        super().__init__(title, tip, parent=owner, in_menu=True)
+        self.setEnabled(enabled)
+        self._title, self._verb = title, verb
+        self._slot = slot
+        self.name(command)
+        self.triggered.connect(self._run)
+
+    def name(self, command: str) -> None:
+        """Says which command it is about; an empty name says none."""
+        self.setText(f"{self._title}: {command}" if command else self._title)
+        self.setToolTip(f"{self._verb.capitalize()}: {command}" if command else f"Nothing to {self._verb}.")
+
+    def _run(self) -> None:
+        self._slot()

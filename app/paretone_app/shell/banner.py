@@ -11,8 +11,8 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QWidget
 from shiboken6 import isValid
 
-from paretone_app.shell.metrics import GAP, NEAR
-from paretone_app.widgets.cross_button import cross_button
+from paretone_app.shell.theme import GAP, NEAR
+from paretone_app.widgets.build import cross_button
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
 INFO, WARNING, ERROR = "info", "warning", "error"

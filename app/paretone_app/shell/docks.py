@@ -1,6 +1,6 @@
 """The docks of one workspace: its default layout, moving and maximising panels, and the layout kept between sessions.
 
-A new panel is one more :class:`~paretone_app.shell.places.Place`; its presenter puts the panel there.
+A new panel is one more :class:`~paretone_app.shell.entries.Place`; its presenter puts the panel there.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
-from paretone_app.shell.places import DOCKED, SIDES, Place, Region, Workspace
-from paretone_app.widgets.shrinkable import Shrinkable
+from paretone_app.shell.entries import DOCKED, SIDES, Place, Region, Workspace
+from paretone_app.widgets.layouts import Shrinkable
 
 _NARROW = 70
 """Heights of the font: in a narrower workspace, what is to the right of the centre is a tab below it."""

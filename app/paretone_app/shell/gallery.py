@@ -21,11 +21,10 @@ from PySide6.QtWidgets import (
 
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.docks import Docks
-from paretone_app.shell.metrics import NEAR, TIGHT
-from paretone_app.shell.places import Region
-from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.shell.entries import Region
+from paretone_app.shell.theme import NEAR, TIGHT
+from paretone_app.widgets.layouts import Scrolled, VBoxLayout
 from paretone_app.widgets.screen_readers import GROUP
-from paretone_app.widgets.scrolled import Scrolled
 
 _WIDTH, _HEIGHT = 96, 60
 """Pixels of a picture."""

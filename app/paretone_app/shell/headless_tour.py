@@ -7,8 +7,6 @@ from collections.abc import Callable
 from itertools import takewhile
 from pathlib import Path
 
-from PySide6.QtGui import QAction
-
 from paretone.errors import PlainError
 from paretone_app.features.export.presenter import ExportPresenter
 from paretone_app.features.feature import main_job
@@ -17,6 +15,7 @@ from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.numbers import percent
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
+from paretone_app.widgets.action import Action
 
 PICTURE_SIZE = 1440, 900
 PATIENCE_SECONDS = 1800
@@ -100,11 +99,11 @@ async def listen(window: MainWindow) -> None:
         raise PlainError(player.problem or "The other take could not be played.")
 
 
-async def perform(window: MainWindow, action: QAction) -> None:
+async def perform(window: MainWindow, action: Action) -> None:
     """Trigger ``action`` and wait until its job has ended. Raises :class:`PlainError` when it did not finish."""
     await until(lambda: not window.jobs.busy, window)
-    if not action.isEnabled():
-        raise PlainError(action.toolTip())
+    if action.reason:
+        raise PlainError(action.reason)
     await finished(window, action.trigger)
 
 

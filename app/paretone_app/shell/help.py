@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QMainWindow, QMenu, QTe
 from paretone import __version__
 from paretone_app.features.feature import Feature, main_job
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action
 from paretone_app.widgets.layouts import VBoxLayout
 
 _PAGE_WIDTH, _PAGE_HEIGHT = 34, 36
@@ -44,7 +45,7 @@ def show_keys(window: QMainWindow, features: Iterable[Feature]) -> None:
     for action in dict.fromkeys((*_entries(window.menuBar(), menus), *window.findChildren(QAction))):
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
         if keys and action.shortcutContext() is Qt.ShortcutContext.WindowShortcut:
-            everywhere.append((action.text().replace("&", "").rstrip("…"), keys))
+            everywhere.append((action.title if isinstance(action, Action) else action.text().replace("&", ""), keys))
     panels = [
         (f"{feature.places[0].title}: {what}", keys)
         for feature in features

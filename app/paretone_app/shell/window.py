@@ -22,16 +22,13 @@ from paretone_app.features.presenter import Presenters, Services
 from paretone_app.features.registry import FEATURES
 from paretone_app.results.reader import Results
 from paretone_app.shell import help as pages
-from paretone_app.shell import tab_order
+from paretone_app.shell import regions
 from paretone_app.shell.actions import Actions
+from paretone_app.shell.bars import Header, Rail, StatusLine
 from paretone_app.shell.bridge import Bridge
-from paretone_app.shell.header import Header
-from paretone_app.shell.menus import Menus
-from paretone_app.shell.mnemonics import VisibleMnemonics
+from paretone_app.shell.menus import Menus, VisibleMnemonics
 from paretone_app.shell.notices import Notices
-from paretone_app.shell.rail import Rail
 from paretone_app.shell.regions import Regions
-from paretone_app.shell.status_line import StatusLine
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.workspaces import Coloured, Workspaces, add_bar, bars_of
 from paretone_app.state.app_state import AppState
@@ -284,7 +281,7 @@ class MainWindow(QMainWindow):
         else:
             self._follow_theme()
             self.workspaces.keep_sides()
-            tab_order.follow([self.rail, self.header, *self.workspaces.reading_order, *self._feet])
+            regions.follow([self.rail, self.header, *self.workspaces.reading_order, *self._feet])
             self.is_built = True
             for presenter in self.features:
                 presenter.panels_built()
@@ -310,6 +307,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _refresh(self) -> None:
         """Enable what can be done; say why the rest cannot, and what to press next."""
+        self.action.refresh()
         for presenter in self.features:
             presenter.refresh()
         self.header.refresh()

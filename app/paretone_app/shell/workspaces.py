@@ -14,8 +14,8 @@ from shiboken6 import isValid
 
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.docks import Docks
+from paretone_app.shell.entries import DOCKED, WORKSPACES, Place, Region, Workspace
 from paretone_app.shell.gallery import Gallery
-from paretone_app.shell.places import DOCKED, WORKSPACES, Place, Region, Workspace
 from paretone_app.shell.regions import enter
 
 
@@ -308,7 +308,7 @@ def add_bar(
     bar = QToolBar(title, movable=False)
     bar.setObjectName(name)
     bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-    # Made here, not by the bar: wrappers of actions that Qt makes do not last (see :mod:`paretone_app.state.undo`).
+    # Made here, not by the bar: wrappers of actions that Qt makes do not last (see :mod:`paretone_app.state.editing`).
     shown = QWidgetAction(bar)
     shown.setDefaultWidget(content)
     bar.addAction(shown)

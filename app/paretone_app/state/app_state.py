@@ -13,20 +13,16 @@ from PySide6.QtGui import QUndoStack
 from paretone.session.events import Event
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.availability import Availability
-from paretone_app.state.coming import Coming
 from paretone_app.state.comparison import Comparison
-from paretone_app.state.cost import Cost
-from paretone_app.state.editing import Editing
-from paretone_app.state.gains import Gains
-from paretone_app.state.installing import Installing
+from paretone_app.state.cost import Cost, Gains
+from paretone_app.state.editing import Editing, OwnVoices
 from paretone_app.state.jobs import Jobs
 from paretone_app.state.loading import Loading
-from paretone_app.state.machine import Machine
+from paretone_app.state.machine import Installing, Machine
 from paretone_app.state.making import Making
-from paretone_app.state.own_voices import OwnVoices
 from paretone_app.state.playing import Playing
 from paretone_app.state.selection import Selection
-from paretone_app.state.synthesis import Synthesis
+from paretone_app.state.synthesis import Coming, Synthesis
 
 UNDO_LIMIT = 200
 """Entries of the undo stack; the oldest go first. What they hold stays in memory, except the audio of deleted takes."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from paretone.errors import SettingError
 from paretone.measure.fidelity import with_baseline_metrics
 from paretone.models import catalogue
-from paretone.models.base import FLOW, MASKED, Voice
+from paretone.models.base import FLOW, MASKED, DraftWeights, IntervalWeights, TrainedWeights, Voice, WeightSet
 from paretone.models.own_voices import shown_name
+from paretone.paths import resource
 from paretone.setting.compatibility import are_others, checkpoint_text, is_replaced
 from paretone.setting.knobs import Choice, Knob, Number, Switch
 from paretone.setting.library import TakeSummary
@@ -17,6 +19,22 @@ from paretone.setting.setting import Difference, Setting, UsedTechnique
 from paretone.setting.take import Measurements, Take
 from paretone.techniques import find, wording
 from paretone_app.numbers import fixed, general, localised
+
+
+def weights_title(one: TrainedWeights) -> str:
+    """Label of weights, with their origin: shipped, or the file name."""
+    path = Path(one.path)
+    whose = "shipped" if path.is_relative_to(resource("models")) else path.stem
+    if isinstance(one, WeightSet):
+        return f"w = {fixed(one.weight, 2)}, {one.method} ({whose})"
+    if isinstance(one, IntervalWeights):
+        guidance = ", ".join(f"{name} {general(value, 3)}" for name, value in one.guidance.items())
+        return f"{guidance}, {one.method} ({whose})"
+    if isinstance(one, DraftWeights):
+        return f"Draft with {len(one.retained)} layers ({whose})"
+    learnt = f"{general(one.minutes, 3)} min of training" if one.minutes else "not retrained"
+    return f"Student with {one.depth} layers, {learnt} ({whose})"
+
 
 STREAMING_MEANING = (
     "How far streamed audio is from the same tokens decoded at once, in decibels of its level; “exact” where the "

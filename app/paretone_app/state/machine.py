@@ -1,11 +1,16 @@
-"""The machine and devices of the engine."""
+"""The machine: devices of the engine, and optional packages that can be installed."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
+from paretone import extras, installing
 from paretone.computing import Computing
-from paretone.session.events import EngineReady, Event
+from paretone.errors import SettingError
+from paretone.extras import Extra
+from paretone.session.commands import InstallExtra
+from paretone.session.events import EngineReady, Event, ExtraInstalled, Progress
+from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 
 
 class Machine(QObject):
@@ -29,4 +34,57 @@ class Machine(QObject):
         if isinstance(event, EngineReady):
             self.device, self.devices, self.title = event.device, event.devices, event.machine
             self.computing = event.computing
+            self.changed.emit()
+
+
+class Installing(QObject):
+    """One extra at a time."""
+
+    changed = Signal()
+    """Something begins to be installed, is at another package, or has ended."""
+    installed = Signal(object, bool)
+    """An :class:`~paretone.extras.Extra` is there, and whether it can be used without a restart."""
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self._job: Job | None = None
+        self.running: Extra | None = None
+        """What is being installed."""
+        self.text = ""
+        """What the installer is at."""
+        jobs.ended.connect(self._job_ended)
+
+    def why_not(self) -> str:
+        """Why nothing can be installed now, as a sentence, or ``""``."""
+        return installing.why_not() or self._jobs.why_wait
+
+    def start(self, name: str) -> None:
+        """Install the extra called ``name``. Raises :class:`SettingError` when that is not possible now."""
+        if reason := self.why_not():
+            raise SettingError(reason)
+        self.running, self.text = extras.extra(name), ""
+        self._job = self._jobs.start(Kind.INSTALL, lambda job: InstallExtra(job, name))
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """Stop installing."""
+        if self._job is not None:
+            self._jobs.cancel(self._job)
+
+    def show_progress(self, event: Progress) -> None:
+        """Take in what the installer is at."""
+        if self._job is not None and event.job == self._job.number and event.text != self.text:
+            self.text = event.text
+            self.changed.emit()
+
+    def follow(self, event: Event) -> None:
+        """Take in that an extra is there."""
+        if isinstance(event, ExtraInstalled):
+            self.installed.emit(extras.extra(event.extra), event.ready)
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if job == self._job:
+            self._job, self.running, self.text = None, None, ""
             self.changed.emit()

@@ -15,8 +15,7 @@ from paretone.session.commands import MakeTake
 from paretone.session.events import Event, JobFailed, TakeMade
 from paretone.setting.setting import Artefact, Setting
 from paretone_app.state.differences import model_title, other_weights, technique_text
-from paretone_app.state.idle_work import IdleWork, Piece
-from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
+from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
 from paretone_app.state.selection import Selection
 
 

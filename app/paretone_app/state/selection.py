@@ -9,48 +9,50 @@ techniques' artefacts."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.base import ModelInfo, TrainedWeights, Utterance, Voice
-from paretone.models.own_voices import shown_name
-from paretone.reading import shown
-from paretone.setting.knobs import Knob, Values, checked, defaults
+from paretone.sampling.schedules import first_halved, time_grid
+from paretone.setting.knobs import Knob, Values, checked
 from paretone.setting.library import TakeSummary
-from paretone.setting.setting import Artefact, Setting, UsedTechnique
+from paretone.setting.plan import FlowPlan
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
-from paretone.techniques import applying_to, find, options_in_force, resolve, technique, techniques
+from paretone.techniques import applying_to, options_in_force, resolve, technique, techniques
 from paretone.techniques.base import Technique
 from paretone.techniques.trained import fitting
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.differences import caution_on_repeating
-from paretone_app.state.remembering import Remembered, RememberedModel
-from paretone_app.state.step_times import option_times, plan_times
+from paretone_app.state.model_selection import ModelSelection, Remembered, RememberedModel
+
+
+def plan_times(plan: Any) -> tuple[float, ...]:
+    """Step times, placed ones included; empty unless it is a flow plan."""
+    if not isinstance(plan, FlowPlan):
+        return ()
+    times = option_times(plan.options) if plan.times is None else plan.times
+    return tuple(first_halved(np.array(times, np.float32)).tolist()) if plan.halves_first and times else times
+
+
+def option_times(options: Values) -> tuple[float, ...]:
+    """Those that ``options`` make; none if they make no grid."""
+    try:
+        times = time_grid(int(options["steps"]), str(options["spacing"]), float(options["sway"]))
+    except (KeyError, SettingError):
+        return ()
+    return tuple(float(time) for time in times)
+
 
 SEED_LIMIT = 2**31 - 1
 Choices = Mapping[tuple[str, ...], object]
 """What the user chose, by what it is: ``("text",)``, ``("option", name)``, ``("knob", technique, knob)`` …"""
-
-
-@dataclass
-class _OfModel:
-    """What is selected of one model: by default what ``paretone speak`` uses."""
-
-    options: Values
-    voice: Voice | None = None
-    used: dict[str, bool] = field(default_factory=lambda: {one.name: i == 0 for i, one in enumerate(techniques())})
-    knobs: dict[str, Values] = field(default_factory=lambda: {one.name: defaults(one.knobs) for one in techniques()})
-    weights: dict[str, str] = field(default_factory=dict)
-    """By technique: the fingerprint of the trained weights that were chosen among those that fit."""
-    folder: str = ""
-    """Where it was loaded from last; ``""`` for its usual folder."""
-    variant: str = ""
-    artefacts: Mapping[str, Artefact] = field(default_factory=dict)
-    """Those in use when another model was chosen, until this one is loaded again."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Selection(QObject):
         """The model of the last session, if another one is chosen in its place."""
         self._remembered: dict[str, RememberedModel] = {}
         """What was selected in earlier sessions, of models that were not chosen yet in this one."""
-        self._models: dict[str, _OfModel] = {}
+        self._models: dict[str, ModelSelection] = {}
         self._own = self._of(self.model_id)
 
     def announce(self, model: bool = False) -> None:
@@ -235,34 +237,15 @@ class Selection(QObject):
     def voice(self, voice: Voice | None) -> None:
         self._own.voice = voice
 
-    def _of(self, model: str) -> _OfModel:
+    def _of(self, model: str) -> ModelSelection:
         """What is selected of ``model``, which was just chosen."""
         if model not in self._models:
             entry, voice = catalogue.entry(model), next(iter(self.voices), None)
-            own = self._models[model] = _OfModel(entry.options_with(), voice)
+            own = self._models[model] = ModelSelection(entry.options_with(), voice)
             saved = self._remembered.pop(model, None)
-            if saved is not None and (gone := self._take_up(entry, own, saved)):
+            if saved is not None and (gone := own.recall(saved, entry, self.voices)):
                 self.passed_over.emit(f"Not as in the last session: {'; '.join(gone)}.")
         return self._models[model]
-
-    def _take_up(self, entry: catalogue.CatalogueEntry, own: _OfModel, saved: RememberedModel) -> list[str]:
-        """Put what was ``saved`` of a model into ``own``; what no longer exists, in words."""
-        gone: list[str] = []
-        own.folder, own.variant = saved.folder, saved.variant
-        own.options = _permitted(entry.options, own.options, saved.options, entry.title, gone)
-        if saved.voice:
-            own.voice = next((one for one in self.voices if one.id == saved.voice), own.voice)
-            if own.voice is None or own.voice.id != saved.voice:
-                gone.append(f"the voice {shown_name(saved.voice)} is not there any more")
-        for one in techniques():
-            values, fingerprint = saved.knobs.get(one.name), saved.weights.get(one.name)
-            if isinstance(values, dict):
-                own.knobs[one.name] = _permitted(one.knobs, own.knobs[one.name], values, one.title, gone)
-            if isinstance(fingerprint, str):
-                own.weights[one.name] = fingerprint
-            own.used[one.name] = bool(saved.used.get(one.name, own.used[one.name]))
-        unknown = [name for name, used in saved.used.items() if used and find(name) is None]
-        return [*gone, *(f"there is no technique {name} any more" for name in unknown)]
 
     # --- Voice, text and seed -----------------------------------------------------------------------------------------
     @property
@@ -455,7 +438,7 @@ class Selection(QObject):
     # --- Between sessions ---------------------------------------------------------------------------------------------
     def remembered(self) -> str:
         """The selection as JSON, for :meth:`recall`."""
-        models = {name: _remembered(one) for name, one in self._models.items()}
+        models = {name: one.remembered() for name, one in self._models.items()}
         # Chosen, whether or not it is loaded by now.
         models[self.model_id] = replace(models[self.model_id], folder=self.model_folder, variant=self.model_variant)
         return Remembered(
@@ -512,24 +495,3 @@ class Selection(QObject):
             why = f"{entry.title} was being loaded when the last session broke off"
             return NotRecalled(entry.id, why, is_there=True)
         return None
-
-
-def _permitted(
-    knobs: Iterable[Knob], usual: Values, saved: Mapping[str, object], owner: str, gone: list[str]
-) -> Values:
-    """``usual`` with those values of ``saved`` that ``knobs`` permit; others are added to ``gone``, in words."""
-    found: dict[str, object] = {**usual}
-    for knob in knobs:
-        if knob.name not in saved:
-            continue
-        try:
-            found[knob.name] = knob.check(saved[knob.name])
-        except (SettingError, TypeError, ValueError):
-            gone.append(f"{owner} does not take {knob.title} {shown(saved[knob.name])} any more")
-    return checked(knobs, found, owner)
-
-
-def _remembered(own: _OfModel) -> RememberedModel:
-    knobs = {name: dict(values) for name, values in own.knobs.items()}
-    voice = own.voice.id if own.voice else ""
-    return RememberedModel(own.folder, own.variant, voice, dict(own.options), knobs, own.used, own.weights)

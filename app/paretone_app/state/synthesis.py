@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -11,10 +12,10 @@ from PySide6.QtCore import QObject, Signal, Slot
 from paretone.errors import SettingError
 from paretone.models.base import ModelInfo
 from paretone.session.commands import Synthesise, TimeAgain
-from paretone.session.events import Event, TakeReady, TimedAgain
+from paretone.session.events import AudioReady, Event, TakeReady, TimedAgain
 from paretone.setting.compatibility import are_others
 from paretone.setting.setting import Artefact, Setting
-from paretone.setting.take import Take, repeated
+from paretone.setting.take import DecodingTrace, DemaskingTrace, Take, Trace, repeated
 from paretone.techniques import problem
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.availability import Availability, require
@@ -23,6 +24,75 @@ from paretone_app.state.differences import measured_against, other_weights, tech
 from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
 from paretone_app.state.making import Wanted, wanted_take
 from paretone_app.state.selection import SEED_LIMIT, Selection
+
+STREAM_SIDES = {Kind.BASELINE: "A", Kind.ACCELERATED: "B"}
+"""Which side the take of a job is for."""
+
+
+class Coming(QObject):
+    """The take that is being made and heard. It grows by whole pieces of sound."""
+
+    changed = Signal()
+    """More of it is known, another one is made, or it is finished or given up."""
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self._job = 0
+        self._passages: dict[int, Trace] = {}
+        self.side = ""
+        """``"A"`` or ``"B"``; ``""`` if there is none."""
+        self.trace = Trace()
+        """What was seen inside."""
+        jobs.ended.connect(self._job_ended)
+
+    def follow(self, event: Event) -> None:
+        """Take in a piece; the finished take takes its place."""
+        if isinstance(event, AudioReady):
+            job = self._jobs.find(event.job)
+            side = STREAM_SIDES.get(job.kind, "") if job is not None else ""
+            if side:
+                self._add(event, side)
+        elif isinstance(event, TakeReady):
+            self._forget()
+
+    def _add(self, event: AudioReady, side: str) -> None:
+        if event.job != self._job:
+            self._job, self._passages = event.job, {}
+        if event.trace is not None:
+            self._passages[event.passage] = event.trace
+        self.side, self.trace = side, _joined([self._passages[number] for number in sorted(self._passages)])
+        self.changed.emit()
+
+    @Slot(object)
+    def _job_ended(self, job: Job) -> None:
+        if job.number == self._job:
+            self._forget()
+
+    def _forget(self) -> None:
+        if self.side:
+            self._job, self._passages, self.side, self.trace = 0, {}, "", Trace()
+            self.changed.emit()
+
+
+def _joined(passages: list[Trace]) -> Trace:
+    """One trace of the traces of single passages."""
+    decodings: list[DecodingTrace] = [one.decoding for one in passages if one.decoding is not None]
+    demaskings: list[DemaskingTrace] = [one.demasking for one in passages if one.demasking is not None]
+    trace = Trace()
+    if decodings:
+        decoding = replace(
+            decodings[0],
+            passages=tuple(cycles for one in decodings for cycles in one.passages),
+            starts=tuple(start for one in decodings for start in one.starts),
+            run_away=tuple(ran for one in decodings for ran in one.run_away),
+        )
+        trace = replace(trace, decoding=decoding)
+    if demaskings:
+        canvases = tuple(canvas for one in demaskings for canvas in one.passages)
+        trace = replace(trace, demasking=replace(demaskings[0], passages=canvases))
+    return trace
+
 
 _KNOWN = 4
 """Answers kept: more than A and B, of a model before and after it is loaded again."""

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QLocale, QPoint, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPaintEvent, QShowEvent, QValidator, QWheelEvent
+from PySide6.QtGui import QKeyEvent, QPaintEvent, QShowEvent, QStandardItem, QStandardItemModel, QValidator, QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
@@ -27,6 +27,16 @@ from PySide6.QtWidgets import (
 )
 
 from paretone_app.numbers import general, localised
+
+
+def entry(combo: QComboBox, index: int) -> QStandardItem:
+    """An entry of a combo box that has Qt's usual model: it can be disabled, and have a tool tip. Raises
+    :class:`TypeError` for a combo box with another model."""
+    model = combo.model()
+    if not isinstance(model, QStandardItemModel):
+        raise TypeError(f"A {type(model).__name__} has no entries that can be disabled.")
+    return model.item(index)
+
 
 _TYPED = re.compile(r"[-+]?\d*(?:[.,](?P<places>\d*))?$", re.ASCII)
 """A number, or the beginning of one."""

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSizePolicy,
     QSplitter,
+    QToolButton,
     QWidget,
 )
 
@@ -62,7 +63,7 @@ def label(
     selectable: bool = False,
     yielding: bool = False,
 ) -> Label:
-    """``look``: see :func:`paretone_app.shell.style.style_sheet`; ``name``: for screen readers; ``selectable``: by the
+    """``look``: see :func:`paretone_app.shell.theme.style_sheet`; ``name``: for screen readers; ``selectable``: by the
     mouse, for copying; ``yielding``: cut off, if it is plain with an ellipsis, rather than widens its panel."""
     made = Yielding() if yielding and not rich else Label(wordWrap=wrapped)
     if look:
@@ -152,4 +153,12 @@ def splitter(
         made.addWidget(one)
         made.setStretchFactor(number, stretch)
     made.setSizes(list(sizes))
+    return made
+
+
+def cross_button(name: str, tip: str) -> QToolButton:
+    """A quiet ✕, called ``name`` by screen readers and explained by ``tip``."""
+    made = named(QToolButton(), name, tip)
+    made.setText("✕")
+    made.setProperty("look", "quiet")
     return made

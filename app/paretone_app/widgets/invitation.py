@@ -7,8 +7,8 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QAction, QPainter, QPainterPath, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 
-from paretone_app.shell.metrics import BROAD
-from paretone_app.widgets.action_button import ActionButton, TwinButton
+from paretone_app.shell.theme import BROAD
+from paretone_app.widgets.action import ActionButton, TwinButton
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.sketching import Sketch, ink
 
@@ -55,10 +55,10 @@ class EmptyState(QWidget):
         place = first if button.property("look") == "primary" else first + len(self.buttons) - 1
         self._row.insertWidget(place, button, 0, Qt.AlignmentFlag.AlignVCenter)
 
-    def offer(self, does: QAction | QPushButton, text: str = "") -> QPushButton:
-        """A button that does what ``does`` it elsewhere."""
+    def offer(self, does: QAction | QPushButton, text: str | None = None) -> QPushButton:
+        """A button for ``does``."""
         look = "" if any(one.property("look") == "primary" for one in self.buttons) else "primary"
-        made = TwinButton(does, text, look) if isinstance(does, QPushButton) else ActionButton(does, text, look)
+        made = TwinButton(does, text or "", look) if isinstance(does, QPushButton) else ActionButton(does, text, look)
         made.instead = self.words
         self.add(made)
         return made
@@ -118,7 +118,7 @@ class Invited(QStackedWidget):
         self.invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus if text else Qt.FocusPolicy.NoFocus)
         self.empty.update()
 
-    def offer(self, does: QAction | QPushButton, text: str = "") -> QPushButton:
+    def offer(self, does: QAction | QPushButton, text: str | None = None) -> QPushButton:
         """A button for what fills the panel; ``text``: if that of the action or button that ``does`` it says too little
         or too much."""
         return self.empty.offer(does, text)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from paretone.setting.knobs import Choice, Effect, Knob, Number, Switch
 from paretone_app.numbers import localised
 from paretone_app.shell.entries import TERM
-from paretone_app.shell.metrics import NEAR
+from paretone_app.shell.theme import NEAR
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
 from paretone_app.widgets.layouts import GridLayout, VBoxLayout

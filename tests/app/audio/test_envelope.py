@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretone_app.audio.envelope import Envelope
+from paretone_app.audio.sound import Envelope
 
 
 def test_pieces_make_the_same_outline_as_the_whole() -> None:

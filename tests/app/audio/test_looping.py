@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone_app.audio.looping import Looping
 from paretone_app.audio.player import Player
+from paretone_app.audio.transport import Looping
 
 RATE = 24_000
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone_app.audio.fades import OUT_AND_IN, fade_laws
-from paretone_app.audio.mixer import Mixer, Programme
-from paretone_app.audio.recording import Recording
+from paretone_app.audio.mixer import OUT_AND_IN, Mixer, Programme, Recording, fade_laws
 
 RATE = 8000
 FADE = 80

@@ -10,8 +10,7 @@ import pytest
 
 from paretone.audio.sound_system import OutputDevice, Sound
 from paretone.errors import DeviceError
-from paretone_app.audio.player import Player
-from paretone_app.audio.switching import ALIGNMENT_TOLERANCE, Mode, comparison
+from paretone_app.audio.player import ALIGNMENT_TOLERANCE, Mode, Player, comparison
 
 
 def test_the_mode_follows_lengths_and_models() -> None:

@@ -7,10 +7,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone_app.audio.deck import Deck
-from paretone_app.audio.player import Player
-from paretone_app.audio.same_word import frames_of, same_place
-from paretone_app.audio.sound import Sound
-from paretone_app.audio.switching import Mode
+from paretone_app.audio.player import Mode, Player
+from paretone_app.audio.sound import Sound, frames_of, same_place
 from tests.sound import RATE as SINK_RATE
 from tests.sound import NullSink, null_sink  # noqa: F401
 

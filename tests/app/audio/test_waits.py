@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paretone_app.audio.player import Player
-from paretone_app.audio.waits import Waits
+from paretone_app.audio.transport import Waits
 
 RATE = 24_000
 

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import sketching
-from paretone_app.widgets.action_button import TwinButton
+from paretone_app.widgets.action import TwinButton
 from paretone_app.widgets.invitation import EmptyState, Invited
 from tests.app.conftest import PATIENCE_MILLISECONDS
 

@@ -17,8 +17,8 @@ from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WOR
 from paretone.session.commands import ExportWeights
 from paretone.session.events import Progress
 from paretone.techniques import spade, speculative
-from paretone_app.audio.switching import Mode
-from paretone_app.features.export.weights_dialog import WeightsDialog
+from paretone_app.audio.player import Mode
+from paretone_app.features.export.dialogs import WeightsDialog
 from paretone_app.features.layers.study import KIND
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
@@ -121,14 +121,14 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     window.action.undo.trigger()
     assert (choice.retained, choice.by_hand) == ((0, 2), False)
     window.action.redo.trigger()
-    panel.importance_wanted.emit()
+    panel.can.by_importance.trigger()
     assert choice.retained == (0, 2)
-    assert panel.stage_buttons[spade.RECOVERED].isEnabled(), panel.stage_buttons[spade.RECOVERED].toolTip()
-    outcome = ended(window, qtbot, lambda: panel.hear_wanted.emit(spade.NONE))
+    assert panel.can.hear[spade.RECOVERED].isEnabled(), panel.can.hear[spade.RECOVERED].reason
+    outcome = ended(window, qtbot, panel.can.hear[spade.NONE].trigger)
     assert outcome[:2] == (Kind.ACCELERATED, Outcome.FINISHED), outcome[2]
     entry = state.comparison.take_b.setting.technique(spade.NAME)
     assert (entry.knobs["recovery"], entry.knobs["depth"]) == (spade.NONE, 2)
-    panel.training_wanted.emit()
+    panel.can.train.trigger()
     training = window.panels["training"]
     assert training.plan(resume=False).knobs["layers"] == "0,2"
     training.chooser.setCurrentIndex(0)
@@ -196,7 +196,7 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
 
 def test_one_button_sweeps_tolerance_and_length(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
     posts.hold_at(Progress)
-    window.panels["decoding"].sweep_wanted.emit()
+    window.features["decoding"].sweep.trigger()
     assert window.panels["views"].view.name == "speculation"
     assert window.jobs.running[0].kind is Kind.VIEW
     kind, outcome, _ = ended(window, qtbot, lambda: (window.action.cancel.trigger(), posts.go_on()))
@@ -210,12 +210,8 @@ def test_word_errors_are_measured_by_a_study_and_taken_up(
     monkeypatch.setattr("paretone.studies.execution.reference_speech", silence)
     presenter, studies = own_window.features["layers"], own_window.features["studies"]
     (earlier,) = presenter.choice.record.measures
-    own_window.workspaces.go_to("layers")
-    own_window.activateWindow()
-    qtbot.waitUntil(own_window.isActiveWindow)
     presenter.layers.sentences.setValue(1)
-    presenter.layers.study_button.setFocus()
-    qtbot.keyClick(presenter.layers.study_button, Qt.Key.Key_Space)
+    presenter.layers.can.study.trigger()
     maker = studies.maker
     assert maker.kind.currentText() == "Leave out each layer once"
     qtbot.waitUntil(lambda: "4 takes: 4 settings × 1 sentence" in maker.verdict.text(), timeout=PATIENCE)
@@ -236,9 +232,7 @@ def test_word_errors_are_measured_by_a_study_and_taken_up(
 def test_only_models_with_layers_to_leave_out_are_studied_without_them(own_window: MainWindow, qtbot: QtBot) -> None:
     own_window.state.loading.load_model("f5-mini")
     qtbot.waitUntil(lambda: own_window.state.selection.ready and not own_window.jobs.busy, timeout=PATIENCE)
-    button = own_window.panels["layers"].study_button
-    assert not button.isEnabled()
-    assert "decodes no tokens" in button.toolTip()
+    assert "decodes no tokens" in own_window.panels["layers"].can.study.reason
     own_window.action["new_study"].trigger()
     maker = own_window.features["studies"].maker
     assert not maker.kind.model().item(maker.kind.findData(KIND.name)).isEnabled()

@@ -14,8 +14,8 @@ from paretone.models.base import SpeechModel
 from paretone.models.kernels.fused_masked import MaskedRun
 from paretone.session.events import PartialDecoded
 from paretone.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
+from paretone_app.audio.player import Mode
 from paretone_app.audio.sound import Sound
-from paretone_app.audio.switching import Mode
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.features.other_families import PATIENCE, choose, ended, loading, window_with

@@ -18,8 +18,7 @@ from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.registry import FEATURES
 from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.entries import FeatureAction, MainStep, MenuPart
-from paretone_app.shell.places import INSPECT, Place, Region
+from paretone_app.shell.entries import INSPECT, FeatureAction, MainStep, MenuPart, Place, Region
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS, close

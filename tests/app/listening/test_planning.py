@@ -13,8 +13,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mushra import MushraSession
 from paretone_app.listening.planning import planned
-from paretone_app.listening.preference import PreferenceSession
-from paretone_app.listening.ranking import RankingSession
+from paretone_app.listening.preference import PreferenceSession, RankingSession
 from paretone_app.listening.staircase import StaircaseSession
 from paretone_app.listening.stimuli import Item, conditions
 from paretone_app.listening.wording import details, headline, percent, probability, signed

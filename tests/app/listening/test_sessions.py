@@ -13,8 +13,7 @@ import pytest
 from paretone.listening.trials import ItemRecord, RecordError, TrialConditions
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mushra import REFERENCE, MushraSession
-from paretone_app.listening.preference import FIRST, SECOND, PreferenceSession
-from paretone_app.listening.ranking import RankingSession
+from paretone_app.listening.preference import FIRST, SECOND, PreferenceSession, RankingSession
 from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.staircase import A, B, StaircaseSession
 from paretone_app.listening.stimuli import PreparedItem, Stimulus

@@ -17,13 +17,11 @@ from pytestqt.qtbot import QtBot
 from paretone.errors import PlainError
 from paretone.figures.scales import Scale
 from paretone.measure.decoding import PositionAcceptance
-from paretone_app.features.decoding.plots import AcceptancePlot, RunningPlot
+from paretone_app.features.decoding.panel import AcceptancePlot, RunningPlot
 from paretone_app.features.layers.layer_bars import LayerBars
-from paretone_app.features.roofline.bars import Waterfall
-from paretone_app.features.roofline.plot import RooflinePlot
-from paretone_app.plotting.chart import Chart
+from paretone_app.features.roofline.plots import RooflinePlot, Waterfall
+from paretone_app.plotting.chart import Chart, TableTwin
 from paretone_app.plotting.plots import whole_numbers
-from paretone_app.plotting.table_twin import TableTwin
 from paretone_app.plotting.words import Label, Labels, next_to
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.features.layers.test_panel import RECORD

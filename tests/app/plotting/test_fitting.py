@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone.views.figure import Axis, Curve, Figure, HeatMap, Lines
-from paretone_app.plotting import reading
+from paretone_app.plotting import plots
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import LIGHT
 from tests.engine.views.test_figure import figure as of
@@ -89,7 +89,7 @@ def test_a_window_of_its_own_is_read_and_closed_by_keys(qtbot: QtBot) -> None:
     canvas = shown(qtbot, of(MAP), 430, 240)
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
     qtbot.keyClick(canvas, Qt.Key.Key_Right)
-    figure, words = canvas.figure, reading.words(MAP, 0, 1)
+    figure, words = canvas.figure, plots.words(MAP, 0, 1)
     assert canvas.windowTitle() == f"{figure.title} of {figure.provenance.model}: {words}"
     assert canvas.accessibleDescription() == words
     qtbot.keyClick(canvas, Qt.Key.Key_Escape)

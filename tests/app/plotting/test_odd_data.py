@@ -18,9 +18,8 @@ from paretone.measure.decoding import PositionAcceptance, SpokenToken
 from paretone.models.files.layer_importance import DIVERGENCE, LayerImportance
 from paretone.sampling.actions import SkipAction
 from paretone.setting.take import Measurements
-from paretone_app.features.attention.plot import AttentionPlot
-from paretone_app.features.attention.similarity_grid import SimilarityGrid
-from paretone_app.features.decoding.plots import AcceptancePlot, RunningPlot
+from paretone_app.features.attention.plots import AttentionPlot, SimilarityGrid
+from paretone_app.features.decoding.panel import AcceptancePlot, RunningPlot
 from paretone_app.features.decoding.token_strip import TokenStrip
 from paretone_app.features.demasking.grid import DemaskingGrid
 from paretone_app.features.demasking.panel import StepBars

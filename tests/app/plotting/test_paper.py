@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from paretone.errors import PlainError
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, Figure, HeatMap, Lines
 from paretone_app.plotting import paper
-from paretone_app.plotting.palette import magnitude_map
+from paretone_app.plotting.curves import magnitude_map
 from paretone_app.shell.colours import LIGHT
 from tests.engine.views.test_figure import figure as of
 

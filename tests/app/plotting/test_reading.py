@@ -7,7 +7,7 @@ import math
 import pytest
 
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines
-from paretone_app.plotting.reading import bar_centre, nearest, position, shape, within, words
+from paretone_app.plotting.plots import bar_centre, nearest, position, shape, within, words
 
 MAP = HeatMap(
     "Attention", Axis("Step"), Axis("Layer"), Axis("Similarity"), (1.0, 2.0, 3.0), (1.0, 2.0),

@@ -18,8 +18,7 @@ from PySide6.QtWidgets import (
 from paretone_app.features.listen.plots import READABLE, ComparisonPlots
 from paretone_app.features.listen.time_plot import TimePlot
 from paretone_app.shell.window import MainWindow
-from paretone_app.widgets.scrolled import Scrolled
-from paretone_app.widgets.shrinkable import Shrinkable
+from paretone_app.widgets.layouts import Scrolled, Shrinkable
 
 PANELS = (Shrinkable, Scrolled)
 """What holds whole panels, or columns of them."""

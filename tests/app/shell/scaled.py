@@ -13,7 +13,7 @@ from paretone.session.commands import Command
 from paretone.session.engine_thread import EngineThread
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
-from paretone_app.widgets.shrinkable import Shrinkable
+from paretone_app.widgets.layouts import Shrinkable
 from tests.app.shell.fitting import faults, fill
 from tests.engine import small_speech
 

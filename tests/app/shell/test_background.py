@@ -9,7 +9,7 @@ from concurrent.futures import Future, wait
 import pytest
 from pytestqt.qtbot import QtBot
 
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from tests.engine.recorder import PATIENCE_SECONDS
 
 

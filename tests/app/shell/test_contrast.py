@@ -46,14 +46,12 @@ from pytestqt.qtbot import QtBot
 import paretone_app
 from paretone_app.shell.banner import INFO, Card, Message
 from paretone_app.shell.colours import DARK, LIGHT
-from paretone_app.shell.style import style_sheet
-from paretone_app.shell.theme import Scheme, Theme
-from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
-from paretone_app.widgets.combo import entry
+from paretone_app.shell.theme import Scheme, Theme, style_sheet
+from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox, entry
 from paretone_app.widgets.invitation import EmptyState
-from paretone_app.widgets.scrolled import Scrolled
-from paretone_app.widgets.side_buttons import SideButtons
-from paretone_app.widgets.tick_list import TickList
+from paretone_app.widgets.layouts import Scrolled
+from paretone_app.widgets.panel_parts import TickList
+from paretone_app.widgets.side_panel import SideButtons
 from tests.app.contrast import BLANK, INK, contrast, ring_contrast, text_contrast
 
 TEXT, DISABLED, RING = 4.5, 3.0, 3.0

@@ -10,10 +10,10 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.features.registry import FEATURES
 from paretone_app.shell.docks import Docks
-from paretone_app.shell.places import DOCKED, INSPECT, LISTEN, Place, Region, Workspace
+from paretone_app.shell.entries import DOCKED, INSPECT, LISTEN, Place, Region, Workspace
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
-from paretone_app.widgets.shrinkable import Shrinkable
+from paretone_app.widgets.layouts import Shrinkable
 
 PLACES = tuple(place for feature in FEATURES for place in feature.places if place.region in DOCKED)
 

@@ -7,8 +7,7 @@ from PySide6.QtGui import QColor, QIcon, QImage, QPalette
 
 from paretone.paths import resource
 from paretone_app.shell.colours import DARK, LIGHT, ON_GROUND
-from paretone_app.shell.icons import icon, names, pixmap
-from paretone_app.shell.theme import palette
+from paretone_app.shell.theme import icon, icon_names, palette, pixmap
 
 
 def covered(image: QImage) -> set[tuple[int, int, int]]:
@@ -17,7 +16,7 @@ def covered(image: QImage) -> set[tuple[int, int, int]]:
     return {(one.red(), one.green(), one.blue()) for one in pixels if one.alpha() == 255}
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", icon_names())
 def test_every_icon_draws_something_in_the_colour_asked_for(qapp, name: str) -> None:
     image = pixmap(name, "#12c830", 48).toImage()
     assert covered(image) == {(0x12, 0xC8, 0x30)}
@@ -26,7 +25,7 @@ def test_every_icon_draws_something_in_the_colour_asked_for(qapp, name: str) -> 
     assert max(map(max, inside)) <= 45
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", icon_names())
 def test_drawings_have_no_colour_of_their_own(name: str) -> None:
     svg = resource("icons", f"{name}.svg").read_text(encoding="utf-8")
     assert set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg)) <= {"none", "currentColor"}

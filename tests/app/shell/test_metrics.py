@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QApplication, QBoxLayout, QFormLayout, QGridLayout
 
 import paretone_app
 from paretone_app.shell.colours import DARK, LIGHT, Colours
-from paretone_app.shell.metrics import GRID, HEADING, TYPE_SCALE, WEIGHTS, text_font
-from paretone_app.shell.style import style_sheet
+from paretone_app.shell.theme import GRID, HEADING, TYPE_SCALE, WEIGHTS, style_sheet, text_font
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import layouts
 

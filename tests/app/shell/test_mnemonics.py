@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from paretone_app.shell.mnemonics import VisibleMnemonics
+from paretone_app.shell.menus import VisibleMnemonics
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from paretone.session.events import Caution
 from paretone_app.shell import banner as cards
 from paretone_app.shell.banner import INFO, MOST, Banner, Message
-from paretone_app.shell.places import EXPLORE, LISTEN
+from paretone_app.shell.entries import EXPLORE, LISTEN
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS

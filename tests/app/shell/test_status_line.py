@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.session.commands import ShutDown
 from paretone.session.events import EngineStatus, JobFinished, Progress
-from paretone_app.shell.status_line import StatusLine
+from paretone_app.shell.bars import StatusLine
 from paretone_app.state.jobs import Jobs, Kind
 
 

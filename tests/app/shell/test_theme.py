@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QProgressB
 from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.colours import DARK, LIGHT, Colours
-from paretone_app.shell.style import style_sheet
-from paretone_app.shell.theme import Scheme, Theme, palette, set_look
+from paretone_app.shell.theme import Scheme, Theme, palette, set_look, style_sheet
 from tests.app.contrast import contrast
 
 BOTH = pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])

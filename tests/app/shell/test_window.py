@@ -31,12 +31,12 @@ from paretone.session.events import Progress
 from paretone.setting.library import DATABASE
 from paretone_app.__main__ import catch_exceptions
 from paretone_app.numbers import fixed
-from paretone_app.shell.places import Region
+from paretone_app.shell.entries import Region
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Coloured
 from paretone_app.state.jobs import Kind, Outcome
-from paretone_app.widgets.shrinkable import Shrinkable
+from paretone_app.widgets.layouts import Shrinkable
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil
 from tests.app.holding import Posts
@@ -263,7 +263,7 @@ def test_no_plot_makes_a_menu_that_no_widget_owns(shared_window: MainWindow) -> 
 
 
 def test_every_action_that_is_kept_was_made_by_python(borrowed_window: MainWindow) -> None:
-    """See :mod:`paretone_app.state.undo`."""
+    """See :mod:`paretone_app.state.editing`."""
     holders = (borrowed_window, borrowed_window.action, borrowed_window.notices, *borrowed_window.panels.values())
     kept = [(type(one).__name__, name, value) for one in holders for name, value in vars(one).items()]
     kept += [(owner, key, one) for owner, _, held in kept if isinstance(held, dict) for key, one in held.items()]

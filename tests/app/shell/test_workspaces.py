@@ -14,7 +14,7 @@ from shiboken6 import isValid
 
 from paretone.models import catalogue
 from paretone_app.features.registry import FEATURES
-from paretone_app.shell.places import EXPLORE, INSPECT, LISTEN, TEST, TRAIN, WORKSPACES, Place, Region
+from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TEST, TRAIN, WORKSPACES, Place, Region
 from paretone_app.shell.regions import Regions
 from paretone_app.shell.window import MainWindow
 from paretone_app.shell.workspaces import Workspaces

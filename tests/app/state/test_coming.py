@@ -9,8 +9,8 @@ from paretone.session.commands import Command, Synthesise
 from paretone.session.events import AudioReady, JobCancelled, TakeReady
 from paretone.setting.setting import Setting
 from paretone.setting.take import DecodingCycle, DecodingTrace, Take, Trace
-from paretone_app.state.coming import Coming
 from paretone_app.state.jobs import Jobs, Kind
+from paretone_app.state.synthesis import Coming
 
 VOICE = Voice("anna", "Anna", "anna.wav", "A prompt.")
 

@@ -13,9 +13,7 @@ from paretone.errors import SettingError
 from paretone.session.commands import Cancel, Command, LoadModel, MakeTake
 from paretone.session.events import JobCancelled, JobFailed, JobFinished, TakeMade
 from paretone.setting.take import Take
-from paretone_app.state import idle_work
-from paretone_app.state.idle_work import IdleWork, Piece
-from paretone_app.state.jobs import Jobs, Kind
+from paretone_app.state.jobs import IdleWork, Jobs, Kind, Piece
 from paretone_app.state.making import Wanted, wanted_take
 from tests.app.presenters import Presenter
 
@@ -27,7 +25,7 @@ def sent() -> list[Command]:
 
 @pytest.fixture
 def jobs(sent: list[Command], monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> Jobs:
-    monkeypatch.setattr(idle_work, "IDLE_MILLISECONDS", 10)
+    monkeypatch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 10)
     return Jobs(sent.append)
 
 

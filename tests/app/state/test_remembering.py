@@ -7,7 +7,7 @@ import json
 import pytest
 
 from paretone.models.base import Voice
-from paretone_app.state.remembering import Remembered, RememberedModel
+from paretone_app.state.model_selection import Remembered, RememberedModel
 
 OF_F5 = RememberedModel(
     "/models/mine",

@@ -10,7 +10,7 @@ from paretone.models.f5.config import OPTIONS
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values, checked
 from paretone.setting.plan import FlowPlan, MaskedPlan
-from paretone_app.state.step_times import option_times, plan_times
+from paretone_app.state.selection import option_times, plan_times
 
 
 def test_times() -> None:

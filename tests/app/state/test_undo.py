@@ -10,9 +10,10 @@ import shiboken6
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
+from paretone_app.shell.actions import redo_action, undo_action
 from paretone_app.state.app_state import UNDO_LIMIT, AppState
+from paretone_app.state.editing import Edit
 from paretone_app.state.jobs import Jobs
-from paretone_app.state.undo import Edit, redo_action, undo_action
 
 
 def test_actions_follow_their_stack(qtbot) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone_app.shell.colours import LIGHT
-from paretone_app.shell.style import style_sheet
+from paretone_app.shell.theme import style_sheet
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
 
 APP = Path(__file__).parents[3] / "app" / "paretone_app"
@@ -187,4 +187,4 @@ def test_the_window_has_no_other_boxes() -> None:
         if made.search(line) and not line.lstrip().startswith("case ") and path != APP / "widgets" / "boxes.py"
     ]
     # It shows a waveform, and the wheel never moves it.
-    assert found == ["features/player/strip.py: class WaveStrip(QSlider):"]
+    assert found == ["features/player/panel.py: class WaveStrip(QSlider):"]

@@ -7,7 +7,7 @@ from PySide6.QtCore import QStringListModel, Qt
 from PySide6.QtWidgets import QComboBox
 from pytestqt.qtbot import QtBot
 
-from paretone_app.widgets.combo import entry
+from paretone_app.widgets.boxes import entry
 
 
 def test_an_entry_can_be_disabled(qtbot: QtBot) -> None:

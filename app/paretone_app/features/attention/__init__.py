@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paretone.models.base import FLOW
 from paretone_app.features.feature import Feature
-from paretone_app.shell.places import Place, Region
+from paretone_app.shell.entries import Place, Region
 
 FEATURE = Feature(
     "attention",

@@ -15,13 +15,13 @@ from PySide6.QtWidgets import (
 )
 
 from paretone.models.base import AttentionCapture
-from paretone_app.features.attention.plot import AttentionPlot, attention_map
-from paretone_app.features.attention.similarity_grid import SimilarityGrid, similarity_map
+from paretone_app.features.attention.plots import AttentionPlot, SimilarityGrid, attention_map, similarity_map
 from paretone_app.numbers import fixed, general
 from paretone_app.plotting.colour_bar import ColourBar
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
@@ -40,11 +40,14 @@ _LOG_DECADES = 4
 class AttentionPanel(QWidget):
     """Left: which layers attend diagonally at which steps. Right: what the attention of one of them looks like."""
 
-    capture_wanted = Signal(int, int)
+    cell_chosen = Signal(int, int)
     """Capture the attention of (layer, step), counted from 0."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, capture: Action, parent: QWidget | None = None) -> None:
+        """``capture`` captures the cell at the grid's cursor."""
         super().__init__(parent)
+        self._capture = capture
+        capture.explain(lambda: "" if self.grid.layers else "Load a flow model to see attention.")
         self._colours = colours
         self._captured: AttentionCapture | None = None
         self._names: tuple[str, ...] = ()
@@ -58,7 +61,7 @@ class AttentionPanel(QWidget):
 
     def _build(self) -> None:
         self.grid = SimilarityGrid(self._colours)
-        self.grid.cell_activated.connect(self.capture_wanted)
+        self.grid.cell_activated.connect(self.cell_chosen)
         self.grid.cursor_moved.connect(self._show_cell)
         self.similarity_bar = ColourBar("Colours of the diagonal similarity", self._colours)
         self._cell = build.words("muted")
@@ -87,9 +90,8 @@ class AttentionPanel(QWidget):
         for one in (self.levels_box, self.log_box, self.seconds_box):
             controls.addWidget(one)
         controls.addWidget(self.attention_bar, 1)
-        self.capture_button = build.button("Capture the selected cell", self._capture_selected)
         self.pages = Invited(build.column((maps, 1), controls), _INVITATION, sketching.diagonal())
-        self.pages.empty.add(self.capture_button)
+        self.pages.empty.add(ActionButton(self._capture))
         right = build.column(self._status, (self.pages, 1))
         em = self.fontMetrics().height()
         outer = VBoxLayout(self)
@@ -154,7 +156,6 @@ class AttentionPanel(QWidget):
         self._say(_INVITATION, "muted")
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.grid.set_colours(colours)
         self.similarity_bar.set_map(similarity_map(colours), colours)
@@ -175,11 +176,8 @@ class AttentionPanel(QWidget):
         self._status.setAccessibleName(sentence)
         set_look(self._status, look)
 
-    def _capture_selected(self) -> None:
-        self.capture_wanted.emit(*self.grid.cursor_cell)
-
     def _show_cell(self, layer: int, step: int) -> None:
-        build.allow(self.capture_button, "" if self.grid.layers else "Load a flow model to see attention.")
+        self._capture.refresh()
         self._cell.setText(self.grid.describe(layer, step) if self.grid.layers else "")
 
     def _show_similarity_scale(self) -> None:

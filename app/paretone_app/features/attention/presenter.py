@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
 
 class AttentionPresenter(Presenter):
-    """Owns Attention."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         state = services.state
         self._strategy = services.features.find(StrategyPresenter).state
         self.attention: AttentionPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"attention": self._build_attention}
+        self._capture_selected = services.actions.add(
+            "Capture the selected cell", lambda: self._capture(*built(self.attention).grid.cursor_cell)
+        )
         for signal in (self._strategy.changed, state.selection.model_changed):
             signal.connect(self._show_similarities)
         state.selection.model_changed.connect(self._forget_capture)
@@ -40,8 +41,8 @@ class AttentionPresenter(Presenter):
     def _build_attention(self) -> QWidget:
         from paretone_app.features.attention.panel import AttentionPanel
 
-        self.attention = AttentionPanel(self._theme.colours)
-        self.attention.capture_wanted.connect(self._capture)
+        self.attention = AttentionPanel(self._theme.colours, self._capture_selected)
+        self.attention.cell_chosen.connect(self._capture)
         self._show_similarities()
         return self.attention
 

@@ -16,7 +16,7 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.views.presenter import ViewsPresenter
 from paretone_app.state.playing import take_title
-from paretone_app.widgets.action_button import ActionButton
+from paretone_app.widgets.action import ActionButton
 from paretone_app.widgets.side_panel import CHOSEN
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class DecodingPresenter(Presenter):
-    """Owns Decoding."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._features = services.features
@@ -33,6 +31,11 @@ class DecodingPresenter(Presenter):
         self._player = services.features.find(PlayerPresenter)
         self.decoding: DecodingPanel | None = None
         self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
+        self.sweep = services.actions.add(
+            "S&weep β and L_d",
+            lambda: self._features.find(ViewsPresenter).open(VIEW.name),
+            "Measure several tolerances and draft lengths (opens Views)",
+        )
         self.later: dict[str, Callable[[], QWidget]] = {"decoding": self._build_decoding}
         services.state.comparison.changed.connect(self._show_takes)
         services.state.comparison.chosen_changed.connect(self._show_takes)
@@ -40,9 +43,8 @@ class DecodingPresenter(Presenter):
     def _build_decoding(self) -> QWidget:
         from paretone_app.features.decoding.panel import DecodingPanel
 
-        self.decoding = DecodingPanel(self._theme.colours)
+        self.decoding = DecodingPanel(self._theme.colours, self.sweep)
         self.decoding.hear_wanted.connect(self._hear)
-        self.decoding.sweep_wanted.connect(lambda: self._features.find(ViewsPresenter).open(VIEW.name))
         self.decoding.follow(self._state.playing, self._state.coming)
         self.decoding.pages.empty.add(self._make)
         self._show_takes()

@@ -15,11 +15,10 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from paretone.measure.decoding import SpokenToken
 from paretone.setting.take import ACCEPTED, BONUS, DECODED, RESAMPLED
 from paretone_app.numbers import fixed, general
-from paretone_app.plotting.cursor_canvas import ACTIVATING
-from paretone_app.plotting.line_canvas import LineCanvas
-from paretone_app.plotting.palette import series_colour
+from paretone_app.plotting.cursor_canvas import ACTIVATING, LineCanvas
+from paretone_app.plotting.curves import series_colour
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import text_font
+from paretone_app.shell.theme import text_font
 
 MEANINGS = {
     ACCEPTED: "drafted, and accepted by the target model",

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from paretone.setting.take import DemaskedPassage
 from paretone_app.numbers import fixed, general
-from paretone_app.plotting.cursor_canvas import ACTIVATING
-from paretone_app.plotting.line_canvas import LineCanvas
+from paretone_app.plotting.cursor_canvas import ACTIVATING, LineCanvas
 from paretone_app.shell.colours import Colours
 
 _MOVES = {

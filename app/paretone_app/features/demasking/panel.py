@@ -1,6 +1,6 @@
 """Demasking: in which order did the canvas of a masked model fill in, and what was heard of it at each step?
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel is given its actions and knows neither the application's state nor the engine.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from paretone_app.numbers import percent
 from paretone_app.shell.colours import Colours
 from paretone_app.state.differences import label_of
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, Slider
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import CHART
-from paretone_app.widgets.side_buttons import SIDES
 from paretone_app.widgets.side_panel import TakePanel
 
 PLAY_MILLISECONDS = 160
@@ -62,7 +62,6 @@ class StepBars(QWidget):
         self.update()
 
     def set_colours(self, colours: Colours, fill: str) -> None:
-        """Follow the theme."""
         self._colours, self._fill = colours, fill
         self.update()
 
@@ -105,14 +104,15 @@ class DemaskingPanel(TakePanel):
     """Above: which take, passage and step, playing them, and hearing what was there. Below: the canvas."""
 
     hear_wanted = Signal(str, float)
-    """The user wants to hear take ``"A"`` or ``"B"`` from a time in seconds."""
-    partial_wanted = Signal(str, int, int)
-    """The user wants to hear a passage of ``"A"`` or ``"B"`` as it was after a step."""
+    """Play take ``"A"`` or ``"B"`` from a time in seconds."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, partial: Action, parent: QWidget | None = None) -> None:
+        """``partial`` plays the shown passage as it was after :attr:`step`."""
         super().__init__("the canvas of take", colours, parent)
         self._step = 0
-        self._reasons = dict.fromkeys(SIDES, "")
+        self._partial = partial
+        partial.explain(lambda: "Wait for the take." if self.is_coming(self._side) else "")
+        partial.explain(lambda: "" if self._step >= 0 else "The canvas is empty before the first step.")
         self._timer = QTimer(self, interval=PLAY_MILLISECONDS)
         self._timer.timeout.connect(self._play_on)
         self._build(colours)
@@ -127,7 +127,7 @@ class DemaskingPanel(TakePanel):
         top.addWidget(self.passages)
         self.headline = build.words("title", name="Summary")
         top.addWidget(self.headline, 1)
-        self.partial_button = build.button("Hear the ca&nvas at this step", self._want_partial)
+        self.partial_button = ActionButton(self._partial)
         top.addWidget(self.partial_button)
 
         self.play_button = build.button("P&lay", self._toggle_play, "Play the steps")
@@ -159,11 +159,6 @@ class DemaskingPanel(TakePanel):
         self.setFocusProxy(self.grid)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def set_reasons(self, of_a: str, of_b: str) -> None:
-        """Why canvases of A, and of B, cannot be decoded now, as sentences, or ``""``."""
-        self._reasons = {"A": of_a, "B": of_b}
-        self._show_partial()
-
     def go_to(self, step: int) -> None:
         """Show the canvas after ``step``, from 0; −1: before the first."""
         passage = self.passage
@@ -180,7 +175,7 @@ class DemaskingPanel(TakePanel):
             f"Step {self._step + 1} of {passage.steps}: {now} now, {there} of {total} ({percent(there / total)})"
         )
         self._read()
-        self._show_partial()
+        self._partial.refresh()
 
     def set_position(self, side: str, seconds: float | None) -> None:
         """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` if nothing is."""
@@ -195,7 +190,6 @@ class DemaskingPanel(TakePanel):
         self.grid.set_position((seconds - trace.passages[number].start) / trace.frame_seconds)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.grid.set_colours(colours)
         self.grid.set_fill(self._fill)
@@ -279,11 +273,6 @@ class DemaskingPanel(TakePanel):
         self.legend.setText(" &nbsp; ".join([f'<span style="color:{colours.muted}">□</span>&nbsp;masked', *kinds]))
         self.legend.setToolTip("Rows: codebooks, the coarsest at the bottom. Columns: frames.")
 
-    def _show_partial(self) -> None:
-        reason = "Wait for the take." if self.is_coming(self._side) else self._reasons[self._side]
-        reason = reason or ("" if self._step >= 0 else "The canvas is empty before the first step.")
-        build.allow(self.partial_button, reason, "Decode the codes committed so far; masked ones add nothing")
-
     def _show_play(self) -> None:
         self.play_button.setText("P&ause" if self.playing else "P&lay")
 
@@ -308,9 +297,6 @@ class DemaskingPanel(TakePanel):
             self._show_play()
         else:
             self.go_to(self._step + 1)
-
-    def _want_partial(self) -> None:
-        self.partial_wanted.emit(self._side, self.passages.currentIndex(), self._step)
 
     def _hear(self, frame: int) -> None:
         passage, trace = self.passage, self._trace(self._side)

@@ -16,18 +16,16 @@ from paretone.session.events import Event, PartialDecoded
 from paretone.setting.take import Take
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.state.jobs import Kind
 from paretone_app.state.playing import take_title
-from paretone_app.widgets.action_button import ActionButton
+from paretone_app.widgets.action import ActionButton
 
 if TYPE_CHECKING:
     from paretone_app.features.demasking.panel import DemaskingPanel
 
 
 class DemaskingPresenter(Presenter):
-    """Owns Demasking."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._player = services.features.find(PlayerPresenter)
@@ -36,6 +34,12 @@ class DemaskingPresenter(Presenter):
         """The side and the take of which a part is decoded, and where in it that begins, in seconds."""
         self.demasking: DemaskingPanel | None = None
         self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
+        self._partial = services.actions.add(
+            "Hear the ca&nvas at this step",
+            self._decode_shown,
+            "Decode the codes committed so far; masked ones add nothing",
+            self._why_not_decode,
+        )
         self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
         services.state.comparison.changed.connect(self._show_takes)
 
@@ -45,11 +49,14 @@ class DemaskingPresenter(Presenter):
         entry = self._state.selection.entry
         strange = "" if entry.family == MASKED else f"{entry.title} has no canvas: choose another model in Setup."
         self._make.set_reason(strange)
-        waiting = self._state.jobs.why_wait
-        reasons = (
-            self._why_not(one) or waiting for one in (self._state.comparison.take_a, self._state.comparison.take_b)
-        )
-        self.demasking.set_reasons(*reasons)
+
+    def _why_not_decode(self) -> str:
+        side = "B" if self.demasking is None else self.demasking.side
+        return self._why_not(self._take(side)) or self._state.jobs.why_wait
+
+    def _decode_shown(self) -> None:
+        panel = built(self.demasking)
+        self.decode(panel.side, panel.passages.currentIndex(), panel.step)
 
     def _why_not(self, take: Take | None) -> str:
         """Why the canvas of ``take`` cannot be decoded, as a sentence, or ``""``."""
@@ -82,11 +89,8 @@ class DemaskingPresenter(Presenter):
     def _build_demasking(self) -> QWidget:
         from paretone_app.features.demasking.panel import DemaskingPanel
 
-        self.demasking = DemaskingPanel(self._theme.colours)
+        self.demasking = DemaskingPanel(self._theme.colours, self._partial)
         self.demasking.hear_wanted.connect(self._player.hear)
-        self.demasking.partial_wanted.connect(
-            lambda side, passage, step: self._actions.attempt(lambda: self.decode(side, passage, step))
-        )
         self.demasking.follow(self._state.playing, self._state.coming)
         self.demasking.pages.empty.add(self._make)
         self._show_takes()

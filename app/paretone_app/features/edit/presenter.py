@@ -1,27 +1,229 @@
-"""The Edit menu's presenter: copies figures, finds, opens the preferences; undo keys belong to what has the focus."""
+"""The Edit menu: copy figures, find anything, preferences, and undo keys that belong to what has the focus."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QDockWidget,
+    QFormLayout,
+    QLabel,
+    QLineEdit,
+    QMainWindow,
+    QPlainTextEdit,
+    QTableView,
+    QTextEdit,
+    QToolBar,
+    QTreeView,
+    QWidget,
+)
+from shiboken6 import isValid
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
-from paretone_app.features.edit.copying import figures_at
 from paretone_app.features.edit.finding import Entry, FindDialog
-from paretone_app.features.edit.preferences import PreferencesDialog
-from paretone_app.features.edit.undo_keys import UndoKeys
 from paretone_app.features.glossary.presenter import GlossaryPresenter
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.takes.presenter import TakesPresenter
 from paretone_app.features.takes.table import made_at
+from paretone_app.numbers import counted
 from paretone_app.shell.entries import SEARCH
+from paretone_app.shell.theme import Scheme
 from paretone_app.state.differences import label_of, setting_text
+from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
+from paretone_app.widgets.boxes import DoubleSpinBox, SpinBox
+from paretone_app.widgets.layouts import FormLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import announce
+
+
+@runtime_checkable
+class Copyable(Protocol):
+    """A plot or a grid of cells."""
+
+    def as_text(self) -> str:
+        """All its values, tab-separated, the first line their titles."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Copied figures."""
+
+    title: str
+    text: str
+
+    @property
+    def rows(self) -> int:
+        """Number of lines below the titles."""
+        return max(0, len(self.text.splitlines()) - 1)
+
+    @property
+    def words(self) -> str:
+        """What was copied, as a sentence."""
+        return f"Copied {self.title or 'the table'}: {counted(self.rows, 'row', 'rows')}."
+
+
+def figures_at(focus: QWidget | None) -> Figures | None:
+    """The figures of what has the focus, else those of the largest plot or table in its panel; of a table with
+    selected rows, these. ``None`` if there are none."""
+    around = focus
+    while around is not None:
+        if _has_figures(around):
+            return _figures(around)
+        if around.isWindow() or isinstance(around.parentWidget(), QDockWidget | QToolBar):
+            break
+        around = around.parentWidget()
+    if around is None or around.isWindow():
+        return None
+    found = [one for one in around.findChildren(QWidget) if one.isVisible() and _has_figures(one)]
+    return _figures(max(found, key=lambda one: one.width() * one.height())) if found else None
+
+
+def _has_figures(widget: QWidget) -> bool:
+    return isinstance(widget, Copyable | QTableView | QTreeView)
+
+
+def _figures(widget: QWidget) -> Figures | None:
+    if isinstance(widget, Copyable):
+        text = widget.as_text()
+    else:
+        assert isinstance(widget, QTableView | QTreeView)
+        text = _table(widget)
+    return Figures(widget.accessibleName(), text) if text.strip() else None
+
+
+def _table(view: QTableView | QTreeView) -> str:
+    model = view.model()
+    if model is None or not model.rowCount():
+        return ""
+    head = view.horizontalHeader() if isinstance(view, QTableView) else view.header()
+    shown = [number for number in range(model.columnCount()) if not head.isSectionHidden(number)]
+    columns = sorted(shown, key=head.visualIndex)
+    ranges = view.selectionModel().selection()
+    chosen = {row for one in map(ranges.at, range(ranges.count())) for row in range(one.top(), one.bottom() + 1)}
+    rows = sorted(chosen) or range(model.rowCount())
+    titles = [str(model.headerData(one, Qt.Orientation.Horizontal) or "") for one in columns]
+    lines = [titles, *([str(model.index(row, one).data() or "") for one in columns] for row in rows)]
+    return "\n".join("\t".join(" ".join(cell.split()) for cell in line) for line in lines)
+
+
+_SCHEMES = (("As the system", Scheme.SYSTEM), ("Light", Scheme.LIGHT), ("Dark", Scheme.DARK))
+BEST = "auto"
+
+
+class PreferencesDialog(QDialog):
+    """Opened with ``open()``; every choice holds at once."""
+
+    scheme_chosen = Signal(object)
+    """A :class:`Scheme`."""
+    device_chosen = Signal(str)
+
+    def __init__(self, actions: Sequence[tuple[str, QAction]], parent: QWidget | None = None) -> None:
+        """``actions``: what else can be chosen, each with the line that its button is in."""
+        super().__init__(parent)
+        self.setWindowTitle("Preferences")
+        self.scheme = build.combo("Theme", _SCHEMES)
+        self.device = build.combo("Device", tip="Where models run. Another device loads the model again")
+        self.folder = build.label(name="Data folder", selectable=True, wrapped=True)
+        self.scheme.activated.connect(lambda _: self.scheme_chosen.emit(self.scheme.currentData()))
+        self.device.activated.connect(lambda _: self.device_chosen.emit(self.device.currentData()))
+        form = FormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        for title, field in (("&Theme", self.scheme), ("&Device", self.device), ("Data folder", self.folder)):
+            label = QLabel(title)
+            label.setBuddy(field)
+            form.addRow(label, field)
+        rows: dict[str, list[QWidget]] = {}
+        for line, action in actions:
+            rows.setdefault(line, []).append(ActionButton(action, action.text()))
+        for line, found in rows.items():
+            form.addRow(QLabel(line), build.row(*found))
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.reject)
+        layout = VBoxLayout(self)
+        layout.addLayout(form)
+        layout.addWidget(buttons)
+        self.setMinimumWidth(38 * self.fontMetrics().height())
+
+    def show_choices(
+        self, scheme: Scheme, devices: Sequence[str], device: str, why_no_device: str, folder: str
+    ) -> None:
+        """Show what is chosen; ``why_no_device`` says why no other device can be chosen now."""
+        self.scheme.setCurrentIndex(self.scheme.findData(scheme))
+        offered = (BEST, *devices)
+        if [self.device.itemData(one) for one in range(self.device.count())] != list(offered):
+            self.device.clear()
+            for one in offered:
+                self.device.addItem("Best available" if one == BEST else one.upper(), one)
+        self.device.setCurrentIndex(self.device.findData(device))
+        build.allow(self.device, why_no_device, "Where models run. Another device loads the model again")
+        self.folder.setText(folder)
+
+
+_FIELDS = (QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox, QComboBox)
+
+
+class UndoKeys(QObject):
+    """Watches the field with the focus."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._field: QWidget | None = None
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.focusChanged.connect(self._follow)
+
+    @Slot(QWidget, QWidget)
+    def _follow(self, _before: QWidget | None, focus: QWidget | None) -> None:
+        if self._field is not None and isValid(self._field):
+            self._field.removeEventFilter(self)
+        self._field = focus if isinstance(focus, _FIELDS) else None
+        if self._field is not None:
+            self._field.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is not QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
+            return False
+        undoes, redoes = (event.matches(one) for one in (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo))
+        if not (undoes or redoes) or not isinstance(watched, QWidget) or keeps(watched, redoes):
+            return False
+        event.ignore()
+        return True
+
+
+def keeps(field: QWidget, redoes: bool = False) -> bool:
+    """Whether ``field`` itself has typing to undo, or to redo."""
+    if isinstance(field, SpinBox | DoubleSpinBox):
+        edit = field.lineEdit()
+        return edit.text() != _taken_over(field) and keeps(edit, redoes)
+    if isinstance(field, QComboBox):
+        typed = field.lineEdit()
+        return typed is not None and keeps(typed, redoes)
+    if isinstance(field, QLineEdit):
+        return not field.isReadOnly() and (field.isRedoAvailable() if redoes else field.isUndoAvailable())
+    if isinstance(field, QPlainTextEdit | QTextEdit):
+        document = field.document()
+        return not field.isReadOnly() and (document.isRedoAvailable() if redoes else document.isUndoAvailable())
+    return False
+
+
+def _taken_over(box: SpinBox | DoubleSpinBox) -> str:
+    """What the box shows of its value while nothing is typed."""
+    special = box.specialValueText()
+    if special and box.value() == box.minimum():
+        return special
+    shown = box.textFromValue(box.value())  # type: ignore[arg-type]  # Each takes its own kind of number.
+    return f"{box.prefix()}{shown}{box.suffix()}"
 
 
 class EditPresenter(Presenter):
@@ -69,7 +271,7 @@ class EditPresenter(Presenter):
     def entries(self) -> Iterator[Entry]:
         """Everything that can be found now."""
         for action in self._window.actions():
-            if action.text() and action is not self._actions["find"]:
+            if isinstance(action, Action) and action is not self._actions["find"]:
                 yield self._action(action)
         load = self._actions.model_wanted.emit
         for model in catalogue.MODELS:
@@ -83,14 +285,9 @@ class EditPresenter(Presenter):
             title = " ".join(filter(None, (term.title, term.symbol)))
             yield Entry(title, "Term", term.owner, term.text, partial(glossary.show, term))
 
-    def _action(self, action: QAction) -> Entry:
-        title = action.text().replace("&", "").rstrip("…")
+    def _action(self, action: Action) -> Entry:
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        meaning = action.statusTip() or title
-        why_not = ""
-        if not action.isEnabled():
-            why_not = action.toolTip() if action.toolTip() != action.statusTip() else "Not possible now."
-        return Entry(title, "Action", keys, meaning, action.trigger, why_not)
+        return Entry(action.title, "Action", keys, action.tip or action.title, action.trigger, action.reason)
 
     def _go_to_take(self, take: str) -> None:
         takes = self._features.find(TakesPresenter).takes

@@ -8,17 +8,72 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 
-from paretone.errors import SettingError
-from paretone.export.targets import target
-from paretone.session.commands import ExportWeights
+from paretone.errors import PlainError, SettingError
+from paretone.export.accounts import Account
+from paretone.export.targets import Target, account, target
+from paretone.models.base import ModelInfo, TrainedWeights
+from paretone.session.commands import ExportProfile, ExportWeights
 from paretone.session.events import Event, ProfileExported, WeightsExported
 from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.profile import Evidence, Profile
 from paretone.setting.setting import Setting
-from paretone_app.features.export.model import ProfileExport, technique_of
+from paretone.setting.take import Take
+from paretone.techniques import techniques
+from paretone.techniques.base import Technique
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.tour.model import Part
+from paretone_app.state.app_state import AppState
+from paretone_app.state.availability import require
 from paretone_app.state.jobs import Kind
-from paretone_app.widgets import build
+
+
+class ProfileExport:
+    """Makes profiles of what is selected, and has them exported."""
+
+    def __init__(self, state: AppState) -> None:
+        self._state = state
+
+    @property
+    def evidence(self) -> Take | None:
+        """The take, A or B, that was made exactly as things are selected; a profile quotes its figures."""
+        return self._state.comparison.made_with(self._state.selection.setting)
+
+    def profile(self) -> Profile:
+        """The selected setting with its artefact and its evidence. Raises :class:`PlainError` when it makes none."""
+        state = self._state
+        require(state.availability.why_not_export())
+        take, baseline, evidence = self.evidence, state.comparison.take_a, None
+        if take is not None:
+            compared = baseline is not None and take.fidelity_to == baseline.id
+            evidence = Evidence.of(take, baseline if compared else None)
+        setting = state.selection.setting
+        return Profile.of(setting, state.selection.loaded, state.artefacts.of(setting), evidence)
+
+    def write(self, path: Path) -> None:
+        """Write the profile to a file. Raises :class:`PlainError` when that cannot be done."""
+        self.profile().save(path)
+
+    def account(self, target: Target) -> Account:
+        """What ``target`` honours and drops of the profile, or why it cannot have it."""
+        try:
+            profile = self.profile()
+        except PlainError as error:
+            return Account(why_not=str(error))
+        info = self._state.selection.info
+        return account(target, profile, info is not None and info.trained_guidance is not None)
+
+    def export(self, target: Target, folder: Path) -> None:
+        """Have the engine export the profile to ``target``. Raises :class:`PlainError` when it cannot be done."""
+        require(self.account(target).why_not)
+        profile, checkpoint = self.profile(), self._state.selection.model_folder
+        self._state.jobs.start(
+            Kind.EXPORT, lambda job: ExportProfile(job, profile, target.name, str(folder), checkpoint)
+        )
+
+
+def technique_of(weights: TrainedWeights, info: ModelInfo) -> Technique | None:
+    """The technique that runs these weights of a model, if there is one."""
+    return next((one for one in techniques() if one.weights is not None and weights in one.weights.all_of(info)), None)
 
 
 class ExportPresenter(Presenter):
@@ -31,9 +86,9 @@ class ExportPresenter(Presenter):
         super().__init__(services)
         self._exported: tuple[Setting, str] | None = None
         """Setting and voice of the profile that was exported last."""
-        actions = services.actions
-        actions.bind(actions.export_profile, self._ask_about_profile)
-        actions.bind(actions.export_weights, self._ask_which_weights)
+        actions, available = services.actions, services.state.availability
+        actions.bind(actions.export_profile, self._ask_about_profile, available.why_not_export)
+        actions.bind(actions.export_weights, self._ask_which_weights, self.why_no_weights)
 
     def step_done(self, action: str) -> bool:
         """What is selected has been exported as a profile."""
@@ -50,13 +105,6 @@ class ExportPresenter(Presenter):
     def _exporting(self) -> tuple[Setting, str]:
         chosen = self._state.selection
         return chosen.setting, chosen.voice.id if chosen.voice is not None else ""
-
-    def refresh(self) -> None:
-        action, reason = self._actions.export_profile, self._state.availability.why_not_export()
-        action.setEnabled(self._state.selection.ready and not reason)
-        action.setToolTip(reason or action.statusTip())
-        action, reason = self._actions.export_weights, self.why_no_weights()
-        build.allow(action, reason, action.statusTip())
 
     def why_no_weights(self) -> str:
         """Why the loaded model has no student or draft to write, as a sentence, or ``""``."""
@@ -82,7 +130,7 @@ class ExportPresenter(Presenter):
         self._tell(str(path))
 
     def _ask_about_profile(self) -> None:
-        from paretone_app.features.export.profile_dialog import ProfileDialog
+        from paretone_app.features.export.dialogs import ProfileDialog
 
         dialog = ProfileDialog(self._state, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -90,7 +138,7 @@ class ExportPresenter(Presenter):
         dialog.open()
 
     def _ask_which_weights(self) -> None:
-        from paretone_app.features.export.weights_dialog import WeightsDialog
+        from paretone_app.features.export.dialogs import WeightsDialog
 
         reason = self.why_no_weights()
         if reason:

@@ -10,5 +10,5 @@ FEATURE = Feature(
     "paretone_app.features.glossary.presenter:GlossaryPresenter",
     actions=(FeatureAction("glossary", "&Glossary", "What the control with the focus is about", "F1"),),
     menus=(MenuPart("&Help", ("glossary",), before="keys"),),
-    terms="paretone_app.features.glossary.terms:TERMS",
+    terms="paretone_app.features.glossary.model:TERMS",
 )

@@ -1,16 +1,107 @@
-"""The glossary's presenter: opens it at the term that the control with the focus is about."""
+"""The glossary: terms of the window, opened at what has the focus."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from html import escape
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QComboBox, QTableView, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QTableView,
+    QTextBrowser,
+    QWidget,
+)
 
 from paretone.setting.plan import imported
-from paretone_app.features.glossary.model import all_terms, lookup
+from paretone_app.features.glossary.model import all_terms, lookup, search
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.shell.entries import TERM, Term
+from paretone_app.widgets import build
+from paretone_app.widgets.layouts import VBoxLayout
+
+_IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+class GlossaryDialog(QDialog):
+    """Up and Down go through the list while one types."""
+
+    def __init__(self, terms: Sequence[Term], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._terms = tuple(terms)
+        self.setWindowTitle("Glossary")
+        self.search = build.named(QLineEdit(placeholderText="Search words, symbols and meanings"), "Search")
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._show_found)
+        self.search.installEventFilter(self)
+        self.list = build.named(QListWidget(), "Terms")
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # Long titles end in dots.
+        self.list.currentItemChanged.connect(self._show_term)
+        self.page = build.named(QTextBrowser(), "Meaning")
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.close)
+        em = self.fontMetrics().height()
+        parts = build.splitter(Qt.Orientation.Horizontal, [(self.list, 1), (self.page, 2)], [20 * em, 26 * em])
+        layout = VBoxLayout(self)
+        for one, stretch in ((self.search, 0), (parts, 1), (buttons, 0)):
+            layout.addWidget(one, stretch)
+        self.resize(48 * em, 30 * em)
+        self._show_found()
+
+    @property
+    def shown(self) -> Term | None:
+        """The term whose meaning is shown."""
+        item = self.list.currentItem()
+        return None if item is None else item.data(Qt.ItemDataRole.UserRole)
+
+    def go_to(self, term: Term | None) -> None:
+        """Show ``term``, or the whole list."""
+        self.search.clear()
+        row = self._terms.index(term) if term is not None else 0
+        self.list.setCurrentRow(row)
+        item = self.list.item(row)
+        if item is not None:
+            self.list.scrollToItem(item, QListWidget.ScrollHint.PositionAtCenter)
+        (self.search if term is None else self.list).setFocus()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.KeyPress and isinstance(event, QKeyEvent) and event.key() in _IN_LIST:
+            QApplication.sendEvent(self.list, event)
+            return True
+        return False
+
+    def _show_found(self) -> None:
+        words = self.search.text()
+        self.list.clear()
+        for term in search(self._terms, words) if words.strip() else self._terms:
+            item = QListWidgetItem(" ".join(filter(None, (term.title, term.symbol))) + _of(term), self.list)
+            item.setData(Qt.ItemDataRole.UserRole, term)
+        self.list.setCurrentRow(0)
+        if not self.list.count():
+            self.page.setHtml(f"<p>Nothing here speaks of “{escape(words)}”.</p>")
+
+    def _show_term(self) -> None:
+        term = self.shown
+        if term is None:
+            return
+        facts = [("Symbol", term.symbol), ("Unit", term.unit), ("Of", term.owner), ("Source", term.source)]
+        rows = "".join(f"<p><b>{name}:</b> {escape(value)}</p>" for name, value in facts if value)
+        title = " ".join(filter(None, (term.title, term.symbol)))
+        self.page.setHtml(f"<h3>{escape(title)}</h3><p>{escape(term.text)}</p>{rows}")
+        item = self.list.currentItem()
+        if item is not None:
+            item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, term.text)
+
+
+def _of(term: Term) -> str:
+    return f"  ({term.owner})" if term.owner else ""
 
 
 class GlossaryPresenter(Presenter):
@@ -35,8 +126,6 @@ class GlossaryPresenter(Presenter):
 
     def show(self, term: Term | None) -> None:
         """Open the glossary at ``term``."""
-        from paretone_app.features.glossary.panel import GlossaryDialog
-
         dialog = GlossaryDialog(self.terms, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.go_to(term)

@@ -1,65 +1,135 @@
-"""Grid: the placed times in use next to the grids that anybody has, and the search for them while it runs.
+"""Grid: the placed times in use next to well-known grids, and the search for them while it runs.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel is given its actions and knows neither the application's state nor the engine.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from paretone.measure.metrics import HIGHER, metric
 from paretone.sampling.grid_search import Trial
 from paretone.sampling.schedules import effective_spacing, time_grid
 from paretone.techniques.searched_grid import DISTANCE, figure_of
 from paretone.techniques.searched_grid.grid import PlacedGrid, Searched
-from paretone_app.features.grids.ruler import Row, Ruler
-from paretone_app.numbers import counted, general
+from paretone_app.numbers import counted, fixed, general
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.screen_readers import CHART
+
+_LINE, _MARK = 2.4, 3.0
+"""Height of a line in heights of the font, and pixels of a mark."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One grid."""
+
+    title: str
+    times: tuple[float, ...]
+    figure: str = ""
+    """How good it is, in words."""
+    chosen: bool = False
+    """Whether it is the one in use."""
+
+
+class Ruler(QWidget):
+    """A line for each grid, noise at the left, speech at the right, and a mark at each time."""
+
+    screen_role = CHART
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self.rows: tuple[Row, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+    def show_rows(self, rows: Sequence[Row]) -> None:
+        """Show these grids, the first on top."""
+        self.rows = tuple(rows)
+        said = [f"{one.title}: {' '.join(fixed(time, 3) for time in one.times)}{_more(one)}" for one in rows]
+        self.setAccessibleDescription("; ".join(said))
+        self.setToolTip("\n".join(said))
+        self.updateGeometry()
+        self.update()
+
+    def set_colours(self, colours: Colours) -> None:
+        self._colours = colours
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        line = self.fontMetrics().height()
+        return QSize(line * 20, round(line * _LINE * max(1, len(self.rows))))
+
+    minimumSizeHint = sizeHint
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        metrics = self.fontMetrics()
+        high = metrics.height() * _LINE
+        left = max((metrics.horizontalAdvance(one.title) for one in self.rows), default=0) + metrics.height()
+        right = max((metrics.horizontalAdvance(one.figure) for one in self.rows), default=0) + metrics.height()
+        room = max(1.0, self.width() - left - right - _MARK)
+        with QPainter(self) as painter:
+            for index, one in enumerate(self.rows):
+                top, middle = index * high, (index + 0.5) * high
+                painter.setPen(QColor(self._colours.text))
+                within = Qt.AlignmentFlag.AlignVCenter
+                painter.drawText(QRectF(0, top, left, high), within | Qt.AlignmentFlag.AlignLeft, one.title)
+                painter.drawText(
+                    QRectF(self.width() - right, top, right, high), within | Qt.AlignmentFlag.AlignRight, one.figure
+                )
+                painter.fillRect(QRectF(left, middle, room + _MARK, 1), QColor(self._colours.border))
+                colour = QColor(self._colours.accent if one.chosen else self._colours.muted)
+                for time in one.times:
+                    painter.fillRect(QRectF(left + time * room, middle - 0.3 * high, _MARK, 0.6 * high), colour)
+
+
+def _more(row: Row) -> str:
+    return f" ({row.figure})" if row.figure else ""
 
 
 class GridPanel(QWidget):
     """The grids on rulers, and what can be done with them."""
 
-    search_wanted = Signal()
-    """The user wants times searched by the knobs in Setup."""
-    open_wanted = Signal()
-    """The user wants to use a grid from a file."""
-    keep_wanted = Signal()
-    """The user wants the grid as a file."""
-
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, colours: Colours, search: Action, open_: Action, save: Action, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
+        self._search = search
+        search.changed.connect(self._show)
         self._grid: PlacedGrid | None = None
         self._searched: Searched | None = None
         self._objective = ""
         self._trial: Trial | None = None
         self._trials = 0
-        self._reason = ""
-        self._build(colours)
+        self._build(colours, (open_, save))
         self._show()
 
-    def _build(self, colours: Colours) -> None:
+    def _build(self, colours: Colours, files: tuple[Action, Action]) -> None:
         self.headline = build.words("title", name="Summary")
         self.details = build.words("muted", name="Details", selectable=True)
-        self.search_button = build.button("Search &times", self.search_wanted, look="primary")
-        self.open_button = build.button("&Open grid…", self.open_wanted)
-        self.keep_button = build.button("Save &grid…", self.keep_wanted)
+        self.search_button = ActionButton(self._search, look="primary")
+        self.open_button, self.save_button = map(ActionButton, files)
         top = HBoxLayout()
         top.addWidget(self.headline, 1)
-        for one in (self.search_button, self.open_button, self.keep_button):
+        for one in (self.search_button, self.open_button, self.save_button):
             top.addWidget(one)
         self.ruler = Ruler(colours)
         self.ruler.setAccessibleName("Times of the evaluations, from noise to speech")
         content = build.column(top, self.ruler, self.details)
         self.pages = Invited(build.column(content, (QWidget(), 1)), sketch=sketching.rows((0.1, 0.6)))
-        self.pages.offer(self.search_button)
-        self.pages.offer(self.open_button)
+        self.pages.offer(self._search)
+        self.pages.offer(files[0])
         outer = VBoxLayout(self)
         outer.addWidget(self.pages)
         self.setFocusProxy(self.ruler)
@@ -89,13 +159,7 @@ class GridPanel(QWidget):
         self._trial, self._trials = None, 0
         self._show()
 
-    def set_reason(self, reason: str) -> None:
-        """Why nothing can be searched, as a sentence, or ``""``."""
-        self._reason = reason
-        self._show()
-
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self.ruler.set_colours(colours)
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -103,11 +167,8 @@ class GridPanel(QWidget):
         trial, grid = self._trial, self._grid
         times = trial.times if trial is not None else grid.times if grid is not None else None
         self.pages.show_content(times is not None)
-        build.allow(self.search_button, self._reason, "Search times for the number of evaluations in Setup")
-        build.allow(self.open_button, "", "Use a placed grid from a file")
-        build.allow(self.keep_button, "" if grid else "There is no grid yet.", "Save as JSON, for --grid")
         if times is None:
-            self.pages.invite(self._reason or "Press Search times to place the evaluations for this model.")
+            self.pages.invite(self._search.reason or "Press Search times to place the evaluations for this model.")
             return
         steps = len(times) - 1
         if trial is not None:

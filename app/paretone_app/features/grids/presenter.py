@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 
 class GridsPresenter(Presenter):
-    """Owns Grid."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.state = GridState(services.state, services.folder / "placed-grids", self)
@@ -34,6 +32,16 @@ class GridsPresenter(Presenter):
         self._objective = ""
         """The figure of the last search."""
         self.later: dict[str, Callable[[], QWidget]] = {"grids": self._build_grids}
+        add, state = services.actions.add, self.state
+        tip = "Search times for the number of evaluations in Setup"
+        self._search = add("Search &times", state.search, tip, lambda: state.why_not_search() or self._why_wait())
+        self._open = add("&Open grid…", self._ask_for_grid, "Use a placed grid from a file")
+        self._save = add(
+            "Save &grid…",
+            self._ask_where_to_keep,
+            "Save as JSON, for --grid",
+            lambda: "" if state.grid else "There is no grid yet.",
+        )
         self.state.changed.connect(self.refresh)
         services.state.jobs.began.connect(self._job_began)
         services.state.jobs.ended.connect(self._job_ended)
@@ -44,16 +52,19 @@ class GridsPresenter(Presenter):
 
     @Slot()
     def refresh(self) -> None:
+        self._search.refresh()
+        self._save.refresh()
         if self.grids is None:
             return
-        jobs = self._state.jobs
-        waiting = jobs.why_wait
-        if any(job.kind is Kind.GRID for job in jobs.running):
-            waiting = "Times are being searched; press Esc to cancel. A search of the same goes on where it was."
-        self.grids.set_reason(self.state.why_not_search() or waiting)
         grid, searched = self.state.artefact, self.state.searched
         of_it = searched if searched is not None and searched.grid == grid else None
         self.grids.set_grid(grid, of_it, self._objective)
+
+    def _why_wait(self) -> str:
+        jobs = self._state.jobs
+        if any(job.kind is Kind.GRID for job in jobs.running):
+            return "Times are being searched; press Esc to cancel. A search of the same goes on where it was."
+        return jobs.why_wait
 
     def follow(self, event: Event) -> None:
         """Take up a grid, and log what was found."""
@@ -91,15 +102,11 @@ class GridsPresenter(Presenter):
     def _build_grids(self) -> QWidget:
         from paretone_app.features.grids.panel import GridPanel
 
-        self.grids = GridPanel(self._theme.colours)
-        self.grids.search_wanted.connect(lambda: self._actions.attempt(self.state.search))
-        self.grids.open_wanted.connect(self._ask_for_grid)
-        self.grids.keep_wanted.connect(self._ask_where_to_keep)
+        self.grids = GridPanel(self._theme.colours, self._search, self._open, self._save)
         self.refresh()
         return self.grids
 
     # --- Files --------------------------------------------------------------------------------------------------------
-    @Slot()
     def _ask_for_grid(self) -> None:
         file_dialogs.ask_for_file(
             self._window,
@@ -108,7 +115,6 @@ class GridsPresenter(Presenter):
             lambda path: self._actions.attempt(lambda: self.state.open(path)),
         )
 
-    @Slot()
     def _ask_where_to_keep(self) -> None:
         grid = self.state.artefact
         if grid is not None:

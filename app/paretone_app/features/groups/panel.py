@@ -1,17 +1,19 @@
 """Groups: speech tokens that sound alike, the largest groups first, and what they sound like.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel is given its actions and knows neither the application's state nor the engine.
 """
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from paretone.techniques.token_groups.groups import Groups
 from paretone_app.numbers import counted, grouped
-from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
@@ -23,36 +25,36 @@ _COLUMNS = (
 )
 
 
+@dataclass(frozen=True)
+class GroupsActions:
+    search: Action
+    play: Action
+    """Plays the chosen group."""
+    save_sound: Action
+    save: Action
+
+
 class GroupsPanel(QWidget):
-    """The groups in a table; what is chosen there is heard, its tokens one after another."""
+    """The groups in a table; the tokens of the chosen one are heard one after another."""
 
-    search_wanted = Signal()
-    """The user wants groups for the knobs in Setup."""
-    hear_wanted = Signal(object)
-    """The user wants to hear these ids."""
-    keep_wanted = Signal()
-    """The user wants the groups as a file."""
-    sound_wanted = Signal(object)
-    """The user wants the sound of these ids as a file."""
-
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, can: GroupsActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._groups: Groups | None = None
-        self._reasons = ("", "")
+        self.can = can
+        for action in (can.play, can.save_sound):
+            action.explain(lambda: "" if self.members else "Choose a group in the table first.")
+        can.search.changed.connect(self._show)
         self._build()
-        self.set_colours(colours)
         self._show()
 
     def _build(self) -> None:
         self.headline = build.words("title", name="Summary")
-        self.search_button = build.button("Find &groups", self.search_wanted, look="primary")
-        self.hear_button = build.button("&Play group", self._hear)
-        self.sound_button = build.button("Save soun&d…", lambda: self.sound_wanted.emit(self.members))
-        self.keep_button = build.button("Save &groups…", self.keep_wanted)
+        can = self.can
         top = HBoxLayout()
         top.addWidget(self.headline, 1)
-        for one in (self.search_button, self.hear_button, self.sound_button, self.keep_button):
-            top.addWidget(one)
+        top.addWidget(ActionButton(can.search, look="primary"))
+        for one in (can.play, can.save_sound, can.save):
+            top.addWidget(ActionButton(one))
         self.table = build.named(QTableWidget(0, len(_COLUMNS)), "Groups of tokens, the largest first")
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -66,10 +68,10 @@ class GroupsPanel(QWidget):
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
-        self.table.itemActivated.connect(self._hear)
-        self.table.itemSelectionChanged.connect(self._show_buttons)
+        self.table.itemActivated.connect(can.play.trigger)
+        self.table.itemSelectionChanged.connect(self._chosen)
         self.pages = Invited(build.column(top, (self.table, 1)), sketch=sketching.rows((0.1, 0.6)))
-        self.pages.offer(self.search_button)
+        self.pages.offer(can.search)
         outer = VBoxLayout(self)
         outer.addWidget(self.pages)
         self.setFocusProxy(self.table)
@@ -93,14 +95,6 @@ class GroupsPanel(QWidget):
             self.table.selectRow(0)
         self._show()
 
-    def set_reasons(self, search: str, hear: str) -> None:
-        """Why no groups can be found, and why none can be heard, as sentences, or ``""``."""
-        self._reasons = (search, hear)
-        self._show()
-
-    def set_colours(self, colours: Colours) -> None:
-        """Follow the theme: nothing here has its own colours."""
-
     @property
     def members(self) -> tuple[int, ...]:
         """Ids of the chosen group."""
@@ -113,7 +107,7 @@ class GroupsPanel(QWidget):
         self.pages.show_content(groups is not None)
         if groups is None:
             self.pages.invite(
-                self._reasons[0] or "Press Find groups to group the model's tokens by the knobs in Setup."
+                self.can.search.reason or "Press Find groups to group the model's tokens by the knobs in Setup."
             )
         else:
             alone = groups.codes - groups.grouped
@@ -123,16 +117,8 @@ class GroupsPanel(QWidget):
                 f"{counted(len(groups.members), 'group', 'groups')} of several tokens; {grouped(alone)} of "
                 f"{counted(groups.codes, 'token', 'tokens')} by themselves{listed}"
             )
-        self._show_buttons()
+        self._chosen()
 
-    def _show_buttons(self) -> None:
-        search, hear = self._reasons
-        none = "" if self.members else "Choose a group in the table first."
-        build.allow(self.search_button, search, "Group the tokens of the loaded model by the knobs in Setup")
-        build.allow(self.hear_button, hear or none, "Hear the group's tokens one after another, each for 0.4 s")
-        build.allow(self.sound_button, hear or none, "Save that sound as a WAV file")
-        build.allow(self.keep_button, "" if self._groups else "There are no groups yet.", "Save as JSON, for --groups")
-
-    def _hear(self) -> None:
-        if self.members and self.hear_button.isEnabled():
-            self.hear_wanted.emit(self.members)
+    def _chosen(self) -> None:
+        self.can.play.refresh()
+        self.can.save_sound.refresh()

@@ -15,7 +15,7 @@ from paretone.techniques.token_groups.groups import GroupHeard
 from paretone_app.audio.sound import Sound
 from paretone_app.features.groups.state import GroupsState
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.notices import Level
 from paretone_app.state.jobs import Kind
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 
 class GroupsPresenter(Presenter):
-    """Owns Groups."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.state = GroupsState(services.state, services.folder / "token-groups", self)
@@ -35,6 +33,19 @@ class GroupsPresenter(Presenter):
         """Where the sound that is being decoded goes, rather than into the player."""
         self.groups: GroupsPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"groups": self._build_groups}
+        add, state = services.actions.add, self.state
+        tip = "Group the tokens of the loaded model by the knobs in Setup"
+        self._search = add("Find &groups", state.search, tip, lambda: state.why_not_find() or self._why_wait())
+        tip = "Hear the group's tokens one after another, each for 0.4 s"
+        self._play = add("&Play group", self._hear, tip, self._why_not_hear)
+        tip = "Save that sound as a WAV file"
+        self._save_sound = add("Save soun&d…", self._ask_where_to_put_sound, tip, self._why_not_hear)
+        self._save = add(
+            "Save &groups…",
+            self._ask_where_to_keep,
+            "Save as JSON, for --groups",
+            lambda: "" if state.groups else "There are no groups yet.",
+        )
         self.state.changed.connect(self.refresh)
 
     def engine_starts(self) -> None:
@@ -43,15 +54,19 @@ class GroupsPresenter(Presenter):
 
     @Slot()
     def refresh(self) -> None:
-        if self.groups is None:
-            return
+        if self.groups is not None:
+            self.groups.set_groups(self.state.artefact)
+        for action in (self._search, self._play, self._save_sound, self._save):
+            action.refresh()
+
+    def _why_wait(self) -> str:
         jobs = self._state.jobs
-        waiting = jobs.why_wait
         if any(job.kind is Kind.GROUPS for job in jobs.running):
-            waiting = "Groups are being found; press Esc to cancel."
-        self.groups.set_groups(self.state.artefact)
-        heard = self.state.why_not_hear() or waiting or self._player.why_not_hear()
-        self.groups.set_reasons(self.state.why_not_find() or waiting, heard)
+            return "Groups are being found; press Esc to cancel."
+        return jobs.why_wait
+
+    def _why_not_hear(self) -> str:
+        return self.state.why_not_hear() or self._why_wait() or self._player.why_not_hear()
 
     def follow(self, event: Event) -> None:
         """Take up groups, and play or write a sound."""
@@ -61,24 +76,19 @@ class GroupsPresenter(Presenter):
             self._put(event.result)
 
     def _build_groups(self) -> QWidget:
-        from paretone_app.features.groups.panel import GroupsPanel
+        from paretone_app.features.groups.panel import GroupsActions, GroupsPanel
 
-        self.groups = GroupsPanel(self._theme.colours)
-        self.groups.search_wanted.connect(lambda: self._actions.attempt(self.state.search))
-        self.groups.hear_wanted.connect(self._hear)
-        self.groups.keep_wanted.connect(self._ask_where_to_keep)
-        self.groups.sound_wanted.connect(self._ask_where_to_put_sound)
+        self.groups = GroupsPanel(GroupsActions(self._search, self._play, self._save_sound, self._save))
         self.refresh()
         return self.groups
 
     # --- Sounds and files ---------------------------------------------------------------------------------------------
-    @Slot(object)
-    def _hear(self, members: tuple[int, ...]) -> None:
+    def _hear(self) -> None:
         self._asked = None
-        self._actions.attempt(lambda: self.state.hear(members))
+        self.state.hear(built(self.groups).members)
 
-    @Slot(object)
-    def _ask_where_to_put_sound(self, members: tuple[int, ...]) -> None:
+    def _ask_where_to_put_sound(self) -> None:
+        members = built(self.groups).members
         name = f"tokens-{'-'.join(map(str, members[:4]))}.wav"
         self._ask_where_to_write(
             "Sound of the group", file_dialogs.sound(), name, lambda path: self.save(members, path)
@@ -102,7 +112,6 @@ class GroupsPresenter(Presenter):
 
         self._actions.attempt(write_it)
 
-    @Slot()
     def _ask_where_to_keep(self) -> None:
         groups = self.state.artefact
         if groups is not None:

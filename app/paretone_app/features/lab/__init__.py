@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from paretone_app.features.feature import Feature
-from paretone_app.shell.entries import FeatureAction, MenuPart, TourStop
-from paretone_app.shell.places import TEST, Place, Region
+from paretone_app.shell.entries import TEST, FeatureAction, MenuPart, Place, Region, TourStop
 
 FEATURE = Feature(
     "lab",

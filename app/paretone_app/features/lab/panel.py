@@ -20,11 +20,10 @@ from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.staircase import StaircaseSession
 from paretone_app.listening.wording import signed
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, NEAR, set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.remarks import DeviceProblem
+from paretone_app.widgets.panel_parts import DeviceProblem
 from paretone_app.widgets.screen_readers import GROUP
 
 NOISE, TONE = range(2)

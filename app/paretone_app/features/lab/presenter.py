@@ -36,7 +36,7 @@ from paretone_app.listening.stimuli import (
     setting_key,
 )
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.state.jobs import Job
 
 if TYPE_CHECKING:

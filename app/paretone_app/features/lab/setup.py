@@ -25,13 +25,11 @@ from paretone_app.listening.planning import (
 )
 from paretone_app.listening.stimuli import Condition
 from paretone_app.numbers import counted
-from paretone_app.shell.metrics import BROAD
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import BROAD, set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, SpinBox
-from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
-from paretone_app.widgets.scrolled import Scrolled
-from paretone_app.widgets.tick_list import TickList
+from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.panel_parts import TickList
 
 COMPARED, LIBRARY = "compared", "library"
 _SOURCES = {

@@ -13,14 +13,13 @@ from PySide6.QtGui import QColor, QKeySequence, QMouseEvent, QPainter, QPaintEve
 from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
 
 from paretone.listening.trials import TrialConditions, TrialRecord
-from paretone_app.audio.player import Player
-from paretone_app.audio.switching import Mode
+from paretone_app.audio.player import Mode, Player
 from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS
 from paretone_app.listening.session import ListeningSession
 from paretone_app.listening.stimuli import TOLERANCE_DECIBELS
 from paretone_app.listening.wording import signed
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import HEADING, text_font
+from paretone_app.shell.theme import HEADING, text_font
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import CHART, GROUP, announce

@@ -44,7 +44,7 @@ class LayerBars(Chart):
 
     toggled = Signal(int)
     """The user wants to keep the layer of this number, or to remove it where it stays."""
-    depth_wanted = Signal(int)
+    more_wanted = Signal(int)
     """The user wants one layer more (1) or less (−1)."""
 
     own_keys = (*_MOVES, *_DEPTH_KEYS, *ACTIVATING)
@@ -244,7 +244,7 @@ class LayerBars(Chart):
             following = self._cursor + (1 if key == Qt.Key.Key_Right else -1)
             self.move_cursor(ends.get(key, following))
         elif key in _DEPTH_KEYS:
-            self.depth_wanted.emit(_DEPTH_KEYS[key])
+            self.more_wanted.emit(_DEPTH_KEYS[key])
         elif key in ACTIVATING:
             self.toggled.emit(self._cursor)
         else:

@@ -1,6 +1,6 @@
 """Layers: importance of the layers of a speech language model, and the choice of kept ones.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel is given its actions and knows neither the application's state nor the engine.
 """
 
 from __future__ import annotations
@@ -13,29 +13,21 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QGroupBox,
     QLabel,
-    QPushButton,
     QWidget,
 )
 
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
-from paretone.techniques import spade
 from paretone_app.features.layers.layer_bars import LayerBars
 from paretone_app.numbers import fixed
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, TIGHT
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, TIGHT, set_look
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import SpinBox
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.job_progress import JobProgress
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.panel_parts import JobProgress
 
-STAGES = {
-    spade.NONE: ("&Pruned", "Hear the model with layers removed, before training"),
-    spade.PARTLY: ("Br&iefly retrained", "Hear a student after some minutes of training"),
-    spade.RECOVERED: ("Fully retr&ained", "Hear the fully trained student"),
-}
 _SPREAD = 12.0
 """Ratio of the greatest value to the median from which axes are logarithmic."""
 _MEASURED = {WORD_ERROR: "word errors", DIVERGENCE: "the divergence", COSINE: "the cosine"}
@@ -56,35 +48,35 @@ class MeasurePlan:
     sentences: int
 
 
+@dataclass(frozen=True)
+class LayersActions:
+    by_importance: Action
+    hear: Mapping[str, Action]
+    """By stage of recovery, a value of SPADE's knob."""
+    train: Action
+    measure: Action
+    cancel: Action
+    study: Action
+    saving: Action
+    """Shows memory and time by depth."""
+
+
 class LayersPanel(QWidget):
     """Left: number of kept layers, listening, measuring. Right: the bars."""
 
     toggled = Signal(int)
-    """The user wants to keep this layer, or to remove it if it is kept."""
-    depth_wanted = Signal(int)
-    """The user wants this many layers."""
-    importance_wanted = Signal()
-    """The user wants the most important layers again, not those chosen by hand."""
-    hear_wanted = Signal(str)
-    """The user wants to hear the kept layers at this stage of recovery (a value of SPADE's knob)."""
-    training_wanted = Signal()
-    """The user wants a student of these layers trained."""
-    measure_wanted = Signal(object)
-    """The user wants this :class:`MeasurePlan` carried out."""
-    study_wanted = Signal(int)
-    """The user wants word errors on a number of sentences measured by a study."""
-    cancel_wanted = Signal()
-    saving_wanted = Signal()
-    """The user wants to see memory and time by depth."""
+    """Keep this layer, or remove it if it is kept."""
+    depth_changed = Signal(int)
+    """Number of layers to keep."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: LayersActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.can = can
         self._layers = 0
         self._retained: tuple[int, ...] = ()
         self._by_hand = False
         self._record: ImportanceRecord | None = None
-        self._reason = self._busy = ""
-        self._stage_reasons: Mapping[str, str] = {}
+        self._reason = ""
         self._measuring = False
         self._said, self._look = "", "muted"
         self._wants_bars = False
@@ -98,23 +90,22 @@ class LayersPanel(QWidget):
         self.depth_box.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.depth_box.setAccessibleName("Layers kept")
         self.depth_box.setToolTip("SPADE's depth: number of the most important layers to keep")
-        self.depth_box.valueChanged.connect(self.depth_wanted)
+        self.depth_box.valueChanged.connect(self.depth_changed)
         label = QLabel("Layers &kept")
         label.setBuddy(self.depth_box)
         row = HBoxLayout()
         row.addWidget(label, 1)
         row.addWidget(self.depth_box)
         self.kept = build.words()
-        self.by_importance = build.button("By &importance", self.importance_wanted, "Discard manual selection")
-        self.stage_buttons: dict[str, QPushButton] = {}
+        can = self.can
+        for action in (*can.hear.values(), can.train):
+            action.explain(lambda: "" if self._pruned else "No layer is removed: keep fewer layers first.")
+        can.study.explain(lambda: "" if self._layers > 1 else "The model has only one layer.")
+        self.by_importance = ActionButton(can.by_importance)
         hearing = QGroupBox("Hear it")
         column = VBoxLayout(hearing)
-        for stage, (title, _) in STAGES.items():
-            button = build.button(title, lambda _=False, stage=stage: self.hear_wanted.emit(stage))
-            self.stage_buttons[stage] = button
-            column.addWidget(button)
-        self.train_button = build.button("&Train a student…", self.training_wanted)
-        column.addWidget(self.train_button)
+        for action in (*can.hear.values(), can.train):
+            column.addWidget(ActionButton(action))
 
         measuring = QGroupBox("Measure")
         column = VBoxLayout(measuring)
@@ -127,15 +118,8 @@ class LayersPanel(QWidget):
             "Speak every sentence without each layer and recognise it: layers × "
             "sentences syntheses. Off: only the quick measures, divergence and cosine."
         )
-        self.measure_button = QPushButton("Measure &layers")
-        self.measure_button.clicked.connect(
-            lambda: self.measure_wanted.emit(MeasurePlan(self.word_errors.isChecked(), self.sentences.value()))
-        )
-        self.cancel_button = build.button("Ca&ncel", self.cancel_wanted)
+        self.measure_button, self.cancel_button = ActionButton(can.measure), ActionButton(can.cancel)
         self.progress = JobProgress("Progress of the measurement")
-        self.study_button = build.button(
-            "Word errors as a stud&y…", lambda: self.study_wanted.emit(self.sentences.value())
-        )
         buttons = HBoxLayout()
         for one in (self.measure_button, self.cancel_button):
             buttons.addWidget(one, 1)
@@ -143,11 +127,8 @@ class LayersPanel(QWidget):
             column.addWidget(one)
         column.addLayout(buttons)
         column.addWidget(self.progress)
-        column.addWidget(self.study_button)
-        self.saving_button = build.button(
-            "Memory and time by &depth", self.saving_wanted, "Measure the saving at several depths (opens Views)"
-        )
-        column.addWidget(self.saving_button)
+        column.addWidget(ActionButton(can.study))
+        column.addWidget(ActionButton(can.saving))
 
         self._state = build.words("muted", selectable=True)
         content = QWidget()
@@ -165,7 +146,7 @@ class LayersPanel(QWidget):
 
         self.bars = LayerBars(colours)
         self.bars.toggled.connect(self.toggled)
-        self.bars.depth_wanted.connect(lambda more: self.depth_wanted.emit(len(self._retained) + more))
+        self.bars.more_wanted.connect(lambda more: self.depth_changed.emit(len(self._retained) + more))
         self.legend = build.words(rich=True)
         self.logarithmic = QCheckBox("Lo&garithmic")
         self.logarithmic.setToolTip("Logarithmic axes: the first layer is often a hundred times as important")
@@ -175,7 +156,7 @@ class LayersPanel(QWidget):
         foot.addWidget(self.logarithmic, 0, Qt.AlignmentFlag.AlignTop)
         right = build.column((self.bars, 1), foot)
         self.pages = Invited(right, sketch=sketching.bars(16))
-        self.pages.offer(self.measure_button)
+        self.pages.offer(can.measure)
         self.hand_button = build.button("Select by hand", self._select_by_hand, "Show the layers to choose from")
         self.pages.empty.add(self.hand_button)
         outer = VBoxLayout(self)
@@ -201,11 +182,16 @@ class LayersPanel(QWidget):
         self.bars.show_layers(layers, record, retained, by_hand)
         self._show()
 
-    def set_reasons(self, reason: str, busy: str, stages: Mapping[str, str]) -> None:
-        """Why nothing can be done here, why nothing can be started now, and why each stage cannot be heard: sentences,
-        or ``""``."""
-        self._reason, self._busy, self._stage_reasons = reason, busy, dict(stages)
-        self._show()
+    def set_reason(self, reason: str) -> None:
+        """Why no layers can be removed, as a sentence, or ``""``."""
+        if reason != self._reason:
+            self._reason = reason
+            self._show()
+
+    @property
+    def plan(self) -> MeasurePlan:
+        """What is to be measured."""
+        return MeasurePlan(self.word_errors.isChecked(), self.sentences.value())
 
     def begin(self) -> None:
         """A measurement begins."""
@@ -224,7 +210,6 @@ class LayersPanel(QWidget):
         self._say(sentence, "warning" if failed else "muted")
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self.bars.set_colours(colours)
         self.legend.setText(
             f'<span style="color:{colours.accent}">■</span>&nbsp;kept &nbsp; '
@@ -248,35 +233,25 @@ class LayersPanel(QWidget):
             one.setEnabled(some and not self._measuring)
         self.by_importance.setVisible(self._by_hand)
         self.kept.setText(self._kept_text() if some else "")
-        may_start = some and not self._busy and not self._measuring
-        self.measure_button.setEnabled(may_start)
-        self.measure_button.setToolTip(self._reason or self._busy or "Measure the importance of each layer")
-        self.saving_button.setEnabled(may_start)
-        reason = self._reason or ("" if self._layers > 1 else "The model has only one layer.")
-        build.allow(self.study_button, reason, "Several voices and seeds; can be paused and resumed")
-        self.cancel_button.setEnabled(self._measuring)
         self.progress.setVisible(self._measuring)
-        pruned = 0 < len(self._retained) < self._layers
-        nothing = "" if pruned else "No layer is removed: keep fewer layers first."
-        for stage, button in self.stage_buttons.items():
-            reason = self._reason or nothing or self._stage_reasons.get(stage, "") or self._busy
-            button.setEnabled(not reason and not self._measuring)
-            button.setToolTip(reason or STAGES[stage][1])
-        reason = self._reason or nothing or self._busy
-        self.train_button.setEnabled(not reason and not self._measuring)
-        self.train_button.setToolTip(reason or "Open Training to train a student with these layers")
+        for action in (*self.can.hear.values(), self.can.train, self.can.study):
+            action.refresh()
         self._state.setText(self._said or self._reason or self._hint())
         set_look(self._state, self._look if self._said else "muted")
         self._state.setVisible(bool(self._state.text()))
         self._show_page()
 
+    @property
+    def _pruned(self) -> bool:
+        """Whether some layers are removed."""
+        return 0 < len(self._retained) < self._layers
+
     def _show_page(self) -> None:
         """The bars, once there is something in them or the user asked for them; else what they would show."""
         some = bool(self._layers) and not self._reason
-        pruned = 0 < len(self._retained) < self._layers
         self.pages.invite(self._reason or _INVITATION)
         self.hand_button.setEnabled(some)
-        self.pages.show_content(some and (self._record is not None or pruned or self._wants_bars))
+        self.pages.show_content(some and (self._record is not None or self._pruned or self._wants_bars))
         self.setFocusProxy(self.depth_box if self.pages.is_empty else self.bars)
 
     def _select_by_hand(self) -> None:

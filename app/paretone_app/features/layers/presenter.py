@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
@@ -29,9 +30,14 @@ if TYPE_CHECKING:
     from paretone_app.features.layers.panel import LayersPanel, MeasurePlan
 
 
-class LayersPresenter(Presenter):
-    """Owns Layers."""
+_STAGES = {
+    spade.NONE: ("&Pruned", "Hear the model with layers removed, before training"),
+    spade.PARTLY: ("Br&iefly retrained", "Hear a student after some minutes of training"),
+    spade.RECOVERED: ("Fully retr&ained", "Hear the fully trained student"),
+}
 
+
+class LayersPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._features = services.features
@@ -42,15 +48,36 @@ class LayersPresenter(Presenter):
         self._job = 0
         self.later: dict[str, Callable[[], QWidget]] = {"layers": self._build_layers}
         services.state.jobs.ended.connect(self._job_ended)
+        add, find = services.actions.add, services.features.find
+        self._by_importance = add("By &importance", self.choice.choose_by_importance, "Discard manual selection")
+        self._hear = {
+            stage: add(title, partial(self.hear, stage), tip, partial(self._why_not_hear, stage))
+            for stage, (title, tip) in _STAGES.items()
+        }
+        tip = "Open Training to train a student with these layers"
+        self._train = add("&Train a student…", self._propose_training, tip, self._why_not_now)
+        tip = "Measure the importance of each layer"
+        self._measure = add("Measure &layers", self._measure_planned, tip, self._why_not_now)
+        self._cancel = self._add_cancel("Ca&ncel", Kind.LAYERS)
+        tip = "Several voices and seeds; can be paused and resumed"
+        self._study = add("Word errors as a stud&y…", self._propose_study, tip, self.why_not)
+        self._saving = add(
+            "Memory and time by &depth",
+            lambda: find(ViewsPresenter).open(DEPTH.name),
+            "Measure the saving at several depths (opens Views)",
+            self._why_not_now,
+        )
 
     @Slot()
     def refresh(self) -> None:
         if self.layers is None:
             return
-        choice, state = self.choice, self._state
+        choice = self.choice
         self.layers.set_layers(choice.layers, choice.record, choice.retained, choice.depth, choice.by_hand)
-        stages = {stage: self._why_not_hear(stage) for stage in (spade.NONE, spade.PARTLY, spade.RECOVERED)}
-        self.layers.set_reasons(self.why_not(), state.jobs.why_wait, stages)
+        self.layers.set_reason(self.why_not())
+
+    def _why_not_now(self) -> str:
+        return self.why_not() or self._state.jobs.why_wait
 
     def why_not(self) -> str:
         """Why no layers can be left out of the chosen model, as a sentence, or ``""``."""
@@ -63,38 +90,32 @@ class LayersPresenter(Presenter):
 
     def _why_not_hear(self, stage: str) -> str:
         state = self._state
-        if self.why_not():
-            return self.why_not()
+        if reason := self.why_not():
+            return reason
         knobs = state.selection.knobs(spade.NAME).replace(recovery=stage)
         setting = state.selection.baseline_setting.with_technique(UsedTechnique(spade.NAME, knobs))
-        return state.availability.why_not_synthesise() or problem(state.selection.loaded, setting) or ""
+        reason = state.availability.why_not_synthesise() or problem(state.selection.loaded, setting)
+        return reason or state.jobs.why_wait
 
     def _build_layers(self) -> QWidget:
-        from paretone_app.features.layers.panel import LayersPanel
+        from paretone_app.features.layers.panel import LayersActions, LayersPanel
 
-        self.layers = LayersPanel(self._theme.colours)
-        attempt, find = self._actions.attempt, self._features.find
-        self.layers.toggled.connect(lambda layer: attempt(lambda: self.choice.toggle(layer)))
-        self.layers.depth_wanted.connect(self.choice.set_depth)
-        self.layers.importance_wanted.connect(self.choice.choose_by_importance)
-        self.layers.hear_wanted.connect(lambda stage: attempt(lambda: self.hear(stage)))
-        self.layers.training_wanted.connect(self._train)
-        self.layers.measure_wanted.connect(lambda plan: attempt(lambda: self.measure(plan)))
-        self.layers.study_wanted.connect(self._study)
-        self.layers.saving_wanted.connect(lambda: find(ViewsPresenter).open(DEPTH.name))
-        self.layers.cancel_wanted.connect(self._actions.cancel.trigger)
+        actions = LayersActions(
+            self._by_importance, self._hear, self._train, self._measure, self._cancel, self._study, self._saving
+        )
+        self.layers = LayersPanel(self._theme.colours, actions)
+        self.layers.toggled.connect(lambda layer: self._actions.attempt(lambda: self.choice.toggle(layer)))
+        self.layers.depth_changed.connect(self.choice.set_depth)
         self.refresh()
         return self.layers
 
-    @Slot(int)
-    def _study(self, sentences: int) -> None:
-        """Propose a study of word errors, on a number of sentences."""
+    def _propose_study(self) -> None:
+        """Propose a study of word errors."""
         from paretone_app.features.layers.study import KIND
 
-        self._features.find(StudiesPresenter).new_of_kind(KIND.name, sentences)
+        self._features.find(StudiesPresenter).new_of_kind(KIND.name, built(self.layers).plan.sentences)
 
-    @Slot()
-    def _train(self) -> None:
+    def _propose_training(self) -> None:
         """Have Training propose a student of the kept layers."""
         kept = self.choice.retained
         training = self._features.find(TrainingPresenter)
@@ -110,6 +131,9 @@ class LayersPresenter(Presenter):
         """Show progress of the measurement."""
         if self.layers is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
             self.layers.show_progress(event.done, event.total, event.seconds_left)
+
+    def _measure_planned(self) -> None:
+        self.measure(built(self.layers).plan)
 
     def measure(self, plan: MeasurePlan) -> None:
         """Measure the importance of each layer. Raises :class:`PlainError` when it cannot be done."""

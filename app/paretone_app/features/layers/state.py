@@ -15,7 +15,7 @@ from paretone.models.files.layer_importance import ImportanceRecord, read_record
 from paretone.paths import own_place
 from paretone.techniques import spade
 from paretone_app.state.app_state import AppState
-from paretone_app.state.undo import ALONE, Edit
+from paretone_app.state.editing import ALONE, Edit
 
 _DEPTH_EDIT = 2
 

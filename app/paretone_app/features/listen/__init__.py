@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from paretone_app.features.feature import Feature
-from paretone_app.shell.entries import MainStep, TourStop
-from paretone_app.shell.places import LISTEN, Place, Region
+from paretone_app.shell.entries import LISTEN, MainStep, Place, Region, TourStop
 
 FEATURE = Feature(
     "listen",

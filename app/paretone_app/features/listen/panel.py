@@ -9,19 +9,17 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.setting.take import Take
 from paretone_app.audio.deck import Deck
-from paretone_app.audio.switching import Mode
-from paretone_app.features.listen.coming import ComingTake
-from paretone_app.features.listen.plots import ComparisonPlots, Picture
+from paretone_app.audio.player import Mode
+from paretone_app.features.listen.plots import ComingTake, ComparisonPlots, Picture
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, NEAR, set_look
 from paretone_app.state.differences import label_of
 from paretone_app.state.playing import Origin, Playing
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import VBoxLayout
-from paretone_app.widgets.remarks import Caution, Facts
+from paretone_app.widgets.panel_parts import Caution, Facts
 from paretone_app.widgets.screen_readers import GROUP
-from paretone_app.widgets.side_buttons import SIDES
+from paretone_app.widgets.side_panel import SIDES
 
 _ZOOM = 1.5
 _DRAW_MILLISECONDS = 33
@@ -92,7 +90,6 @@ class ListenPanel(QWidget):
             self._draw()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.plots.set_colours(colours)
         self._caution.set_colours(colours)

@@ -13,22 +13,38 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
-from paretone.audio.spectrogram import (
-    DECIBELS_PER_NEPER,
-    HOP,
-    RATE,
-    band_frequency,
-    frequency_band,
-)
-from paretone_app.features.listen.colour_scale import ColourScale
-from paretone_app.features.listen.time_plot import Ruler, TimePlot
-from paretone_app.features.listen.waveform import outline
+from paretone.audio.spectrogram import DECIBELS_PER_NEPER, HOP, RATE, band_frequency, frequency_band, log_mel
+from paretone_app.features.listen.time_plot import ColourScale, Ruler, TimePlot, outline
 from paretone_app.numbers import fixed, signed
 from paretone_app.shell.colours import DARK, Colours
-from paretone_app.shell.metrics import NEAR, STRONG, TIGHT
+from paretone_app.shell.theme import NEAR, STRONG, TIGHT
 from paretone_app.widgets.invitation import EmptyState
 from paretone_app.widgets.layouts import GridLayout
 from paretone_app.widgets.sketching import waves
+
+
+class ComingTake:
+    """Grows with every piece. Spectrograms of pieces are joined as they come; the finished take is drawn anew."""
+
+    def __init__(self, side: str, rate: int) -> None:
+        """``side`` is ``"A"`` or ``"B"``; ``rate`` is in hertz."""
+        self.side = side
+        self._rate = rate
+        self._samples = np.zeros(0, np.float32)
+        self._mel = log_mel(self._samples, rate)
+
+    def add(self, samples: np.ndarray) -> None:
+        """More samples, (n,)."""
+        self._samples = np.concatenate((self._samples, np.asarray(samples, np.float32)))
+        wanted = round(len(self._samples) / self._rate * RATE / HOP)
+        more = log_mel(samples, self._rate)[: max(0, wanted - len(self._mel))]
+        self._mel = np.concatenate((self._mel, more))
+
+    @property
+    def picture(self) -> Picture | None:
+        """What there is, or ``None`` if that is nothing yet."""
+        return Picture(self._samples, self._rate, self._mel) if len(self._samples) and len(self._mel) else None
+
 
 RANGE_DECIBELS = 70.0
 """Spectrograms show this much below the loudest band of A and B."""

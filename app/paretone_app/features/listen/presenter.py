@@ -12,17 +12,15 @@ from paretone.session.events import AudioReady, Event
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.tour.model import Part
-from paretone_app.state.coming import STREAM_SIDES
 from paretone_app.state.differences import difference_words
 from paretone_app.state.jobs import Job, Outcome
+from paretone_app.state.synthesis import STREAM_SIDES
 
 if TYPE_CHECKING:
     from paretone_app.features.listen.panel import ListenPanel
 
 
 class ListenPresenter(Presenter):
-    """Owns Listen."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._player = services.features.find(PlayerPresenter)

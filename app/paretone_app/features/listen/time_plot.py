@@ -1,17 +1,88 @@
-"""A plot over time with a playhead and a region, and the ruler under several of them."""
+"""Plots along time, and what draws a sound in them."""
 
 from __future__ import annotations
 
+import numpy as np
 import pyqtgraph as pg
 from pyqtgraph.GraphicsScene.mouseEvents import MouseClickEvent, MouseDragEvent
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QGraphicsGridLayout, QSizePolicy
+from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
+from PySide6.QtWidgets import QGraphicsGridLayout, QSizePolicy, QWidget
 
-from paretone_app.plotting.bare_axis import BareAxis
+from paretone_app.plotting.frame import BareAxis
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import TIGHT
-from paretone_app.widgets.screen_readers import CHART
+from paretone_app.shell.theme import SMALL, TIGHT, text_font
+from paretone_app.widgets.screen_readers import CHART, PICTURE
+
+
+class ColourScale(QWidget):
+    """A thin strip that says what the colours mean."""
+
+    screen_role = PICTURE
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self._texts = ("", "", "")
+        self._colours = _colours_of(pg.colormap.get("magma"))
+        self._text = QColor()
+        metrics = self.fontMetrics()
+        self._strip = max(6, metrics.height() // 2)
+        self.setFixedWidth(self._strip + 4 + metrics.horizontalAdvance("−70 "))
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
+
+    def set_map(self, colours: pg.ColorMap, theme: Colours) -> None:
+        self._colours, self._text = _colours_of(colours), QColor(theme.muted)
+        self.update()
+
+    def set_ends(self, top: str, unit: str, bottom: str) -> None:
+        self._texts = (top, unit, bottom)
+        self.setAccessibleDescription(f"{bottom} to {top} {unit}")
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            gradient = QLinearGradient(0, self.height(), 0, 0)
+            gradient.setStops(self._colours)
+            painter.fillRect(0, 0, self._strip, self.height(), gradient)
+            painter.setPen(self._text)
+            painter.setFont(text_font(painter.font(), SMALL))
+            area = self.rect().adjusted(self._strip + 3, 0, 0, 0)
+            across = (Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignBottom)
+            for text, where in zip(self._texts, across, strict=True):
+                if where is Qt.AlignmentFlag.AlignVCenter and self.height() < 3 * painter.fontMetrics().height():
+                    continue
+                painter.drawText(area, where | Qt.AlignmentFlag.AlignLeft, text)
+
+
+def _colours_of(colours: pg.ColorMap) -> list[tuple[float, QColor]]:
+    """Some of the map's colours, from its lower end (0) to its upper one (1)."""
+    shares = np.linspace(0, 1, 24)
+    return list(zip(shares.tolist(), colours.map(shares, mode="qcolor"), strict=True))
+
+
+def outline(samples: np.ndarray, rate: int, start: float, end: float, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points (seconds, amplitude) of a line that fills the waveform between ``start`` and ``end`` seconds.
+
+    No sample is missed: where several fall on one of the ``columns``, the line visits their least and greatest value.
+    With fewer samples than columns these are the samples themselves.
+    """
+    first = max(0, int(np.floor(start * rate)))
+    last = min(len(samples), int(np.ceil(end * rate)) + 1)
+    part = samples[first:last]
+    if len(part) <= 2 * max(1, columns):
+        return np.arange(first, first + len(part)) / rate, part
+    per_column = -(-len(part) // columns)
+    whole = len(part) // per_column
+    head = part[: whole * per_column].reshape(whole, per_column)
+    lowest, highest = head.min(axis=1), head.max(axis=1)
+    rest = part[whole * per_column :]
+    if len(rest):
+        lowest, highest = np.append(lowest, rest.min()), np.append(highest, rest.max())
+    times = np.repeat((first + per_column * (np.arange(len(lowest)) + 0.5)) / rate, 2)
+    values = np.empty(2 * len(lowest), part.dtype)
+    values[0::2], values[1::2] = lowest, highest
+    return times, values
 
 
 class _Plot(pg.GraphicsView):

@@ -1,16 +1,150 @@
-"""The log's presenter: everything that is noted becomes an entry, and messages that were shown can be read again."""
+"""The log: what the window said and what the engine did, line by line, and all messages in a dialog."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QToolButton
+from collections.abc import Iterable
+from datetime import datetime
 
-from paretone_app.features.log.messages import MessagesDialog
-from paretone_app.features.log.panel import LogPanel
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QTextEdit, QToolButton, QWidget
+
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import counted
-from paretone_app.shell.icons import icon
+from paretone_app.shell.banner import ERROR, INFO, WARNING
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.notices import Level, Said
+from paretone_app.shell.theme import icon
 from paretone_app.widgets import build
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+_LEVELS = {INFO: "Information", WARNING: "Warning", ERROR: "Error"}
+
+
+class MessagesDialog(QDialog):
+    """Opened with ``open()``."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Messages")
+        self._inks = {INFO: colours.muted, WARNING: colours.warning, ERROR: colours.danger}
+        self._history: tuple[Said, ...] = ()
+        self.text = build.named(QTextEdit(readOnly=True), "Messages, the newest first")
+        self.text.setTabChangesFocus(True)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        copy = buttons.addButton("Co&py all", QDialogButtonBox.ButtonRole.ActionRole)
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
+        buttons.rejected.connect(self.reject)
+        layout = VBoxLayout(self)
+        layout.addWidget(self.text)
+        layout.addWidget(buttons)
+        em = self.fontMetrics().height()
+        self.resize(44 * em, 26 * em)
+
+    def show_history(self, history: Iterable[Said]) -> None:
+        """Show these messages, the newest of which is the last."""
+        if tuple(history) == self._history and not self.text.document().isEmpty():
+            return
+        self._history = tuple(history)
+        self.text.clear()
+        cursor = QTextCursor(self.text.document())
+        plain, level = QTextCharFormat(), QTextCharFormat()
+        for one in reversed(self._history):
+            level.setForeground(QColor(self._inks[one.level]))
+            cursor.insertText(f"{one.when:%H:%M:%S}  {_LEVELS[one.level]}: ", level)
+            cursor.insertText(f"{one.sentence}\n", plain)
+        if not self._history:
+            cursor.insertText("No message was shown yet.", plain)
+        self.text.moveCursor(QTextCursor.MoveOperation.Start)
+
+
+_LONGEST = 20_000
+"""Entries that are kept; older ones are dropped."""
+
+
+class LogPanel(QWidget):
+    """Entries with time and level; entries below the chosen level are kept but not shown."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._entries: list[tuple[str, Level, str]] = []
+        self._text = build.named(QPlainTextEdit(readOnly=True, undoRedoEnabled=False), "Log entries")
+        self._text.setMaximumBlockCount(_LONGEST)
+        self._text.setTabChangesFocus(True)
+        titles = "Everything", "Information", "Warnings", "Errors"
+        self._level = build.combo("Lowest level shown", zip(titles, Level, strict=True))
+        self._level.setCurrentIndex(Level.INFO)
+        self._level.currentIndexChanged.connect(self._show_all)
+        copy = build.button("Co&py all", self.copy, "Copy the whole log with details, for a bug report")
+        clear = build.button("C&lear", self.clear)
+        row = HBoxLayout()
+        label = QLabel("Sh&ow")
+        label.setBuddy(self._level)
+        for widget in (label, self._level):
+            row.addWidget(widget)
+        row.addStretch(1)
+        for widget in (copy, clear):
+            row.addWidget(widget)
+        layout = VBoxLayout(self)
+        layout.addLayout(row)
+        layout.addWidget(self._text)
+
+    def add(self, level: Level, text: str) -> None:
+        """Append an entry with the present time."""
+        entry = datetime.now().strftime("%H:%M:%S.%f")[:-3], level, text.rstrip()
+        self._entries.append(entry)
+        del self._entries[:-_LONGEST]
+        if level >= self._level.currentData():
+            self._append(entry)
+
+    def plain_text(self) -> str:
+        """All entries, a line or more each."""
+        return "\n".join(f"{when}  {level.name:<7}  {text}" for when, level, text in self._entries)
+
+    def set_colours(self, colours: Colours) -> None:
+        self._colours = colours
+        self._show_all()
+
+    @Slot()
+    def copy(self) -> None:
+        """Put the whole log on the clipboard."""
+        QGuiApplication.clipboard().setText(self.plain_text())
+
+    @Slot()
+    def clear(self) -> None:
+        """Forget all entries."""
+        self._entries.clear()
+        self._text.clear()
+
+    @Slot()
+    def _show_all(self) -> None:
+        self._text.clear()
+        lowest = self._level.currentData()
+        for entry in self._entries:
+            if entry[1] >= lowest:
+                self._append(entry)
+
+    def _append(self, entry: tuple[str, Level, str]) -> None:
+        when, level, text = entry
+        colours = {
+            Level.DETAIL: self._colours.muted,
+            Level.INFO: self._colours.text,
+            Level.WARNING: self._colours.warning,
+            Level.ERROR: self._colours.danger,
+        }
+        at_end = self._text.verticalScrollBar().value() == self._text.verticalScrollBar().maximum()
+        cursor = QTextCursor(self._text.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        if not self._text.document().isEmpty():
+            cursor.insertBlock()
+        style = QTextCharFormat()
+        style.setForeground(QColor(self._colours.muted))
+        cursor.insertText(f"{when}  ", style)
+        style.setForeground(QColor(colours[level]))
+        cursor.insertText(text, style)
+        if at_end:
+            self._text.verticalScrollBar().setValue(self._text.verticalScrollBar().maximum())
 
 
 class LogPresenter(Presenter):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
-from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
@@ -26,9 +26,10 @@ from paretone_app.plotting.frame import pen
 from paretone_app.plotting.layers import Shape
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import TERM, Term
-from paretone_app.shell.metrics import BROAD
+from paretone_app.shell.theme import BROAD
 from paretone_app.state.differences import STREAMING_MEANING, label_of, model_title, streaming_text
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import CHART, GROUP
 
@@ -97,7 +98,6 @@ class PartsBar(QWidget):
     minimumSizeHint = sizeHint
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.update()
 
@@ -228,17 +228,9 @@ class MetersPanel(QScrollArea):
         self.setWidget(content)
         self.set_colours(colours)
 
-    def offer(self, action: QAction) -> None:
+    def offer(self, action: Action) -> None:
         """Offer ``action`` below the figures of A and B."""
-        # The letter of its menu entry is one of the menu bar's.
-        button = build.button(action.text().replace("&", ""), action.trigger, action.toolTip())
-
-        def follow() -> None:
-            build.allow(button, "" if action.isEnabled() else action.toolTip(), action.toolTip())
-
-        action.changed.connect(follow)
-        follow()
-        self._layout.insertWidget(self._below, button, 0, Qt.AlignmentFlag.AlignLeft)
+        self._layout.insertWidget(self._below, ActionButton(action), 0, Qt.AlignmentFlag.AlignLeft)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Give the content the height of its wrapped lines, which its least height leaves out."""
@@ -255,7 +247,6 @@ class MetersPanel(QScrollArea):
         return QSize(width + bar, self.fontMetrics().height() * 10)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self._plot.set_colours(colours)
         self._draw()

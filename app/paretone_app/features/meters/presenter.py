@@ -14,15 +14,12 @@ from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import localised
 from paretone_app.state.jobs import Job, Outcome
-from paretone_app.widgets import build
 
 if TYPE_CHECKING:
     from paretone_app.features.meters.panel import MetersPanel
 
 
 class MetersPresenter(Presenter):
-    """Owns Meters."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.meters: MetersPanel | None = None
@@ -33,7 +30,10 @@ class MetersPresenter(Presenter):
         services.state.comparison.changed.connect(self._show_comparison)
         services.state.jobs.ended.connect(self._job_ended)
         self._features = services.features
-        self._actions.bind(self._actions["repeat"], self._state.synthesis.time_again)
+        made, jobs = self._state.synthesis, self._state.jobs
+        self._repeat = self._actions["repeat"]
+        self._repeat_tip = self._repeat.tip
+        self._actions.bind(self._repeat, made.time_again, lambda: made.why_not_time_again() or jobs.why_wait)
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show the live figures of a running job; those of one that has ended are passed over."""
@@ -41,9 +41,8 @@ class MetersPresenter(Presenter):
             self.meters.show_telemetry(event, self._features.find(PlayerPresenter).deck.waits)
 
     def refresh(self) -> None:
-        made, repeat = self._state.synthesis, self._actions["repeat"]
-        reason = made.why_not_time_again() or self._state.jobs.why_wait
-        build.allow(repeat, reason, "\n".join(filter(None, (repeat.statusTip(), localised(made.left_out())))))
+        left_out = localised(self._state.synthesis.left_out())
+        self._repeat.set_tip("\n".join(filter(None, (self._repeat_tip, left_out))))
         if self.meters is not None:
             self.meters.show_device(self._state.loading.device_title)
 
@@ -51,7 +50,7 @@ class MetersPresenter(Presenter):
         from paretone_app.features.meters.panel import MetersPanel
 
         self.meters = MetersPanel(self._theme.colours)
-        self.meters.offer(self._actions["repeat"])
+        self.meters.offer(self._repeat)
         self.refresh()
         self._show_comparison()
         return self.meters

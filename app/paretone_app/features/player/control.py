@@ -1,20 +1,272 @@
-"""Connects the one player with its bar and its keys."""
+"""The one player with its device and keys, shown in its bar, and what screen readers are told of it."""
 
 from __future__ import annotations
 
-import numpy as np
-from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QWidget
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+import numpy as np
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QApplication,
+    QButtonGroup,
+    QComboBox,
+    QGroupBox,
+    QLineEdit,
+    QMenuBar,
+    QPlainTextEdit,
+    QScrollArea,
+    QTabBar,
+    QTextEdit,
+    QWidget,
+)
+from shiboken6 import isValid
+
+from paretone.audio.sound_system import Sound as SoundSystem
+from paretone.audio.sound_system import probe
+from paretone.errors import DeviceError
+from paretone_app.audio.deck import Deck
 from paretone_app.audio.player import Player
-from paretone_app.features.player.announcing import PlayerAnnouncements
-from paretone_app.features.player.keys import PlayerKeys
-from paretone_app.features.player.panel import PlayerPanel
-from paretone_app.features.player.playback import Playback
+from paretone_app.features.player.panel import PlayerActions, PlayerPanel, WaveStrip
 from paretone_app.listening.wording import signed
+from paretone_app.numbers import fixed
 from paretone_app.shell.colours import Colours
-from paretone_app.state.playing import Playing, take_title
-from paretone_app.widgets.side_buttons import SIDES
+from paretone_app.state.playing import Heard, Origin, Playing, take_title
+from paretone_app.widgets.action import Action
+from paretone_app.widgets.screen_readers import announce
+from paretone_app.widgets.side_panel import SIDES
+
+_POLL_MILLISECONDS = 33
+
+
+class Playback(QObject):
+    """Looks at the player 30 times a second."""
+
+    problem_changed = Signal(str)
+    """Why nothing can be heard, or ``""``."""
+    probing_changed = Signal(bool)
+    """Whether an audio device is being looked for."""
+
+    def __init__(self, player: Player, playing: Playing, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.player = player
+        self.playing = playing
+        self.deck = Deck(player, self)
+        """What is in the player."""
+        self.looked = False
+        """Whether a device was looked for; before that there is nothing to complain about."""
+        self.probing = False
+        """Whether one is being looked for."""
+        self._problem: str | None = None
+        self._stream = Heard()
+        self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
+        self._poll.timeout.connect(self.follow)
+        self._poll.start()
+        self.deck.changed.connect(self.follow)
+        self.deck.lent_changed.connect(lambda _: self.follow())
+
+    # --- What is heard -----------------------------------------------------------------------------------------------
+    def begin_stream(self, rate: int, title: str, detail: str, letter: str) -> None:
+        """Play a take while it is made: at ``rate`` hertz, called ``title``, for the side ``letter`` if for any."""
+        self._stream = Heard(Origin.STREAM, title, detail, letter)
+        self.deck.begin_stream(rate)
+
+    @Slot()
+    def follow(self) -> None:
+        """Update the state from the player."""
+        deck, player, playing = self.deck, self.player, self.playing
+        if deck.lent:
+            playing.show(Heard(Origin.TEST))
+            return
+        problem = player.problem
+        if problem != self._problem and not self.probing:
+            self._tell_problem(problem)
+        deck.load_when_silent()
+        position, now = player.position, self._heard()
+        playing.show(now)
+        playing.move(position)
+
+    def _heard(self) -> Heard:
+        deck, found = self.deck, self._source()
+        own = found.own_seconds or deck.length
+        return replace(found, sounding=self.player.playing, seconds=deck.length, own_seconds=own, loop=deck.loop)
+
+    def _source(self) -> Heard:
+        deck, sound = self.deck, self.deck.sound
+        if sound is not None:
+            sides = {take.id: side for side, take in reversed(deck.takes.items()) if take is not None}
+            letter, start = sound.part_of or (sides.get(sound.key, ""), 0.0)
+            return Heard(Origin.SOUND, sound.title, sound.detail, letter, start, sound.key)
+        if self.player.streaming:
+            return self._stream
+        take = deck.takes[deck.heard]
+        if take is None:
+            return Heard()
+        title = take_title(take, f"Take {deck.heard}")
+        return Heard(Origin.COMPARED, title, take.text, deck.heard, key=take.id, own_seconds=take.seconds)
+
+    # --- The device --------------------------------------------------------------------------------------------------
+    def connect_device(self) -> None:
+        """Look for the audio device in the background and open it; again after it was lost."""
+        if not self.probing:
+            self.probing = self.looked = True
+            self.probing_changed.emit(True)
+            self.deck.analyser.run(probe, self._open_device)
+
+    def _open_device(self, found: SoundSystem | BaseException) -> None:
+        self.probing = False
+        self.probing_changed.emit(False)
+        if isinstance(found, BaseException):
+            raise found
+        try:
+            self.player.open(found)
+        except DeviceError as error:
+            self._tell_problem(str(error))
+        self.follow()
+
+    def _tell_problem(self, problem: str) -> None:
+        if problem and self.player.mixer.state.playing:
+            self.player.pause()
+        self._problem = problem
+        self.problem_changed.emit(problem)
+
+    def shut_down(self) -> None:
+        """Close the device and end the worker thread."""
+        self._poll.stop()
+        self.deck.shut_down(wait=not self.probing)
+
+
+STEP_SECONDS = 0.25
+SMALL_STEP_SECONDS = 0.02
+_MOVES = frozenset({"Left", "Right", "Shift+Left", "Shift+Right", "Home"})
+_SPACE = frozenset({"Space"})
+_ALL = frozenset({"A", "B", "X", "S", "L", "M", "N", "[", "]"}) | _MOVES | _SPACE
+
+
+class PlayerKeys(QObject):
+    """Shortcuts of ``window``. Text fields, lists and whatever else uses a key keep it while they have the focus."""
+
+    def __init__(
+        self, window: QWidget, deck: Deck, others: Mapping[str, Callable[[], object]], parent: QObject | None = None
+    ) -> None:
+        """``others`` are keys, M and N, with what they do."""
+        super().__init__(parent or window)
+        self._deck = deck
+        actions = {**_actions(deck), **others}
+        self._shortcuts = {key: self._shortcut(window, key, do) for key, do in actions.items()}
+        deck.lent_changed.connect(lambda _: self._leave_keys(None, QApplication.focusWidget()))
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.focusChanged.connect(self._leave_keys)
+
+    @staticmethod
+    def _shortcut(window: QWidget, key: str, do: Callable[[], object]) -> QShortcut:
+        shortcut = QShortcut(QKeySequence(key), window)
+        shortcut.activated.connect(do)
+        return shortcut
+
+    @Slot(QWidget, QWidget)
+    def _leave_keys(self, _before: QWidget | None, focus: QWidget | None) -> None:
+        """Leave to what has the focus the keys that it needs; during a listening test, all of them."""
+        kept = _ALL if self._deck.lent else own_keys(focus)
+        for key, shortcut in self._shortcuts.items():
+            if isValid(shortcut):
+                shortcut.setEnabled(key not in kept)
+
+
+def _actions(deck: Deck) -> Mapping[str, Callable[[], object]]:
+    return {
+        "A": lambda: deck.choose("A"),
+        "B": lambda: deck.choose("B"),
+        "X": deck.switch,
+        "Space": deck.toggle_play,
+        "S": deck.stop,
+        "L": deck.toggle_loop,
+        "[": lambda: deck.set_loop_end(0),
+        "]": lambda: deck.set_loop_end(1),
+        "Left": lambda: deck.move(-STEP_SECONDS),
+        "Right": lambda: deck.move(STEP_SECONDS),
+        "Shift+Left": lambda: deck.move(-SMALL_STEP_SECONDS),
+        "Shift+Right": lambda: deck.move(SMALL_STEP_SECONDS),
+        "Home": deck.go_to_start,
+    }
+
+
+def own_keys(widget: QWidget | None) -> frozenset[str]:
+    """The keys of the player that ``widget`` uses itself. Painted widgets keep theirs without being asked."""
+    match widget:
+        case None | WaveStrip():
+            return frozenset()
+        case QPlainTextEdit() | QTextEdit() if widget.isReadOnly():
+            own = _MOVES
+        case QLineEdit() | QPlainTextEdit() | QTextEdit() | QAbstractSpinBox() | QComboBox() | QMenuBar():
+            own = _ALL
+        case QAbstractItemView():
+            # Letters search in it.
+            own = _ALL - {"[", "]"}
+        case QAbstractButton():
+            own = _SPACE | (_MOVES if _is_one_of_several(widget) else frozenset())
+        case QGroupBox() if widget.isCheckable():
+            own = _SPACE
+        case QAbstractSlider() | QTabBar() | QScrollArea():
+            own = _MOVES
+        case _:
+            own = frozenset()
+    return own | {key for action in widget.actions() for key in _ALL if QKeySequence(key) in action.shortcuts()}
+
+
+def _is_one_of_several(button: QAbstractButton) -> bool:
+    """Whether the arrow keys go from this button to others, of which one is chosen."""
+    group: QButtonGroup | None = button.group()
+    return button.autoExclusive() or (group is not None and group.exclusive())
+
+
+_TOGETHER_MILLISECONDS = 80
+"""A sound that is chosen begins to play a little later; that is one sentence."""
+
+
+class PlayerAnnouncements(QObject):
+    """Follows the state, on behalf of the player's bar."""
+
+    said = Signal(str)
+    """What screen readers are given to say."""
+
+    def __init__(self, playing: Playing, bar: QWidget) -> None:
+        super().__init__(bar)
+        self._playing, self._bar = playing, bar
+        self._last = playing.now
+        self._soon = QTimer(self, singleShot=True, interval=_TOGETHER_MILLISECONDS)
+        self._soon.timeout.connect(self._say)
+        playing.changed.connect(self._soon.start)
+
+    @Slot()
+    def _say(self) -> None:
+        before, self._last = self._last, self._playing.now
+        sentence = what_changed(before, self._last)
+        if sentence:
+            announce(self._bar, sentence)
+            self.said.emit(sentence)
+
+
+def what_changed(before: Heard, now: Heard) -> str:
+    """What to say, as a sentence; ``""`` if that is nothing."""
+    if Origin.TEST in (before.origin, now.origin) or now.origin is Origin.NOTHING:
+        return ""
+    other = (before.origin, before.key, before.title) != (now.origin, now.key, now.title)
+    if other and now.sounding:
+        return f"Playing: {now.title}"
+    if other:
+        return now.title
+    if now.sounding != before.sounding:
+        return f"Playing: {now.title}" if now.sounding else "Paused"
+    if now.loop != before.loop:
+        return "Loop off" if now.loop is None else f"Loop from {fixed(now.loop[0], 2)} to {fixed(now.loop[1], 2)} s"
+    return ""
 
 
 class PlayerControl(QObject):
@@ -25,21 +277,30 @@ class PlayerControl(QObject):
         self.playing = playing
         self.playback = Playback(Player(), playing, self)
         self.deck = self.playback.deck
-        self.bar = PlayerPanel(colours)
+        deck, playback = self.deck, self.playback
+
+        def action(title: str, key: str, do: Callable[[], object], checkable: bool = False) -> Action:
+            made = Action(title, f"{title} ({key})", parent=self, checkable=checkable)
+            made.triggered.connect(lambda: do())
+            return made
+
+        actions = PlayerActions(
+            start=action("Go to the start", "Home", deck.go_to_start),
+            play=action("Play", "Space", deck.toggle_play),
+            stop=action("Stop", "S", deck.stop),
+            loop=action("Loop", "L", deck.toggle_loop, checkable=True),
+            switch=action("Switch between A and B", "X", deck.switch),
+            reconnect=action("Reconnect", "N", playback.connect_device),
+        )
+        actions.reconnect.set_tip("Look for an audio device again (N)")
+        bar = self.bar = PlayerPanel(colours, actions)
         self.keys = PlayerKeys(window, self.deck, {"M": self.bar.toggle_matching, "N": self.bar.reconnect})
         self.announcements = PlayerAnnouncements(playing, self.bar)
-        bar, deck, playback = self.bar, self.deck, self.playback
-        bar.start_wanted.connect(deck.go_to_start)
-        bar.play_wanted.connect(deck.toggle_play)
-        bar.stop_wanted.connect(deck.stop)
-        bar.loop_wanted.connect(deck.toggle_loop)
-        bar.side_wanted.connect(deck.choose)
-        bar.switch_wanted.connect(deck.switch)
+        bar.side_chosen.connect(deck.choose)
         bar.matching_changed.connect(deck.set_matching)
         bar.strip.sought.connect(deck.seek)
         bar.strip.region_drawn.connect(lambda start, end: deck.set_loop((start, end)))
-        bar.silence_wanted.connect(self._fall_silent)
-        bar.retry_wanted.connect(playback.connect_device)
+        bar.disabled.connect(self._fall_silent)
         deck.changed.connect(self._show_deck)
         deck.analysed.connect(self._show_deck)
         playback.problem_changed.connect(lambda problem: bar.show_problem(problem, playback.looked))

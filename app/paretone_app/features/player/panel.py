@@ -7,73 +7,234 @@ from __future__ import annotations
 
 import html
 from collections.abc import Collection
+from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, SignalInstance
-from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QLabel,
-    QPushButton,
-    QSizePolicy,
-    QStackedWidget,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtCore import QEvent, QLineF, QObject, QRectF, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QSlider, QStackedWidget, QWidget
 
-from paretone_app.features.player.strip import WaveStrip
+from paretone_app.audio.sound import Envelope
 from paretone_app.numbers import fixed
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.icons import icon, pixmap
-from paretone_app.shell.metrics import GAP, NEAR, bold_font
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, NEAR, bold_font, icon, pixmap, set_look
 from paretone_app.state.playing import Heard, Origin
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import GROUP
-from paretone_app.widgets.side_buttons import SIDES, SideButtons
+from paretone_app.widgets.side_panel import SIDES, SideButtons
+
+_UNITS = 100
+"""Steps of the slider in a second."""
+_STEPS_OF_ROOM = 1.5
+"""A stream's time axis grows by this factor, so that its waveform does not shrink all the time."""
+_LEAST_ROOM = 2.0
+"""Seconds."""
+
+
+class WaveStrip(QSlider):
+    """One waveform. Methods in, signals out."""
+
+    sought = Signal(float)
+    """The user wants to hear from this time on, in seconds."""
+    region_drawn = Signal(float, float)
+    """The user drew a part to be repeated: start and end in seconds."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._colours = colours
+        self._now = Heard()
+        self._envelope: Envelope | None = None
+        self._gain = 1.0
+        self._position = 0.0
+        self._pressed: float | None = None
+        self._drawn: tuple[float, float] | None = None
+        self.setAccessibleName("Position in the waveform, in hundredths of a second")
+        self.setToolTip("Click: play from there. Drag: repeat a part.")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.valueChanged.connect(lambda value: self.sought.emit(value / _UNITS))
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def set_colours(self, colours: Colours) -> None:
+        self._colours = colours
+        self.update()
+
+    def set_heard(self, now: Heard) -> None:
+        """Show of what is heard what repeats; nothing of a listening test."""
+        if now.origin is Origin.TEST:
+            now, self._envelope, self._position = Heard(Origin.TEST), None, 0.0
+        elif (now.origin, now.key, now.title) != (self._now.origin, self._now.key, self._now.title):
+            self._pressed = self._drawn = None
+        self._now = now
+        with QSignalBlocker(self):
+            self.setRange(0, round(now.seconds * _UNITS))
+        self.update()
+
+    def set_envelope(self, envelope: Envelope | None, gain: float) -> None:
+        """Draw this waveform, as loud as it is played: times ``gain``."""
+        self._envelope, self._gain = (None if self._now.origin is Origin.TEST else envelope), gain
+        self.update()
+
+    def set_position(self, seconds: float) -> None:
+        """Move the playhead. Called 30 times a second; screen readers are told once a second."""
+        self._position = seconds
+        value = round(seconds * _UNITS)
+        if not self._now.sounding or abs(value - self.value()) >= _UNITS:
+            with QSignalBlocker(self):
+                self.setValue(value)
+        self.update()
+
+    @property
+    def room(self) -> float:
+        """Seconds from the left end to the right one."""
+        seconds = max(self._now.seconds, self._envelope.seconds if self._envelope is not None else 0.0)
+        if self._now.origin is not Origin.STREAM:
+            return max(seconds, 1e-3)
+        room = _LEAST_ROOM
+        while room < seconds:
+            room *= _STEPS_OF_ROOM
+        return room
+
+    # --- Painting ----------------------------------------------------------------------------------------------------
+    def sizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        return QSize(12 * em, round(1.4 * em))
+
+    def minimumSizeHint(self) -> QSize:
+        em = self.fontMetrics().height()
+        return QSize(8 * em, em)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        colours, width, height = self._colours, self.width(), self.height()
+        with QPainter(self) as painter:
+            painter.fillRect(self.rect(), QColor(colours.base))
+            loop = self._drawn or self._now.loop
+            if loop is not None:
+                band = QColor(colours.accent)
+                band.setAlpha(45)
+                left, right = (self._place(one) for one in loop)
+                painter.fillRect(QRectF(left, 0, right - left, height), band)
+                painter.setPen(QPen(QColor(colours.accent), 1.5))
+                painter.drawLines([QLineF(one, 0, one, height) for one in (left, right)])
+            self._paint_wave(painter)
+            if self._now.origin not in (Origin.NOTHING, Origin.TEST):
+                x = self._place(self._position)
+                painter.fillRect(QRectF(x - 1, 0, 2, height), QColor(colours.danger))
+            focused = self.hasFocus()
+            painter.setPen(QPen(QColor(colours.accent if focused else colours.border), 2 if focused else 1))
+            painter.drawRect(QRectF(0.5, 0.5, width - 1, height - 1))
+
+    def _paint_wave(self, painter: QPainter) -> None:
+        middle = self.height() / 2
+        painter.setPen(QColor(self._colours.border))
+        painter.drawLine(QLineF(0, middle, self.width(), middle))
+        envelope = self._envelope
+        if envelope is None or not envelope.peak:
+            return
+        lowest, highest = envelope.columns(self.width(), self.room)
+        # Quiet sounds are drawn smaller, but can be seen.
+        scale = (middle - 2) / max(envelope.peak * self._gain, 0.25) * self._gain
+        heard = self._place(self._position)
+        lines = [
+            QLineF(x + 0.5, middle - scale * high - 0.5, x + 0.5, middle - scale * low + 0.5)
+            for x, (low, high) in enumerate(zip(lowest.tolist(), highest.tolist(), strict=True))
+        ]
+        colour = QColor(self._wave_colour())
+        painter.setPen(colour)
+        painter.drawLines(lines[: max(0, round(heard))])
+        colour.setAlpha(130)
+        painter.setPen(colour)
+        painter.drawLines(lines[max(0, round(heard)) :])
+
+    def _wave_colour(self) -> str:
+        sides = {"A": self._colours.baseline, "B": self._colours.accelerated}
+        return sides.get(self._now.letter, self._colours.text)
+
+    def _place(self, seconds: float) -> float:
+        return seconds / self.room * self.width()
+
+    # --- Mouse -------------------------------------------------------------------------------------------------------
+    def _at(self, event: QMouseEvent) -> float:
+        seconds = event.position().x() / max(1, self.width()) * self.room
+        return max(0.0, min(seconds, self._now.seconds))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton and self._now.seconds:
+            self._pressed = event.position().x()
+        event.accept()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._pressed is None or (abs(event.position().x() - self._pressed) < 4 and self._drawn is None):
+            return
+        start = max(0.0, min(self._pressed / max(1, self.width()) * self.room, self._now.seconds))
+        self._drawn = min(start, self._at(event)), max(start, self._at(event))
+        self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed, drawn, self._pressed, self._drawn = self._pressed, self._drawn, None, None
+        if pressed is None:
+            return
+        if drawn is None:
+            self.sought.emit(self._at(event))
+        elif drawn[1] > drawn[0]:
+            self.region_drawn.emit(*drawn)
+        self.update()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """The wheel moves nothing here."""
+        event.ignore()
+
 
 _NOTHING = "Nothing to play yet"
 _TEST = "A listening test is using the player."
 
 
+@dataclass(frozen=True)
+class PlayerActions:
+    start: Action
+    play: Action
+    """Plays or pauses."""
+    stop: Action
+    loop: Action
+    switch: Action
+    """Plays the other side."""
+    reconnect: Action
+
+
 class PlayerPanel(QWidget):
-    """Shows its state and emits what is wanted; it plays nothing."""
+    """Is given its actions; it plays nothing."""
 
     screen_role = GROUP
 
-    start_wanted = Signal()
-    play_wanted = Signal()
-    """Play or pause."""
-    stop_wanted = Signal()
-    loop_wanted = Signal()
-    """Repeat, or stop repeating."""
-    side_wanted = Signal(str)
-    """``"A"`` or ``"B"`` is to be heard."""
-    switch_wanted = Signal()
-    """The other side is to be heard."""
+    side_chosen = Signal(str)
+    """Play ``"A"`` or ``"B"``."""
     matching_changed = Signal(bool)
     """Whether both sides are to be equally loud."""
-    silence_wanted = Signal()
+    disabled = Signal()
     """The window closes: fall silent at once."""
-    retry_wanted = Signal()
-    """An audio device is to be looked for again."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: PlayerActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.can = can
+        for action in (can.start, can.play, can.stop, can.loop):
+            action.explain(lambda: f"{_NOTHING}." if self._now.origin is Origin.NOTHING else "")
+        can.play.explain(lambda: self._problem.text())
+        can.switch.explain(lambda: "" if len(self._there) == len(SIDES) else "Make two takes to switch between.")
+        can.reconnect.explain(lambda: "Looking for an audio device…" if self._probing else "")
         self._colours = colours
         self._now = Heard()
+        self._there: tuple[str, ...] = ()
+        """The sides that there are."""
         self._position = 0.0
-        self._cannot = True
-        """Whether nothing can be heard."""
+        self._probing = False
         self.setAccessibleName("Player")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._start = self._button("Go to the start", "Home", self.start_wanted)
-        self._play = self._button("Play", "Space", self.play_wanted)
-        self._stop = self._button("Stop", "S", self.stop_wanted)
-        self._loop = self._button("Loop", "L", self.loop_wanted, checkable=True)
-        self._switch = self._button("Switch between A and B", "X", self.switch_wanted)
+        self._start, self._play, self._stop, self._loop, self._switch = (
+            self._button(one) for one in (can.start, can.play, can.stop, can.loop, can.switch)
+        )
         self._sides = SideButtons("take", verb="Hear", between=self._switch)
-        self._sides.chosen.connect(self.side_wanted)
+        self._sides.chosen.connect(self.side_chosen)
         for button in self._sides.buttons.values():
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._title = build.label(name="What is heard", rich=True, yielding=True)
@@ -81,10 +242,7 @@ class PlayerPanel(QWidget):
         """The waveform."""
         self._problem_icon = QLabel()
         self._problem = build.label(look="warning", name="Audio device", yielding=True)
-        self._retry = build.named(QToolButton(), "Reconnect", "Look for an audio device again (N)")
-        self._retry.setText("Reconnect")
-        self._retry.setProperty("look", "quiet")
-        self._retry.clicked.connect(self.retry_wanted)
+        self._reconnect = ActionButton(can.reconnect, look="quiet")
         self._time = build.label(name="Position")
         self._time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._time.setMinimumWidth(self.fontMetrics().horizontalAdvance("000.00 / 000.00 s"))
@@ -104,7 +262,7 @@ class PlayerPanel(QWidget):
     def _lay_out(self) -> None:
         self._line = QStackedWidget()
         self._line.setFixedHeight(round(1.2 * self.fontMetrics().height()))
-        for one in (self._title, build.row(self._problem_icon, (self._problem, 1), self._retry)):
+        for one in (self._title, build.row(self._problem_icon, (self._problem, 1), self._reconnect)):
             self._line.addWidget(one)
         controls = QWidget()
         row = HBoxLayout(controls)
@@ -127,17 +285,14 @@ class PlayerPanel(QWidget):
         self.setFixedHeight(round(4 * self.fontMetrics().height()))
 
     @staticmethod
-    def _button(name: str, key: str, wanted: SignalInstance, checkable: bool = False) -> QPushButton:
-        button = build.button("", tip=f"{name} ({key})", name=name)
-        button.setCheckable(checkable)
+    def _button(action: Action) -> ActionButton:
+        button = ActionButton(action, "")
         # A click leaves the focus where it is.
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.clicked.connect(lambda _=False: wanted.emit())
         return button
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         for button, name in (
             (self._start, "start"),
@@ -155,7 +310,7 @@ class PlayerPanel(QWidget):
 
     def show_heard(self, now: Heard, there: Collection[str]) -> None:
         """Show what is in the player, and offer the sides that are ``there``. Of a listening test nothing is shown."""
-        self._now = now
+        self._now, self._there = now, tuple(there)
         self._pages.setCurrentIndex(1 if now.origin is Origin.TEST else 0)
         self.strip.set_heard(now)
         if now.origin is Origin.TEST:
@@ -163,11 +318,11 @@ class PlayerPanel(QWidget):
             self._time.clear()
             return
         self._sides.show_side(now.letter, there)
-        self._switch.setEnabled(all(side in there for side in SIDES))
+        self.can.switch.refresh()
         loop = now.loop
-        self._loop.setChecked(loop is not None)
+        self.can.loop.setChecked(loop is not None)
         said = "Loop" if loop is None else f"Loop from {fixed(loop[0], 2)} to {fixed(loop[1], 2)} s"
-        self._loop.setToolTip(f"{said} (L)")
+        self.can.loop.set_tip(f"{said} (L)")
         self._loop.setAccessibleDescription(said)
         self._show_play()
         self._show_title()
@@ -189,9 +344,9 @@ class PlayerPanel(QWidget):
         self._match.toggle()
 
     def reconnect(self) -> None:
-        """Look for an audio device again, if that can be done now."""
-        if self._cannot and self._retry.isEnabled():
-            self.retry_wanted.emit()
+        """Look for an audio device again, if there is none."""
+        if self._problem.text():
+            self.can.reconnect.trigger()
 
     def show_name(self, side: str, name: str | None) -> None:
         """Show what is on ``side``; ``None`` for nothing."""
@@ -205,7 +360,6 @@ class PlayerPanel(QWidget):
 
     def show_problem(self, problem: str, shown: bool) -> None:
         """Why nothing can be heard, or ``""``; ``shown`` in place of the title or not."""
-        self._cannot = bool(problem)
         self._problem.setText(problem)
         self._problem.setToolTip(problem)
         self._line.setCurrentIndex(1 if problem and shown else 0)
@@ -213,7 +367,8 @@ class PlayerPanel(QWidget):
 
     def show_probing(self, probing: bool) -> None:
         """Whether a device is being looked for."""
-        self._retry.setEnabled(not probing)
+        self._probing = probing
+        self.can.reconnect.refresh()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """The title is shown as far as there is room."""
@@ -228,19 +383,18 @@ class PlayerPanel(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() is QEvent.Type.EnabledChange and not self.isEnabled():
-            self.silence_wanted.emit()
+            self.disabled.emit()
         super().changeEvent(event)
 
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _show_play(self) -> None:
         """Show what the buttons would do."""
-        sounding, there = self._now.sounding, self._now.origin is not Origin.NOTHING
-        for button in (self._start, self._stop, self._loop):
-            button.setEnabled(there)
-        self._play.setEnabled(there and not self._cannot)
-        self._play.setIcon(icon("pause" if sounding else "play"))
-        self._play.setAccessibleName("Pause" if sounding else "Play")
-        self._play.setToolTip(f"{self._play.accessibleName()} (Space)")
+        can, title = self.can, "Pause" if self._now.sounding else "Play"
+        self._play.setIcon(icon(title.lower()))
+        can.play.setText(title)
+        can.play.set_tip(f"{title} (Space)")
+        for action in (can.start, can.play, can.stop, can.loop):
+            action.refresh()
 
     def _show_title(self) -> None:
         now = self._now

@@ -14,17 +14,16 @@ from paretone_app.audio.sound import Sound
 from paretone_app.features.player.control import PlayerControl
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.shell.notices import Level
-from paretone_app.state.coming import STREAM_SIDES
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.jobs import Job, Outcome
 from paretone_app.state.playing import Origin, setting_title
-from paretone_app.widgets import build
+from paretone_app.state.synthesis import STREAM_SIDES
 
 _CHOOSE = {
     "": "",
     "A": "Choose take A first: press Baseline, or Set A in Takes.",
     "B": "Choose take B first: press Accelerated, or Set B in Takes.",
-    "A and B": "Make take A first: press Baseline.",
+    (_NEITHER := "A and B"): "Make take A first: press Baseline.",
 }
 """Why two takes cannot be compared, by those that are missing."""
 
@@ -50,8 +49,8 @@ class PlayerPresenter(Presenter):
         self.playing = state.playing
         self.playing.changed.connect(self._note_listening)
         services.workspaces.put("player", self.control.bar)
-        self._actions.bind(self._actions.compare, self._compare)
-        self._actions.bind(self._actions.play, self.deck.toggle_play)
+        self._actions.bind(self._actions.compare, self._compare, self._why_not_compare)
+        self._actions.bind(self._actions.play, self.deck.toggle_play, self._why_not_play)
         state.comparison.changed.connect(self._show_takes_to_hear)
         state.jobs.began.connect(self._job_began)
         state.jobs.ended.connect(self._job_ended)
@@ -68,13 +67,23 @@ class PlayerPresenter(Presenter):
         self.playback.connect_device()
 
     def refresh(self) -> None:
-        sides = self._state.comparison.take_a, self._state.comparison.take_b
-        actions, lent = self._actions, self.deck.lent
-        some = any(take is not None for take in sides)
-        missing = [side for side, take in zip("AB", sides, strict=True) if take is None]
-        reason = self.why_not_hear() if lent else _CHOOSE[" and ".join(missing)]
-        build.allow(actions.compare, reason, actions.compare.statusTip())
-        actions.play.setEnabled((some or self.deck.sound is not None) and not lent)
+        for action in (self._actions.compare, self._actions.play):
+            action.refresh()
+
+    @property
+    def _missing(self) -> str:
+        """The sides without a take, as a key of the reasons."""
+        compared = self._state.comparison
+        sides = ("A", compared.take_a), ("B", compared.take_b)
+        return " and ".join(side for side, take in sides if take is None)
+
+    def _why_not_compare(self) -> str:
+        return self.why_not_hear() if self.deck.lent else _CHOOSE[self._missing]
+
+    def _why_not_play(self) -> str:
+        if self.deck.lent:
+            return self.why_not_hear()
+        return "" if self.deck.sound is not None or self._missing != _NEITHER else _CHOOSE[_NEITHER]
 
     def shut_down(self) -> None:
         """Close the player."""

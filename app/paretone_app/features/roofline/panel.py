@@ -1,35 +1,248 @@
-"""Roofline: what is the floor? What every component takes, against the least that this machine needs for it.
+"""Roofline: the measured time of every component against the least that this machine needs for it.
 
-A is the model without techniques, B with those that are used. The panel knows neither the application's state nor
-the engine: methods in, signals out.
-"""
+A is the model without techniques, B with those in use. The panel is given its actions and knows neither the
+application's state nor the engine."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QPushButton,
-    QWidget,
-)
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from paretone.measure.roofline.report import RooflineReport, shares
-from paretone_app.features.roofline.bars import Waterfall, milliseconds
-from paretone_app.features.roofline.plot import RooflinePlot
-from paretone_app.features.roofline.sheet import write
-from paretone_app.features.roofline.table import RooflineTable
-from paretone_app.numbers import fixed, grouped, percent
-from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import set_look
+from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport, shares
+from paretone.models.own_voices import shown_name
+from paretone_app.features.roofline.plots import RooflinePlot, RooflinePoint, Waterfall, floor_words, milliseconds
+from paretone_app.numbers import fixed, general, grouped, percent
+from paretone_app.plotting import files
+from paretone_app.plotting.sheet import Sheet
+from paretone_app.shell.colours import LIGHT, Colours
+from paretone_app.shell.theme import set_look, text_font
 from paretone_app.widgets import build, sketching
-from paretone_app.widgets.export_buttons import ExportButtons
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.job_progress import JobProgress
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.side_buttons import SIDES
-from paretone_app.widgets.side_panel import SidePanel
+from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
+from paretone_app.widgets.side_panel import SIDES, SidePanel
+
+COLUMNS = (
+    ("Component", "A part of a forward pass, in all layers"),
+    ("Calls", "Calls in the whole utterance; fewer if layers or steps are skipped"),
+    ("MFLOP", "Millions of operations of one call; a multiply-add is two"),
+    ("MB", "Least traffic of one call: weights, inputs and outputs once"),
+    ("Launches", "Kernels per call; on CPUs, operators per call"),
+    ("Floor, ms", "Least time of all calls: the longer of arithmetic and traffic at the measured ceilings"),
+    ("Measured, ms", "Measured time of all calls"),
+    (
+        "× floor",
+        "Measured time over floor; at the floor within 5 % of 1. Below the floor: that is of copies in main memory, "
+        "and caches are faster, or of the matrix product that the ceiling was measured with",
+    ),
+    ("Bound by", "What takes longest: arithmetic, memory traffic, or kernel launches (operator calls)"),
+)
+_ROW = Qt.ItemDataRole.UserRole
+
+
+def head_of(phase: Phase) -> str:
+    """A phase in words."""
+    parts = [phase.shape]
+    if phase.whole_seconds is not None:
+        parts.append(f"{general(phase.whole_seconds * 1e3, 3)} ms each")
+    launches = f"{grouped(phase.launches)} launches each"
+    if phase.launches_by_layer:
+        launches += f" ({phase.launches_by_layer})"
+    parts.append(launches)
+    if phase.graphed:
+        parts.append("as a CUDA graph")
+    return f"{phase.title}: {general(phase.forwards)} × {'; '.join(parts)}"
+
+
+def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ...]:
+    """A row's texts, as :data:`COLUMNS`."""
+    known = report.ceilings
+    counted = bool(one.work.operations or one.work.bytes)
+    precision = f" ({one.precision})" if one.precision not in ("", "float32") else ""
+    return (
+        f"{one.title}{precision}",
+        general(one.calls, 4),
+        general(one.work.operations / 1e6, 3) if counted else "–",
+        general(one.work.bytes / 1e6, 3) if counted else "–",
+        general(one.launches, 3),
+        general(one.floor(known) * 1e3, 3) if counted else "–",
+        "–" if one.total_seconds is None else general(one.total_seconds * 1e3, 4),
+        floor_words(one, known),
+        phase.bound(one, known) or "–",
+    )
+
+
+def _tip(report: RooflineReport, one: Component) -> str:
+    """What a component is, and what is to be known about its figures, in sentences."""
+    below = one.why_below_floor(report.ceilings)
+    parts = MEANINGS[one.name], one.note.capitalize(), f"Below its floor: {below}" if below else ""
+    return " ".join(f"{part}." for part in parts if part)
+
+
+class RooflineTable(QTableWidget):
+    """One report. Ctrl+C copies it as text."""
+
+    row_chosen = Signal(int)
+    """The user chose a component, by its row among the report's components."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(0, len(COLUMNS), parent)
+        self._report: RooflineReport | None = None
+        self._lines: dict[int, int] = {}
+        """Row of each component."""
+        self.setAccessibleName("Components")
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setTabKeyNavigation(False)
+        self.setShowGrid(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(round(1.5 * self.fontMetrics().height()))
+        for number, (title, meaning) in enumerate(COLUMNS):
+            head = QTableWidgetItem(title)
+            head.setToolTip(meaning)
+            head.setTextAlignment(_aligned(number))
+            self.setHorizontalHeaderItem(number, head)
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setStretchLastSection(True)
+        header.setHighlightSections(False)
+        self.currentCellChanged.connect(self._choose)
+
+    def show_report(self, report: RooflineReport | None) -> None:
+        """Show ``report``, or nothing."""
+        self._report = report
+        self.blockSignals(True)
+        self.clearSpans()
+        self.setRowCount(0)
+        self._lines.clear()
+        if report is not None:
+            self._fill(report)
+        self.blockSignals(False)
+
+    def _fill(self, report: RooflineReport) -> None:
+        number = 0
+        bold = text_font(self.font(), strong=True)
+        for phase in report.phases:
+            line = self.rowCount()
+            self.insertRow(line)
+            head = QTableWidgetItem(head_of(phase))
+            head.setFont(bold)
+            head.setToolTip(head.text())
+            head.setFlags(Qt.ItemFlag.ItemIsEnabled)
+            self.setItem(line, 0, head)
+            self.setSpan(line, 0, 1, len(COLUMNS))
+            for one in phase.rows():
+                line = self.rowCount()
+                self.insertRow(line)
+                for column, text in enumerate(cells(report, phase, one)):
+                    item = QTableWidgetItem(text if column else f"    {text}")
+                    item.setTextAlignment(_aligned(column))
+                    item.setData(_ROW, number)
+                    item.setToolTip(_tip(report, one))
+                    self.setItem(line, column, item)
+                self._lines[number] = line
+                number += 1
+
+    def choose(self, row: int) -> None:
+        """Choose a component by its row among the report's."""
+        if row in self._lines:
+            self.blockSignals(True)
+            self.setCurrentCell(self._lines[row], 0)
+            self.blockSignals(False)
+
+    def as_text(self) -> str:
+        """The table as tab-separated text."""
+        lines, report = ["\t".join(title for title, _ in COLUMNS)], self._report
+        if report is None:
+            return lines[0]
+        for phase in report.phases:
+            lines.append(head_of(phase))
+            lines += ["\t".join(cells(report, phase, one)) for one in phase.rows()]
+        return "\n".join(lines)
+
+    def _choose(self, line: int) -> None:
+        row = next((row for row, one in self._lines.items() if one == line), None)
+        if row is not None:
+            self.row_chosen.emit(row)
+
+    def event(self, event: QEvent) -> bool:
+        overrides = event.type() is QEvent.Type.ShortcutOverride
+        if isinstance(event, QKeyEvent) and overrides and event.matches(QKeySequence.StandardKey.Copy):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self.as_text())
+        else:
+            super().keyPressEvent(event)
+
+
+def _aligned(column: int) -> Qt.AlignmentFlag:
+    left = column in (0, len(COLUMNS) - 1)
+    return (Qt.AlignmentFlag.AlignLeft if left else Qt.AlignmentFlag.AlignRight) | Qt.AlignmentFlag.AlignVCenter
+
+
+WIDTH, PLOT = 1200, 470
+_SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
+"""Share of the sheet's width for each column of the table."""
+
+Reports = dict[str, RooflineReport | None]
+
+
+def write(
+    reports: Reports, at: RooflinePoint | None, description: str, path: Path, font: QFont, colours: Colours = LIGHT
+) -> None:
+    """Write what was measured, and which component is chosen, as the ending of ``path`` says: ``.svg``, ``.png`` or
+    ``.csv``; ``description`` is an SVG's. Raises :class:`PlainError` for another ending, or when the file cannot be
+    written."""
+    files.write(
+        path,
+        {
+            ".svg": lambda: _sheet(reports, at, font, colours).svg("Roofline", description),
+            ".png": lambda: _sheet(reports, at, font, colours).png(),
+            ".csv": lambda: table(reports).encode(),
+        },
+    )
+
+
+def table(reports: Reports) -> str:
+    """All figures, A's and then B's, each after lines that say what they are."""
+    return "".join(f"# side: {side}\n{one.to_csv()}" for side, one in reports.items() if one is not None)
+
+
+def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont, colours: Colours) -> Sheet:
+    plot, bars = RooflinePlot(colours, on_paper=True), Waterfall(colours, on_paper=True)
+    for chart in (plot, bars):
+        chart.show_reports(reports)
+    if at is not None:
+        plot.choose(at.side, at.row)
+    made = Sheet(WIDTH, colours, font)
+    made.charts([plot, bars], PLOT)
+    for side in SIDES:
+        report = reports[side]
+        if report is None:
+            continue
+        words = f"{side}: {report.title}, {milliseconds(report.measured)}; floor {milliseconds(report.floor)}"
+        made.heading(words, colours.baseline if side == "A" else colours.accelerated)
+        made.row(tuple(title for title, _ in COLUMNS), _SHARES, colours.muted, bold=True)
+        for phase in report.phases:
+            made.heading(head_of(phase), colours.text)
+            for one in phase.rows():
+                made.row(cells(report, phase, one), _SHARES, colours.text)
+    report = next(one for one in reports.values() if one is not None)
+    spoken = f"“{report.text}” by {shown_name(report.voice)}"
+    made.paragraph(f"{spoken}. {report.ceilings.clock}. {report.machine}. {report.created[:10]}.")
+    return made
+
 
 _ROOM_FOR_BOTH = 34
 """In heights of the font: in a lower panel, plots and table share one place."""
@@ -46,21 +259,26 @@ _SECONDS = (
 )
 
 
+@dataclass(frozen=True)
+class RooflineActions:
+    measure: Mapping[str, Action]
+    """By side."""
+    again: Action
+    """Measures the machine, then the shown side."""
+    trace: Action
+    cancel: Action
+
+
 class RooflinePanel(SidePanel):
     """Above: measuring. Then the plot next to the waterfall, and the table of one side."""
 
-    measure_wanted = Signal(str, bool)
-    """The user wants A (without techniques) or B (with them) measured; and whether this machine's ceilings again."""
-    cancel_wanted = Signal()
     export_wanted = Signal(str)
     """The user wants all that is shown as a file with this ending."""
-    trace_wanted = Signal(str)
-    """The user wants a Chrome trace of this side."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: RooflineActions, parent: QWidget | None = None) -> None:
         super().__init__("the table of", colours, parent, first="A")
+        self.can = can
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
-        self._reasons = dict.fromkeys(SIDES, "")
         self._running: str | None = None
         self._said, self._look = "", "muted"
         self._build(colours)
@@ -69,14 +287,15 @@ class RooflinePanel(SidePanel):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.measure_buttons = {side: QPushButton(f"Measure &{side}") for side in SIDES}
+        can = self.can
+        self.measure_buttons = {side: ActionButton(action) for side, action in can.measure.items()}
         top = HBoxLayout()
         for side, button in self.measure_buttons.items():
-            button.clicked.connect(lambda _=False, side=side: self.measure_wanted.emit(side, False))
+            can.measure[side].changed.connect(self._show_state)
             top.addWidget(button)
-        self.again_button = build.button("Measure the machi&ne", lambda: self.measure_wanted.emit(self._side, True))
+        self.again_button = ActionButton(can.again)
         top.addWidget(self.again_button)
-        self.cancel_button = build.button("Cance&l", self.cancel_wanted)
+        self.cancel_button = ActionButton(can.cancel, "Cance&l")
         top.addWidget(self.cancel_button)
         self.progress = JobProgress("Progress of the measurement")
         self.progress.setMaximumWidth(16 * em)
@@ -86,7 +305,7 @@ class RooflinePanel(SidePanel):
         self.exports = ExportButtons("plots and table")
         self.exports.wanted.connect(self.export_wanted)
         top.addWidget(self.exports)
-        self.trace_button = build.button("Trace", lambda: self.trace_wanted.emit(self._side))
+        self.trace_button = ActionButton(can.trace)
         top.addWidget(self.trace_button)
 
         self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()
@@ -107,16 +326,11 @@ class RooflinePanel(SidePanel):
         outer = VBoxLayout(self)
         outer.addLayout(top)
         self.pages = Invited(build.column(line, (parts, 1)), sketch=sketching.bars(6))
-        self.pages.offer(self.measure_buttons["A"])
+        self.pages.offer(can.measure["A"])
         outer.addWidget(self.pages, 1)
         self.setFocusProxy(self.measure_buttons["A"])
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def set_reasons(self, plain: str, used: str) -> None:
-        """Why A, and why B, cannot be measured now, as sentences, or ``""``."""
-        self._reasons = {"A": plain, "B": used}
-        self._show_state()
-
     def set_model(self, model: str) -> None:
         """Which model is loaded; what was measured of another is put away."""
         shown = next((one for one in self._reports.values() if one is not None), None)
@@ -155,11 +369,10 @@ class RooflinePanel(SidePanel):
         self._show_state()
 
     def write(self, path: Path) -> None:
-        """Write all that is shown; see :func:`paretone_app.features.roofline.sheet.write`."""
+        """Write all that is shown; see :func:`paretone_app.features.roofline.panel.write`."""
         write(self._reports, self.plot.at, self.bars.describe(), path, self.font())
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.plot.set_colours(colours)
         self.bars.set_colours(colours)
@@ -192,6 +405,8 @@ class RooflinePanel(SidePanel):
 
     def _show(self) -> None:
         super()._show()
+        for action in (self.can.again, self.can.trace):
+            action.refresh()
         report = self._reports[self._side]
         self.pages.show_content(report is not None)
         self.plot.show_reports(self._reports)
@@ -204,26 +419,13 @@ class RooflinePanel(SidePanel):
 
     def _show_state(self) -> None:
         idle, shown = self._running is None, any(self._reports.values())
-        titles = {"A": "the model without techniques", "B": "the model with the techniques in use"}
         for side, button in self.measure_buttons.items():
-            button.setEnabled(idle and not self._reasons[side])
-            button.setToolTip(self._reasons[side] or f"Measure {titles[side]}")
             primary = side == "A" if self._reports["A"] is None else side == "B"
-            set_look(button, "primary" if primary and not self._reasons[side] else "")
-        self.again_button.setEnabled(idle and not self._reasons[self._side])
-        self.again_button.setToolTip(
-            self._reasons[self._side]
-            or "Measure this machine's matrix products, copies and launches again, then the shown side"
-        )
+            set_look(button, "primary" if primary and button.isEnabled() else "")
         self.cancel_button.setVisible(not idle)
         self.progress.setVisible(not idle)
         self.exports.setEnabled(shown)
-        self.trace_button.setEnabled(idle and not self._reasons[self._side])
-        self.trace_button.setToolTip(
-            self._reasons[self._side]
-            or f"Measure {self._side} and write its operators for chrome://tracing or Perfetto"
-        )
-        waiting = self._reasons["A"] if idle and not shown else ""
+        waiting = self.can.measure["A"].reason if idle and not shown else ""
         self._state.setText(self._said)
         self._state.setToolTip(self._said)
         set_look(self._state, self._look)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,11 @@ from paretone_app.state.jobs import Job, Kind, Outcome
 if TYPE_CHECKING:
     from paretone_app.features.roofline.panel import RooflinePanel
 
+_MEASURED = {"A": "the model without techniques", "B": "the model with the techniques in use"}
 _TRACE = "Chrome trace (*.json)"
 
 
 class RooflinePresenter(Presenter):
-    """Owns Roofline."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._job = 0
@@ -33,14 +33,38 @@ class RooflinePresenter(Presenter):
         self.roofline: RooflinePanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"roofline": self._build_roofline}
         services.state.jobs.ended.connect(self._job_ended)
+        add = services.actions.add
+        self._measure = {
+            side: add(
+                f"Measure &{side}", partial(self.measure, side), f"Measure {what}", partial(self._why_not_now, side)
+            )
+            for side, what in _MEASURED.items()
+        }
+        self._again = add(
+            "Measure the machi&ne",
+            lambda: self.measure(self._shown, again=True),
+            "Measure this machine's matrix products, copies and launches again, then the shown side",
+            lambda: self._why_not_now(self._shown),
+        )
+        self._write_trace = add(
+            "Trace",
+            self._ask_where_to_trace,
+            "Measure the shown side and write its operators for chrome://tracing or Perfetto",
+            lambda: self._why_not_now(self._shown),
+        )
+
+    @property
+    def _shown(self) -> str:
+        return "A" if self.roofline is None else self.roofline.side
 
     def refresh(self) -> None:
         if self.roofline is None:
             return
         state = self._state
-        waiting = state.jobs.why_wait
         self.roofline.set_model(state.selection.model_id if state.selection.ready else "")
-        self.roofline.set_reasons(self._why_not("A") or waiting, self._why_not("B") or waiting)
+
+    def _why_not_now(self, side: str) -> str:
+        return self._why_not(side) or self._state.jobs.why_wait
 
     def _why_not(self, side: str) -> str:
         state = self._state
@@ -62,14 +86,11 @@ class RooflinePresenter(Presenter):
             self.roofline.show_progress(event.done, event.total, event.seconds_left)
 
     def _build_roofline(self) -> QWidget:
-        from paretone_app.features.roofline.panel import RooflinePanel
+        from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel
 
-        self.roofline = RooflinePanel(self._theme.colours)
-        attempt = self._actions.attempt
-        self.roofline.measure_wanted.connect(lambda side, again: attempt(lambda: self.measure(side, again)))
-        self.roofline.cancel_wanted.connect(self._actions.cancel.trigger)
+        actions = RooflineActions(self._measure, self._again, self._write_trace, self._actions.cancel)
+        self.roofline = RooflinePanel(self._theme.colours, actions)
         self.roofline.export_wanted.connect(self._ask_for_sheet)
-        self.roofline.trace_wanted.connect(self._ask_where_to_trace)
         self.refresh()
         return self.roofline
 
@@ -110,7 +131,7 @@ class RooflinePresenter(Presenter):
         built(self.roofline).write(path)
         self._notices.note(f"Wrote {path}")
 
-    @Slot(str)
-    def _ask_where_to_trace(self, side: str) -> None:
+    def _ask_where_to_trace(self) -> None:
+        side = self._shown
         name = f"trace-{self._state.selection.model_id}.json"
         self._ask_where_to_write("Write a Chrome trace", _TRACE, name, lambda path: self.measure(side, trace=path))

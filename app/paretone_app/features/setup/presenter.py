@@ -17,12 +17,12 @@ from paretone.session.commands import DownloadModel, LoadModel
 from paretone.session.events import Event, JobFailed
 from paretone.techniques import problems
 from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.setup.model_choice import CHECKPOINT_FOLDER
+from paretone_app.features.setup.choices import CHECKPOINT_FOLDER, VOCODER_FOLDER, ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.features.training.presenter import TrainingPresenter
 from paretone_app.numbers import fixed
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.shell.notices import Level
 from paretone_app.state.jobs import Job, Kind, Outcome
 
@@ -34,8 +34,6 @@ CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
 
 
 class SetupPresenter(Presenter):
-    """Owns Setup."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._features = services.features
@@ -45,16 +43,29 @@ class SetupPresenter(Presenter):
         """The files of weights in the folder that failed to load, the newest first."""
         self._next: Callable[[], None] | None = None
         """Loads what is to be loaded once the running jobs have ended."""
-        self.setup = SetupPanel(services.state, services.theme.colours)
+        add, selection, jobs = services.actions.add, services.state.selection, services.state.jobs
+        model_actions = ModelActions(
+            load=add("Lo&ad", self._load_shown, "Load the model"),
+            keep=add("&Keep", lambda: selection.consider_model(selection.model_id)),
+            choose_folder=add(
+                "F&older…",
+                self._ask_for_checkpoint,
+                "Load this model's official checkpoint from a folder",
+            ),
+            choose_vocoder=add("Vocoder…", self._ask_for_vocoder),
+            download=add(
+                "Dow&nload…",
+                lambda: self._ask_to_download(self._shown),
+                "Show the licence, then download the official checkpoint",
+            ),
+        )
+        self.setup = SetupPanel(services.state, services.theme.colours, model_actions)
         self.setup.problem.connect(services.notices.warn)
-        self.setup.load_wanted.connect(self.load)
-        self.setup.vocoder_wanted.connect(self.load_vocoder)
-        self.setup.download_wanted.connect(self._ask_to_download)
         self.setup.training_wanted.connect(self._train)
         services.workspaces.put("setup", self.setup)
         actions = services.actions
         actions.about_to_run.connect(self.setup.commit)
-        actions.bind(actions.reload, self._reload)
+        actions.bind(actions.reload, self._state.loading.reload, lambda: jobs.why_wait)
         actions.model_wanted.connect(self.choose_model)
         actions.device_wanted.connect(self.choose_device)
         services.state.jobs.ended.connect(self._job_ended)
@@ -72,18 +83,33 @@ class SetupPresenter(Presenter):
             else:
                 self._offer_folder(sentence, left.model)
 
+    @property
+    def _shown(self) -> str:
+        """The id of the model that Setup shows."""
+        return self._state.selection.candidate or self._state.selection.model_id
+
     def choose_model(self, model: str) -> None:
         """Load ``model``, or show in Setup what it lacks."""
+        self._state.selection.consider_model(model)
+        self._load_shown()
+
+    def _load_shown(self) -> None:
         chosen = self._state.selection
-        chosen.consider_model(model)
-        if chosen.is_installed(model) and (chosen.candidate or not chosen.ready):
-            self.load(model)
+        if chosen.is_installed(self._shown) and (chosen.candidate or not chosen.ready):
+            self.load(self._shown)
+
+    def _ask_for_checkpoint(self) -> None:
+        model = self._shown
+        file_dialogs.ask_for_folder(self._window, CHECKPOINT_FOLDER, lambda folder: self.load(model, str(folder)))
+
+    def _ask_for_vocoder(self) -> None:
+        model = self._shown
+        file_dialogs.ask_for_folder(self._window, VOCODER_FOLDER, lambda folder: self.load_vocoder(model, str(folder)))
 
     def choose_device(self, device: str) -> None:
         """Load the present model on ``device``."""
         self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
 
-    @Slot(str, str)
     def load(self, model: str, folder: str = "") -> None:
         """Load ``model`` from ``folder``, or from where it was loaded last; the user is asked first if that ends
         something."""
@@ -91,7 +117,6 @@ class SetupPresenter(Presenter):
         title = catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
 
-    @Slot(str, str)
     def load_vocoder(self, model: str, vocoder: str) -> None:
         """Load ``model`` from where it was loaded last, with the vocoder in a folder; asks as :meth:`load` does."""
         place, title = self._state.selection.place(model), catalogue.entry(model).title
@@ -134,12 +159,6 @@ class SetupPresenter(Presenter):
     @Slot(str, object)
     def _train(self, technique: str, knobs: Mapping[str, object]) -> None:
         self._features.find(TrainingPresenter).propose(technique, **knobs)
-
-    def refresh(self) -> None:
-        self._actions.reload.setEnabled(not self._state.jobs.busy)
-
-    def _reload(self) -> None:
-        self._state.loading.reload()
 
     def _load_variant(self, command: LoadModel, variant: str) -> None:
         title = catalogue.entry(command.model).title
@@ -201,7 +220,6 @@ class SetupPresenter(Presenter):
         else:
             self._notices.say(sentence, "error")
 
-    @Slot(str)
     def _ask_to_download(self, model: str) -> None:
         entry = catalogue.entry(model)
         box = QMessageBox(self._window)

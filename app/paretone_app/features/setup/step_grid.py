@@ -49,7 +49,6 @@ class StepGrid(QWidget):
         return self._others
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.update()
 

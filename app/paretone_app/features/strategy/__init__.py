@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from paretone.models.base import FLOW
 from paretone_app.features.feature import Feature
-from paretone_app.shell.entries import FeatureAction, MainStep, MenuPart, TourStop
-from paretone_app.shell.places import Place, Region
+from paretone_app.shell.entries import FeatureAction, MainStep, MenuPart, Place, Region, TourStop
 
 FEATURE = Feature(
     "strategy",
@@ -34,7 +33,7 @@ FEATURE = Feature(
             after="baseline",
         ),
     ),
-    terms="paretone_app.features.strategy.figures:TERMS",
+    terms="paretone_app.features.strategy.grid:TERMS",
     stops=(
         TourStop(
             "skipped",

@@ -1,17 +1,17 @@
-"""Strategy: what is skipped where? The table of layers and steps, edited by hand, filled in live, compared.
+"""Strategy: the table of layers and steps and what is skipped there; edited by hand, filled in live, compared.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel is given its actions and knows neither the application's state nor the engine.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtGui import (
-    QAction,
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
@@ -24,7 +24,6 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QStackedWidget,
     QTableView,
-    QToolButton,
     QWidget,
 )
 
@@ -32,14 +31,21 @@ from paretone.sampling.actions import SkipAction
 from paretone.sampling.operations import OperationCounts
 from paretone.techniques.ditreducio.record import CALIBRATION, END, PRE_CALIBRATION, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone_app.features.strategy.figures import Figures, TableModel
-from paretone_app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
+from paretone_app.features.strategy.grid import (
+    FIRST_STEP_REASON,
+    NAMES,
+    UNTRIED,
+    Figures,
+    Legend,
+    StrategyGrid,
+    TableModel,
+)
 from paretone_app.numbers import fixed, general, localised, percent
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.icons import icon
-from paretone_app.shell.theme import set_look
-from paretone_app.state.undo import Edit, redo_action, undo_action
+from paretone_app.shell.theme import icon, set_look
+from paretone_app.state.editing import Edit
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, IconButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
@@ -56,20 +62,29 @@ _PASSES = {
 }
 
 
+@dataclass(frozen=True)
+class StrategyActions:
+    undo: Action
+    redo: Action
+    import_: Action
+    export: Action
+
+
 class StrategyPanel(QWidget):
     """Strategy table: view, edit with undo, compare with a reference table, follow a running calibration."""
 
     table_edited = Signal(object)
     """The user changed the table, or took a change back: the new :class:`StrategyTable`."""
-    import_wanted = Signal()
-    """The user wants to read a table from an official JSON file."""
-    export_wanted = Signal()
-    """The user wants to write the table as an official JSON file."""
 
-    def __init__(self, colours: Colours, undo_stack: QUndoStack | None = None, parent: QWidget | None = None) -> None:
-        """``undo_stack``: where edits go instead of a stack of the panel's own. Its owner then also owns the shortcuts,
-        and clears it when it shows a table that no edit led to."""
+    def __init__(
+        self, colours: Colours, undo_stack: QUndoStack, can: StrategyActions, parent: QWidget | None = None
+    ) -> None:
+        """Edits go to ``undo_stack``."""
         super().__init__(parent)
+        self.can = can
+        calibrating = "The table is being calibrated; press Esc to cancel."
+        for action in (can.import_, can.export):
+            action.explain(lambda: "" if self._live is None else calibrating)
         self._colours = colours
         self._table: StrategyTable | None = None
         self._reference: StrategyTable | None = None
@@ -78,22 +93,7 @@ class StrategyPanel(QWidget):
         self._live: np.ndarray | None = None
         self._threshold: float | None = None
         self._trials = 0
-        self._owns_stack = undo_stack is None
-        self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
-        self.undo_action = undo_action(self.undo_stack, "Undo", self)
-        self.redo_action = redo_action(self.undo_stack, "Redo", self)
-        if self._owns_stack:
-            self.undo_action.setShortcut(QKeySequence.StandardKey.Undo)
-            self.redo_action.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
-            for action in (self.undo_action, self.redo_action):
-                action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-                self.addAction(action)
-        self.import_action = QAction("Import official JSON…", self)
-        self.import_action.setToolTip("Open a table of the official code")
-        self.import_action.triggered.connect(self.import_wanted)
-        self.export_action = QAction("Export official JSON…", self)
-        self.export_action.setToolTip("Save the table for the official code")
-        self.export_action.triggered.connect(self.export_wanted)
+        self.undo_stack = undo_stack
         self._build()
         self.set_colours(colours)
         self._show()
@@ -101,10 +101,8 @@ class StrategyPanel(QWidget):
     def _build(self) -> None:
         self._headline = build.label(look="muted", selectable=True)
         self._headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._buttons = [
-            self._button(action)
-            for action in (self.undo_action, self.redo_action, self.import_action, self.export_action)
-        ]
+        can = self.can
+        self._buttons = [IconButton(action) for action in (can.undo, can.redo, can.import_, can.export)]
         self.difference_box = build.named(QCheckBox("Difference"), tip="Mark cells that differ from the compared table")
         self.difference_box.toggled.connect(self._show)
         self.text_box = QCheckBox("As text")
@@ -144,12 +142,6 @@ class StrategyPanel(QWidget):
         layout.addWidget(self._figures)
         self.setFocusProxy(self.grid)
 
-    def _button(self, action: QAction) -> QToolButton:
-        button = build.named(QToolButton(), action.text().rstrip("…"))
-        button.setDefaultAction(action)
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        return button
-
     # --- Methods in --------------------------------------------------------------------------------------------------
     @property
     def table(self) -> StrategyTable | None:
@@ -157,14 +149,10 @@ class StrategyPanel(QWidget):
         return self._table
 
     def set_table(self, table: StrategyTable | None) -> None:
-        """Show a table that came from elsewhere. Edits of the one before can then no longer be taken back, unless the
-        undo stack is shared."""
-        if table == self._table:
-            return
-        if self._owns_stack:
-            self.undo_stack.clear()
-        self._table = table
-        self._show()
+        """Show a table that came from elsewhere."""
+        if table != self._table:
+            self._table = table
+            self._show()
 
     def set_reference(self, table: StrategyTable | None, name: str = "Calibrated table") -> None:
         """The table to compare with, if any, and its name. Only counts are compared with one of another shape."""
@@ -186,17 +174,11 @@ class StrategyPanel(QWidget):
         self.grid.set_times(times)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.grid.set_colours(colours)
         self.legend.set_colours(colours)
-        for action, name in (
-            (self.undo_action, "undo"),
-            (self.redo_action, "redo"),
-            (self.import_action, "import"),
-            (self.export_action, "export"),
-        ):
-            action.setIcon(icon(name))
+        for button, name in zip(self._buttons, ("undo", "redo", "import", "export"), strict=True):
+            button.setIcon(icon(name))
 
     def begin_calibration(self, layers: int, steps: int, threshold: float | None = None, for_end: bool = False) -> None:
         """Show an untried table that :meth:`add_trials` fills in. It cannot be edited until the calibration ended. At
@@ -313,8 +295,8 @@ class StrategyPanel(QWidget):
         if difference:
             self.grid.show_reference(_values(self._reference), self._reference_name)
         self.legend.show_kinds(live is not None, difference)
-        self.export_action.setEnabled(self.editable is not None)
-        self.import_action.setEnabled(live is None)
+        for action in (self.can.import_, self.can.export):
+            action.refresh()
         if live is None:
             whose = "" if table is not None else f"{self._reference_name}, not in use: "
             self._headline.setText(

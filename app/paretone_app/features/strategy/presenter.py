@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 
 class StrategyPresenter(Presenter):
-    """Owns Strategy."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.state = StrategyState(services.state, CalibrationStore(services.folder / "calibrations"), self)
@@ -42,10 +40,15 @@ class StrategyPresenter(Presenter):
         self.strategy: StrategyPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"strategy": self._build_strategy}
         actions, state = services.actions, services.state
-        actions.bind(actions["calibrate"], self.state.calibrate)
-        actions.bind(actions["import_table"], self._ask_for_table)
-        actions.bind(actions["export_table"], self._ask_where_to_put_table)
-        actions.bind(actions["skip_nothing"], self.state.skip_nothing)
+        table, waits = self.state, lambda: state.jobs.why_wait
+        actions.bind(actions["calibrate"], table.calibrate, lambda: table.why_not_prepare() or waits())
+        actions.bind(actions["import_table"], self._ask_for_table, state.selection.why_not_ready)
+        actions.bind(
+            actions["export_table"],
+            self._ask_where_to_put_table,
+            lambda: "" if table.table is not None else f"There is no table yet: {table.how_to_calibrate()}.",
+        )
+        actions.bind(actions["skip_nothing"], table.skip_nothing, table.why_not_replace)
         for signal in (self.state.changed, state.cost.changed, state.selection.model_changed):
             signal.connect(self._show_table)
         state.jobs.began.connect(self._job_began)
@@ -96,26 +99,16 @@ class StrategyPresenter(Presenter):
             ),
         )
 
-    def refresh(self) -> None:
-        state, actions = self._state, self._actions
-        reason = self.state.why_not_prepare()
-        calibrate = actions["calibrate"]
-        calibrate.setEnabled(not reason and not state.jobs.busy)
-        calibrate.setToolTip(reason or state.jobs.why_wait or calibrate.statusTip())
-        actions["import_table"].setEnabled(state.selection.ready)
-        actions["export_table"].setEnabled(self.state.table is not None)
-        actions["skip_nothing"].setEnabled(self.state.compatibility() is not None)
-
     # --- The table --------------------------------------------------------------------------------------------------
     def _build_strategy(self) -> QWidget:
-        from paretone_app.features.strategy.panel import StrategyPanel
+        from paretone_app.features.strategy.panel import StrategyActions, StrategyPanel
 
-        self.strategy = StrategyPanel(self._theme.colours, self._state.undo_stack)
+        actions = self._actions
+        can = StrategyActions(actions.undo, actions.redo, actions["import_table"], actions["export_table"])
+        self.strategy = StrategyPanel(self._theme.colours, self._state.undo_stack, can)
         self.strategy.table_edited.connect(self.state.adopt_table)
-        self.strategy.import_wanted.connect(self._actions["import_table"].trigger)
-        self.strategy.export_wanted.connect(self._actions["export_table"].trigger)
-        self.strategy.pages.offer(self._actions["calibrate"])
-        self.strategy.pages.offer(self._actions["import_table"])
+        self.strategy.pages.offer(actions["calibrate"])
+        self.strategy.pages.offer(can.import_)
         self._show_table()
         return self.strategy
 

@@ -25,8 +25,8 @@ from paretone_app.numbers import localised, percent
 from paretone_app.state.app_state import AppState
 from paretone_app.state.artefacts import ArtefactStore
 from paretone_app.state.availability import require
+from paretone_app.state.editing import ALONE, Edit
 from paretone_app.state.jobs import Jobs, Kind
-from paretone_app.state.undo import ALONE, Edit
 
 NAME = TECHNIQUE.name
 _SWITCH_ON = f"switch {TECHNIQUE.title} on in Setup"
@@ -126,6 +126,13 @@ class StrategyState(ArtefactStore):
         if not self._selection.is_used(NAME):
             return f"{_SWITCH_ON[0].upper()}{_SWITCH_ON[1:]} first: only it needs a calibration."
         return self._state.availability.why_not_synthesise() or conflict(self._selection.setting) or ""
+
+    def why_not_replace(self) -> str:
+        """Why no other table can be used now, as a sentence, or ``""``."""
+        if reason := self.why_no_table() or self._selection.why_not_ready():
+            return reason
+        fits = self.compatibility() is not None
+        return "" if fits else conflict(self._selection.setting) or "No table fits the selected options."
 
     def why_not_transfer(self) -> str:
         """Why it cannot be measured how well the strategy table transfers, as a sentence, or ``""``."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from paretone_app.features.feature import Feature
-from paretone_app.shell.entries import FeatureAction, MenuPart
-from paretone_app.shell.places import EXPLORE, Place, Region
+from paretone_app.shell.entries import EXPLORE, FeatureAction, MenuPart, Place, Region
 
 FEATURE = Feature(
     "studies",

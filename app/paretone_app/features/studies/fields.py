@@ -13,15 +13,14 @@ from paretone.models import catalogue
 from paretone.setting.knobs import Choice, Knob, Switch
 from paretone.techniques import applying_to, techniques
 from paretone_app.features.studies.forms import KINDS, Bound, Goals, Varied, example, objectives
-from paretone_app.shell.metrics import GAP
-from paretone_app.shell.tab_order import insert_after, insert_before
-from paretone_app.state.installing import Installing
+from paretone_app.shell.regions import insert_after, insert_before
+from paretone_app.shell.theme import GAP
+from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
-from paretone_app.widgets.cross_button import cross_button
-from paretone_app.widgets.flow_layout import Flow
-from paretone_app.widgets.install_offer import InstallOffer
-from paretone_app.widgets.layouts import FormLayout, GridLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.build import cross_button
+from paretone_app.widgets.layouts import Flow, FormLayout, GridLayout, HBoxLayout, VBoxLayout
+from paretone_app.widgets.panel_parts import InstallOffer
 
 _USUAL = (
     Bound("word_error_rate", "above_baseline", 0.01),

@@ -33,17 +33,14 @@ from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, Goals
 from paretone_app.features.studies.forms import StudyForm, Varied, Within, definition, file_name
 from paretone_app.features.studies.kinds import OfferedKind
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.metrics import BROAD, NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import BROAD, NEAR, set_look
 from paretone_app.state.differences import changed_options
-from paretone_app.state.installing import Installing
+from paretone_app.state.machine import Installing
 from paretone_app.state.selection import Selection
 from paretone_app.widgets import build
-from paretone_app.widgets.boxes import ComboBox, SpinBox
-from paretone_app.widgets.combo import entry
-from paretone_app.widgets.install_offer import InstallOffer
+from paretone_app.widgets.boxes import ComboBox, SpinBox, entry
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
-from paretone_app.widgets.tick_list import TickList
+from paretone_app.widgets.panel_parts import InstallOffer, TickList
 
 EVERY, SEARCH = "every", "search"
 """Choices of settings: every combination, or a search; features of techniques add others."""

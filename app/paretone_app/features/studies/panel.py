@@ -28,15 +28,12 @@ from paretone_app.features.studies.wording import lost_words, progress_words
 from paretone_app.numbers import grouped
 from paretone_app.results.study import OpenStudy
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import GAP, NEAR, set_look
 from paretone_app.widgets import build, sketching
-from paretone_app.widgets.boxes import ComboBox, SpinBox
-from paretone_app.widgets.combo import entry
-from paretone_app.widgets.install_offer import InstallOffer
+from paretone_app.widgets.boxes import ComboBox, SpinBox, entry
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.job_progress import JobProgress
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
 HERE, CLUSTER = "here", "cluster"
 _SKETCHED = (0.34, 0.16, 0.18, 0.16, 0.16)

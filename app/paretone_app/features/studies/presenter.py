@@ -20,7 +20,7 @@ from paretone.reading import read_text
 from paretone.session.commands import RunStudy
 from paretone.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone
 from paretone_app.features.presenter import Presenter, Services, built
-from paretone_app.features.setup.model_choice import CHECKPOINT_FOLDER
+from paretone_app.features.setup.choices import CHECKPOINT_FOLDER
 from paretone_app.features.setup.presenter import CHOOSE_FOLDER
 from paretone_app.features.studies.opened import OpenedStudies
 from paretone_app.numbers import counted

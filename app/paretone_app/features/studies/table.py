@@ -14,8 +14,7 @@ from paretone.studies.wording import figure_text, shown
 from paretone_app.numbers import counted, general, grouped, localised
 from paretone_app.results.study import OpenStudy, Row
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.icons import icon
-from paretone_app.shell.metrics import text_font
+from paretone_app.shell.theme import icon, text_font
 
 Index = QModelIndex | QPersistentModelIndex
 SORT_ROLE = Qt.ItemDataRole.UserRole

@@ -9,7 +9,6 @@ from PySide6.QtCore import Slot
 from paretone.setting.setting import Setting
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.tour.model import Part
-from paretone_app.widgets import build
 
 _ALL_OF_IT = "Speak the whole text"
 
@@ -21,9 +20,10 @@ class SynthesisPresenter(Presenter):
         super().__init__(services)
         actions = services.actions
         self._status = services.status
-        actions.bind(actions.baseline, self._baseline)
-        actions.bind(actions.accelerated, self._accelerated)
-        actions.bind(actions.cancel, self.cancel)
+        available, jobs = services.state.availability, services.state.jobs
+        actions.bind(actions.baseline, self._baseline, lambda: available.why_not_synthesise() or jobs.why_wait)
+        actions.bind(actions.accelerated, self._accelerated, lambda: available.why_not_accelerate() or jobs.why_wait)
+        actions.bind(actions.cancel, self.cancel, lambda: "" if jobs.busy else "Nothing to cancel.")
 
     def _baseline(self) -> None:
         self._ask_if_long(self._state.selection.baseline_setting, self._state.synthesis.synthesise_baseline)
@@ -60,13 +60,3 @@ class SynthesisPresenter(Presenter):
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
         return ("baseline",)
-
-    def refresh(self) -> None:
-        state, busy = self._state, self._state.jobs.busy
-        for action, reason in (
-            (self._actions.baseline, state.availability.why_not_synthesise()),
-            (self._actions.accelerated, state.availability.why_not_accelerate()),
-        ):
-            action.setEnabled(not reason and not busy)
-            action.setToolTip(reason or state.jobs.why_wait or action.statusTip())
-        build.allow(self._actions.cancel, "" if busy else "Nothing to cancel.", self._actions.cancel.statusTip())

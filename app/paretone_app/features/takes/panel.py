@@ -40,13 +40,12 @@ from paretone_app.results.takes import KeptTakes
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
-from paretone_app.shell.metrics import GAP, NEAR
+from paretone_app.shell.theme import GAP, NEAR
 from paretone_app.state.differences import difference_words, differences
-from paretone_app.state.undo import Edit
+from paretone_app.state.editing import Edit
 from paretone_app.widgets import build, sketching
-from paretone_app.widgets.flow_layout import Flow
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+from paretone_app.widgets.layouts import Flow, HBoxLayout, VBoxLayout
 
 _INVITATION = "No takes yet: every synthesis is kept here."
 

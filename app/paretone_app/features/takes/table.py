@@ -24,8 +24,7 @@ from paretone.setting.library import TakeSummary
 from paretone.setting.take import Measurements, Take
 from paretone_app.numbers import localised, percent
 from paretone_app.shell.entries import Term
-from paretone_app.shell.icons import icon
-from paretone_app.shell.metrics import text_font
+from paretone_app.shell.theme import icon, text_font
 from paretone_app.state.differences import STREAMING_MEANING, label_of, setting_text, streaming_text
 
 Index = QModelIndex | QPersistentModelIndex

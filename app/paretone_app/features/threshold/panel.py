@@ -1,6 +1,6 @@
 """Threshold: where does δ cut? The measured errors, a δ to drag through them, and what would then be skipped.
 
-The panel knows neither the application's state nor the engine: methods in, signals out. Keys in the plots: left and
+The panel is given its actions and knows neither the application's state nor the engine. Keys in the plots: left and
 right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home returns to the calibrated δ,
 Ctrl+C copies the plotted data as tab-separated text, T shows the data of one plot as a table.
 """
@@ -30,9 +30,9 @@ from paretone_app.features.threshold.plot import Histogram, SharePlot
 from paretone_app.numbers import fixed, general, percent
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import TERM
-from paretone_app.shell.metrics import BROAD
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import BROAD, set_look
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import DoubleSpinBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
@@ -50,17 +50,18 @@ class ThresholdPanel(QWidget):
 
     threshold_changed = Signal(float)
     """The user moved δ. Coalesced while dragging."""
-    calibration_wanted = Signal(float)
-    """The user wants a calibration at this δ."""
 
     def __init__(
         self,
         colours: Colours,
+        calibrate: Action,
         derive: Callable[[float], Derivation | None] | None = None,
         parent: QWidget | None = None,
     ) -> None:
-        """``derive`` gives what the record shown gives at a threshold, where someone else keeps that as well."""
+        """``calibrate`` calibrates at :attr:`threshold`; ``derive`` gives what the record shown gives at a threshold,
+        where someone else keeps that as well."""
         super().__init__(parent)
+        self._calibrate = calibrate
         self._derived = derive
         self._colours = colours
         self._record: CalibrationRecord | None = None
@@ -69,7 +70,6 @@ class ThresholdPanel(QWidget):
         self._threshold = float(THRESHOLD.default)
         self._metric = "mae"
         self._errors = {SkipAction.TS: np.empty(0), SkipAction.BS: np.empty(0)}
-        self._busy = False
         self._reason, self._yet = "", "calibrate once"
         self._pending: float | None = None
         self._timer = QTimer(self)
@@ -85,11 +85,7 @@ class ThresholdPanel(QWidget):
         self.verdict = build.words(selectable=True)
         self.verdict.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.verdict.setMinimumHeight(self.fontMetrics().height() * 2 + 4)
-        self.calibrate_button = build.button(
-            "",
-            lambda: self.calibration_wanted.emit(self._threshold),
-            "Measure every layer and step again at this δ, for an exact table",
-        )
+        self.calibrate_button = ActionButton(self._calibrate)
 
         self.histogram, self.share = Histogram(self._colours), SharePlot(self._colours)
         for plot, other in ((self.histogram, self.share), (self.share, self.histogram)):
@@ -134,7 +130,7 @@ class ThresholdPanel(QWidget):
         top.addWidget(self.calibrate_button, 0, Qt.AlignmentFlag.AlignTop)
         drawn = build.column(self.legend, (self.histogram, 3), (self.share, 2))
         self.pages = Invited(drawn, sketch=sketching.histogram())
-        self.pages.offer(self.calibrate_button, "Calibrate")
+        self.pages.offer(self._calibrate, "Calibrate")
         bottom = HBoxLayout()
         for one in (label, self.spin_box, self.return_button, self.log_box):
             bottom.addWidget(one)
@@ -197,13 +193,7 @@ class ThresholdPanel(QWidget):
         self._operations = operations
         self._show()
 
-    def set_busy(self, busy: bool) -> None:
-        """Whether a job runs, so that a calibration cannot be asked for."""
-        self._busy = busy
-        self._show()
-
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         fills = action_colours(colours)
         for plot in (self.histogram, self.share):
@@ -316,9 +306,8 @@ class ThresholdPanel(QWidget):
                 figures["Allows up to"].setText(f"{fixed(1 / ratio, 2)}×" if ratio else "–")
         self._say_verdict()
         exact = derivation is not None and derivation.exact
-        self.calibrate_button.setText(f"Calibrate at δ = {general(self._threshold)}")
+        self._calibrate.setText(f"Calibrate at δ = {general(self._threshold)}")
         self.calibrate_button.setVisible(not exact)
-        self.calibrate_button.setEnabled(not self._busy)
         set_look(self.calibrate_button, "" if derivation is None else "primary")
         self.return_button.setEnabled(self._record is not None and self._record.threshold != self._threshold)
         said = f"δ is {general(self._threshold)}. {self.verdict.text()} Skipped: {figures['Skipped'].text()}."

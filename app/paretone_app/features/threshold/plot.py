@@ -19,8 +19,7 @@ from paretone_app.plotting.curves import CurveLayers, Series
 from paretone_app.plotting.frame import pen
 from paretone_app.plotting.layers import Block, Blocks, Shape, Shapes
 from paretone_app.plotting.points import Points
-from paretone_app.plotting.sections import Wholes
-from paretone_app.plotting.zoom_chart import ZoomChart
+from paretone_app.plotting.zoom_chart import Wholes, ZoomChart
 from paretone_app.shell.colours import Colours
 
 _FAR_STEPS = 10

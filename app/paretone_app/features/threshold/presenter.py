@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class ThresholdPresenter(Presenter):
-    """Owns Threshold."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         state = services.state
@@ -35,15 +33,21 @@ class ThresholdPresenter(Presenter):
         for signal in (strategy.changed, state.cost.changed, state.selection.model_changed):
             signal.connect(self._show_record)
         state.jobs.ended.connect(self._job_ended)
+        calibrate = services.actions["calibrate"]
+        self._calibrate = services.actions.add(
+            "Calibrate",
+            self._calibrate_here,
+            "Measure every layer and step again at this δ, for an exact table",
+            lambda: calibrate.reason,
+        )
 
     def refresh(self) -> None:
-        state, metric = self._state, str(self._state.selection.knobs(NAME)["metric"])
+        metric = str(self._state.selection.knobs(NAME)["metric"])
         self._setup.explain_knob(NAME, "threshold", f"Unit of the threshold: {UNITS[metric]}")
         if self.threshold is None:
             return
         self.threshold.set_metric(metric)
         self.threshold.set_threshold(self._strategy.threshold)
-        self.threshold.set_busy(bool(self._strategy.why_not_prepare()) or state.jobs.busy)
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
         strategy, panel, used = self._strategy, built(self.threshold), self._state.selection.is_used
@@ -74,9 +78,8 @@ class ThresholdPresenter(Presenter):
     def _build_threshold(self) -> QWidget:
         from paretone_app.features.threshold.panel import ThresholdPanel
 
-        self.threshold = ThresholdPanel(self._theme.colours, self._strategy.derive)
+        self.threshold = ThresholdPanel(self._theme.colours, self._calibrate, self._strategy.derive)
         self.threshold.threshold_changed.connect(self._strategy.set_threshold)
-        self.threshold.calibration_wanted.connect(self._calibrate_at)
         self._show_record()
         return self.threshold
 
@@ -91,9 +94,8 @@ class ThresholdPresenter(Presenter):
         self.threshold.set_operations(state.cost.operations)
         self.threshold.set_record(None if reason else self._strategy.record)
 
-    @Slot(float)
-    def _calibrate_at(self, threshold: float) -> None:
-        self._strategy.set_threshold(threshold)
+    def _calibrate_here(self) -> None:
+        self._strategy.set_threshold(built(self.threshold).threshold)
         self._actions["calibrate"].trigger()
 
     @Slot(object)

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QRectF, Qt, Signal
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
 from PySide6.QtWidgets import QGroupBox, QPushButton, QWidget
 
-from paretone_app.shell.metrics import BROAD, GAP, TIGHT, WIDE
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import BROAD, GAP, TIGHT, WIDE, set_look
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+
+def placed(card: QSize, target: QRect, room: QRect, clear: QRect | None = None) -> QPoint:
+    """Upper left corner of a ``card`` within ``room``, near ``target`` and covering as little as possible of that and
+    of what is around it, ``clear``."""
+    clear = target if clear is None else clear.united(target)
+    rows = (target.top(), target.center().y() - card.height() // 2, target.bottom() + 1 - card.height())
+    columns = (target.left(), target.center().x() - card.width() // 2, target.right() + 1 - card.width())
+    sides = [(x, y) for x in (clear.right() + WIDE, clear.left() - WIDE - card.width()) for y in rows]
+    ends = [(x, y) for y in (clear.bottom() + WIDE, clear.top() - WIDE - card.height()) for x in columns]
+    most = QPoint(room.right() + 1 - card.width(), room.bottom() + 1 - card.height())
+
+    def inside(x: int, y: int) -> QRect:
+        return QRect(QPoint(max(min(x, most.x()), room.left()), max(min(y, most.y()), room.top())), card)
+
+    corners = [(x, y) for x in (room.left(), most.x()) for y in (most.y(), room.top())]
+    found = [inside(x, y) for x, y in (*sides, *ends, *corners)]
+
+    def cost(one: QRect) -> tuple[int, int]:
+        covered = one.intersected(clear)
+        return covered.width() * covered.height(), (one.center() - target.center()).manhattanLength()
+
+    return min(found, key=cost).topLeft()
+
+
+def in_a_corner(card: QSize, room: QRect) -> QPoint:
+    """The lower right corner of ``room``, where there is nothing to point at."""
+    return QPoint(room.right() + 1 - card.width() - WIDE, room.bottom() + 1 - card.height() - WIDE)
+
 
 _WIDTH = 24
 """Width of the card in heights of the font."""
@@ -17,26 +48,30 @@ _AROUND = 5
 """Pixels between a control and its frame."""
 
 
+@dataclass(frozen=True)
+class TourActions:
+    end: Action
+    back: Action
+    help: Action
+    """Does what the stop asks."""
+    next: Action
+
+
 class TourCard(QGroupBox):
-    """One stop: a title, a sentence or two, what to press, and the buttons. Methods in, signals out."""
+    """One stop: a title, a sentence or two, what to press, and the buttons."""
 
-    went = Signal(int)
-    """Go this many stops further."""
-    help_wanted = Signal()
-    """Do what the stop asks."""
-    end_wanted = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, can: TourActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.can = can
         self.setProperty("look", "tour")
         self._count = build.label(look="muted", name="Stop of the tour")
         self._title = build.words("heading", name="Title of the stop")
         self._text = build.words(name="About this stop")
         self._hint = build.words(name="What to press", rich=True)
-        self.end_button = build.button("End tour", self.end_wanted, "End the tour (Esc)", look="link")
-        self.back_button = build.button("Back", lambda: self.went.emit(-1), "The stop before")
-        self.help_button = build.button("Do it for me", self.help_wanted)
-        self.next_button = build.button("Next", lambda: self.went.emit(1))
+        self.end_button = ActionButton(can.end, look="link")
+        self.back_button, self.help_button, self.next_button = (
+            ActionButton(one) for one in (can.back, can.help, can.next)
+        )
         head = HBoxLayout()
         head.addWidget(self._count, 1)
         head.addWidget(self.end_button)
@@ -72,7 +107,7 @@ class TourCard(QGroupBox):
         self._text.setText(text)
         self.setAccessibleName(f"Tour, stop {number} of {count}: {title}")
         self.setAccessibleDescription(text)
-        self.back_button.setEnabled(number > 1)
+        self.can.back.set_reason("" if number > 1 else "This is the first stop.")
 
     def show_part(self, hint: str, help_text: str, why_no_help: str, done: bool, last: bool) -> None:
         """Show what to do next. ``help_text``: title of the button that does it, none where it is empty."""
@@ -82,10 +117,10 @@ class TourCard(QGroupBox):
         if not help_text and self.help_button.hasFocus():
             self.next_button.setFocus(Qt.FocusReason.OtherFocusReason)
         self.help_button.setVisible(bool(help_text))
-        self.help_button.setText(help_text)
-        build.allow(self.help_button, why_no_help, "Have it done, to see what happens")
-        self.next_button.setText("Finish" if last else "Next" if done else "Skip")
-        self.next_button.setToolTip("End the tour" if last else "Go to the next stop")
+        self.can.help.setText(help_text)
+        self.can.help.set_reason(why_no_help)
+        self.can.next.setText("Finish" if last else "Next" if done else "Skip")
+        self.can.next.set_tip("End the tour" if last else "Go to the next stop")
         set_look(self.next_button, "primary" if done else "")
         said = self.said
         for button in (self.help_button, self.next_button):

@@ -11,10 +11,9 @@ from shiboken6 import isValid
 
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.tour.model import Course, Part
-from paretone_app.features.tour.panel import TourCard, TourFrame
-from paretone_app.features.tour.placing import in_a_corner, placed
+from paretone_app.features.tour.panel import TourActions, TourCard, TourFrame, in_a_corner, placed
 from paretone_app.shell.entries import TourStop
-from paretone_app.widgets.action_button import ActionButton
+from paretone_app.widgets.action import ActionButton
 from paretone_app.widgets.screen_readers import announce
 
 _LOOK_MILLISECONDS = 150
@@ -32,7 +31,14 @@ class TourPresenter(Presenter):
         self._stops = services.stops
         self.course: Course | None = None
         """The tour; ``None`` while there is none."""
-        self.card = TourCard(services.window)
+        add = services.actions.add
+        actions = TourActions(
+            end=add("End tour", self.end, "End the tour (Esc)"),
+            back=add("Back", lambda: self._go(-1), "The stop before"),
+            help=add("Do it for me", self._help, "Have it done, to see what happens"),
+            next=add("Next", lambda: self._go(1)),
+        )
+        self.card = TourCard(actions, services.window)
         self.frame = TourFrame(services.window)
         self._before: QWidget | None = None
         """What had the focus last, outside the card."""
@@ -42,9 +48,6 @@ class TourPresenter(Presenter):
         """The control that was scrolled into view."""
         self._looking = QTimer(self, interval=_LOOK_MILLISECONDS)
         self._looking.timeout.connect(self._look)
-        self.card.went.connect(self._go)
-        self.card.end_wanted.connect(self.end)
-        self.card.help_wanted.connect(self._help)
         services.workspaces.overlays.append(self.card)
         self._actions.bind(self._actions["tour"], self.start)
 
@@ -124,7 +127,7 @@ class TourPresenter(Presenter):
             lambda: self._control(action),
             lambda: bool(self._features[feature].step_done(name)),
             action.trigger,
-            lambda: "" if action.isEnabled() else action.toolTip(),
+            lambda: action.reason,
         )
 
     def _control(self, action: QAction) -> QWidget | None:

@@ -21,13 +21,13 @@ from paretone_app.features.lab.presenter import LabPresenter
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.tradeoff.scene import Crossing
 from paretone_app.features.tradeoff.words import playing_words
-from paretone_app.listening.ranking import FEWEST, MOST
+from paretone_app.listening.preference import FEWEST_RANKED, MOST_RANKED
 from paretone_app.numbers import counted
 from paretone_app.results.points import candidate_key
 from paretone_app.results.reader import Results
 from paretone_app.state.differences import keeps_timing
+from paretone_app.state.editing import Edit
 from paretone_app.state.making import Wanted, wanted_take
-from paretone_app.state.undo import Edit
 from paretone_app.widgets.screen_readers import announce
 
 if TYPE_CHECKING:
@@ -481,10 +481,10 @@ class AlongFront(QObject):
         """Set up a blind ranking of the points that are shown. Raises :class:`SettingError` if they are too many, or
         too few with audio."""
         spoken = {one.setting: one for one in self._panel.scene.points if one.sounds and not one.published}
-        if not FEWEST <= len(spoken) <= MOST:
+        if not FEWEST_RANKED <= len(spoken) <= MOST_RANKED:
             raise SettingError(
-                f"{FEWEST} to {MOST} settings with audio can be ranked; {len(spoken)} are shown. Brush on Parallel "
-                "axes, or filter, until as many are left."
+                f"{FEWEST_RANKED} to {MOST_RANKED} settings with audio can be ranked; {len(spoken)} are shown. Brush "
+                "on Parallel axes, or filter, until as many are left."
             )
         self._lab.propose(RANKING, [one.sounds[0].take for one in spoken.values()])
 

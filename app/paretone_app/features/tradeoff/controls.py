@@ -17,16 +17,14 @@ from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import TradeoffAxis, axis
 from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions
 from paretone_app.features.tradeoff.styles import PointStyles
-from paretone_app.plotting.glyphs import paint_glyph
+from paretone_app.plotting.points import paint_glyph
 from paretone_app.results.points import technique_title
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
-from paretone_app.shell.metrics import NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.theme import NEAR, set_look
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox, Slider
-from paretone_app.widgets.flow_layout import Flow
-from paretone_app.widgets.layouts import HBoxLayout
+from paretone_app.widgets.layouts import Flow, HBoxLayout
 
 _ALL = {"source": "All sources", "ghosts": "No ghosts", "model": "All models", "voice": "All voices"}
 _GHOSTS = "Draw another study's points faintly beneath the others, and a line from each to the same setting"

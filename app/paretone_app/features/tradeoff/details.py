@@ -31,8 +31,7 @@ from paretone_app.results.points import STUDY, TAKE, Point, Sound
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox
-from paretone_app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
-from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.layouts import GridLayout, HBoxLayout, Scrolled, VBoxLayout
 
 _NOTHING = (
     "Click a point to hear it and to see its figures here. Left and Right walk along the front; drag a rectangle "

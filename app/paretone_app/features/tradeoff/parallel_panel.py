@@ -41,7 +41,7 @@ from paretone_app.plotting.frame import pen
 from paretone_app.plotting.scatter import MANY
 from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
-from paretone_app.state.undo import Edit
+from paretone_app.state.editing import Edit
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 

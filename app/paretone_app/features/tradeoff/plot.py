@@ -25,8 +25,7 @@ from paretone_app.plotting.frame import Frame, pen
 from paretone_app.plotting.layers import Layer
 from paretone_app.plotting.points import Badge, Badges, Rings
 from paretone_app.plotting.scatter import MANY, ScatterLayers
-from paretone_app.plotting.sections import Wholes
-from paretone_app.plotting.zoom_chart import ZoomChart
+from paretone_app.plotting.zoom_chart import Wholes, ZoomChart
 from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets.screen_readers import announce

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paretone_app.features.feature import Feature
-from paretone_app.shell.places import TRAIN, Place, Region
+from paretone_app.shell.entries import TRAIN, Place, Region
 
 FEATURE = Feature(
     "training",

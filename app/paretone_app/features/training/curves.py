@@ -14,8 +14,7 @@ from paretone.training.forms import Figure
 from paretone.training.requests import TrainingProgress
 from paretone_app.features.training.model import figure_wording
 from paretone_app.numbers import general
-from paretone_app.plotting.curves import CurveChart, Series, shape_of
-from paretone_app.plotting.palette import DASHES, series_colour
+from paretone_app.plotting.curves import DASHES, CurveChart, Series, series_colour, shape_of
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import VBoxLayout
@@ -80,7 +79,6 @@ class TrainingCurves(QWidget):
         return bool(self.steps or self.validated)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         for chart in (self.loss, self.validation):
             chart.set_colours(colours)

@@ -1,21 +1,21 @@
 """Training: weights, drafts and students of the loaded model, with the curves of how it goes.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel is given its actions and knows neither the application's state nor the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, SignalInstance
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
     QWidget,
 )
 
@@ -27,41 +27,42 @@ from paretone_app.features.training.curves import TrainingCurves
 from paretone_app.features.training.model import figure_wording, offered, training
 from paretone_app.numbers import counted, grouped, localised, percent, rough_duration
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.metrics import GAP, TIGHT
-from paretone_app.shell.tab_order import insert_after
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.regions import insert_after
+from paretone_app.shell.theme import GAP, TIGHT, set_look
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, DoubleSpinBox
-from paretone_app.widgets.install_offer import InstallOffer
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.job_progress import JobProgress
 from paretone_app.widgets.knob_controls import KnobControls
-from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
-from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
 CHECKPOINT = "checkpoint.pt"
 """File of the checkpoint in a work folder."""
 _INVITATION = "No training yet. Its curves are drawn here while it runs: loss above, validation below."
 _PREPARING = "Preparing the training. Its curves begin with the first steps."
+_HELD = "The work folder contains an earlier run: resume it, or choose another folder."
 _LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
+
+
+@dataclass(frozen=True)
+class TrainingActions:
+    start: Action
+    resume: Action
+    cancel: Action
+    choose_manifest: Action
+    choose_work: Action
 
 
 class TrainingPanel(QWidget):
     """Left: what, on what, how, and for how long. Right: loss and validation."""
 
-    start_wanted = Signal(object)
-    """The user wants this :class:`TrainingPlan` carried out."""
-    cancel_wanted = Signal()
-    manifest_wanted = Signal()
-    """The user wants to choose a manifest."""
-    work_wanted = Signal()
-    """The user wants to choose a work folder."""
     training_chosen = Signal(str)
-    """The user wants the training of this name; its usual time and folder can be proposed."""
+    """The training of this name was chosen; its usual time and folder can be proposed."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: TrainingActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._reason = ""
+        self.can = can
         self._said, self._look = "", "muted"
         self._running = ""
         self._spoken = False
@@ -75,8 +76,11 @@ class TrainingPanel(QWidget):
         self.chooser = build.named(ComboBox(), "Training")
         self.chooser.currentIndexChanged.connect(self._choose)
         self._intro = build.words("muted")
-        self.manifest, choose_manifest = self._path_row("Manifest", "manifest.csv", self.manifest_wanted)
-        self.work, self._choose_work = self._path_row("Work folder", "for checkpoints and the log", self.work_wanted)
+        can = self.can
+        self.manifest = build.named(QLineEdit(placeholderText="manifest.csv"), "Manifest")
+        choose_manifest = ActionButton(can.choose_manifest, name=can.choose_manifest.tip)
+        self.work = build.named(QLineEdit(placeholderText="for checkpoints and the log"), "Work folder")
+        self._choose_work = ActionButton(can.choose_work, name=can.choose_work.tip)
         self._controls: dict[str, KnobControls] = {}
         controls = VBoxLayout()
         for one in training_forms():
@@ -134,11 +138,13 @@ class TrainingPanel(QWidget):
         form.addRow(self.estimate)
         form.addRow("Learnin&g rate", self.rate)
         form.addRow(self.half)
-        self.start_button = build.button(
-            "St&art", lambda: self.start_wanted.emit(self.plan(resume=False)), look="primary"
-        )
-        self.resume_button = build.button("Resume", lambda: self.start_wanted.emit(self.plan(resume=True)))
-        self.cancel_button = build.button("Cance&l", self.cancel_wanted)
+        for action in (can.start, can.resume):
+            action.explain(self._missing)
+        can.start.explain(lambda: _HELD if self._has_run else "")
+        can.resume.explain(lambda: "" if self._has_run else "No run to resume.")
+        can.start.changed.connect(self._show_state)
+        self.start_button = ActionButton(can.start, look="primary")
+        self.resume_button, self.cancel_button = ActionButton(can.resume), ActionButton(can.cancel)
         buttons = HBoxLayout()
         for one in (self.start_button, self.resume_button, self.cancel_button):
             buttons.addWidget(one, 1)
@@ -162,26 +168,14 @@ class TrainingPanel(QWidget):
         left.setMinimumWidth(19 * em)
         self.curves = TrainingCurves(colours)
         self.pages = Invited(self.curves, _INVITATION, sketching.curves(4.0, 2.2, -3.0))
-        self.pages.offer(self.start_button)
+        self.pages.offer(can.start)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
         outer = VBoxLayout(self)
         right = build.column(self._state, (self.pages, 1))  # Where a sentence moves none of the controls.
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [22 * em, 40 * em]))
         self.setFocusProxy(self.work)
 
-    @staticmethod
-    def _path_row(name: str, placeholder: str, wanted: SignalInstance) -> tuple[QLineEdit, QPushButton]:
-        edit = build.named(QLineEdit(placeholderText=placeholder), name)
-        browse = build.button("…", wanted, f"Choose the {name.lower()}", name=f"Choose the {name.lower()}")
-        return edit, browse
-
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def set_reason(self, reason: str) -> None:
-        """Why nothing can be trained now, as a sentence, or ``""``."""
-        self._reason = reason
-        self.install.offer(reason)
-        self._show()
-
     def offer(self, family: str, mel_steps: int = 0) -> None:
         """Have the trainings in the list that models of ``family`` know; those that were there stay if there are none,
         and while one runs. ``mel_steps`` are those of the flow after a language model."""
@@ -292,7 +286,6 @@ class TrainingPanel(QWidget):
         self._show()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self.curves.set_colours(colours)
 
     def plan(self, resume: bool) -> TrainingPlan:
@@ -344,30 +337,33 @@ class TrainingPanel(QWidget):
         self.knobs.set_knobs(one.knobs, values)
         self.remark.setText(localised(one.remark(values)))
         self.remark.setVisible(bool(self.remark.text()))
-        plan = self.plan(resume=False)
-        earlier = bool(plan.work) and (Path(plan.work) / CHECKPOINT).is_file()
-        missing = ""
-        has_speech = plan.manifest or values.get("sentences") or (one.needs_manifest and self._spoken)
-        if not has_speech:
-            missing = "Choose a manifest (a CSV file with recordings and texts), or have the model say sentences."
-        elif not plan.work:
-            missing = "Choose a folder for checkpoints and the log."
-        reason = self._reason or missing
         for control in self._inputs:
             control.setEnabled(not self._running)
-        may = not self._running and not reason
-        held = "The work folder contains an earlier run: resume it, or choose another folder."
-        self.start_button.setEnabled(may and not earlier)
-        self.start_button.setToolTip(reason or (held if earlier else "Train from the model's own weights"))
-        self.resume_button.setEnabled(may and earlier)
-        self.resume_button.setToolTip(reason or ("Continue from the checkpoint" if earlier else "No run to resume."))
-        self.cancel_button.setEnabled(bool(self._running))
-        self.cancel_button.setToolTip("Stop and keep a checkpoint for resuming")
+        for action in (self.can.start, self.can.resume):
+            action.refresh()
         self.progress.setVisible(bool(self._running))
         self.estimate.setMinimumHeight(self.estimate.height() if self._running and self._estimated else 0)
         self.estimate.setText("" if self._running else self._estimated)
         self.estimate.setVisible(bool(self._estimated))
-        idle = "" if self._running else reason or (held if earlier else "")
+        self._show_state()
+
+    def _missing(self) -> str:
+        """What is to be filled in first, as a sentence, or ``""``."""
+        one, plan = self.training, self.plan(resume=False)
+        if not (plan.manifest or plan.knobs.get("sentences") or (one.needs_manifest and self._spoken)):
+            return "Choose a manifest (a CSV file with recordings and texts), or have the model say sentences."
+        return "" if plan.work else "Choose a folder for checkpoints and the log."
+
+    @property
+    def _has_run(self) -> bool:
+        """Whether the work folder contains an earlier run."""
+        work = self.plan(resume=False).work
+        return bool(work) and (Path(work) / CHECKPOINT).is_file()
+
+    def _show_state(self) -> None:
+        reason = self.can.start.reason
+        self.install.offer(reason)
+        idle = "" if self._running else reason
         self._state.setText(self._said or idle)
         set_look(self._state, self._look if self._said else "muted")
         self._state.setVisible(bool(self._state.text()))

@@ -30,8 +30,6 @@ _CSV = "Manifest (*.csv)"
 
 
 class TrainingPresenter(Presenter):
-    """Owns Training."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._runs = services.folder / "training"
@@ -47,6 +45,14 @@ class TrainingPresenter(Presenter):
         self.training: TrainingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"training": self._build_training}
         services.state.jobs.ended.connect(self._job_ended)
+        add = services.actions.add
+        tip = "Train from the model's own weights"
+        self._start = add("St&art", lambda: self._start_planned(resume=False), tip, self._why_not_now)
+        tip = "Continue from the checkpoint"
+        self._resume = add("Resume", lambda: self._start_planned(resume=True), tip, self._why_not_now)
+        self._cancel = self._add_cancel("Cance&l", Kind.TRAIN, "Stop and keep a checkpoint for resuming")
+        self._choose_manifest = add("…", self._ask_for_manifest, "Choose the manifest")
+        self._choose_work = add("…", self._ask_for_work_folder, "Choose the work folder")
 
     def refresh(self) -> None:
         if self.training is None:
@@ -56,7 +62,8 @@ class TrainingPresenter(Presenter):
             self.training.offer(info.family, info.mel_steps)
             self._follow_setup(self.training)
             self._suggest()
-        self.training.set_reason(self.why_not() or self._state.jobs.why_wait)
+        self._start.refresh()
+        self._resume.refresh()
 
     @property
     def _in_use(self) -> set[str]:
@@ -80,6 +87,9 @@ class TrainingPresenter(Presenter):
         if info.family not in chosen.families:
             return f"{info.title} cannot be trained here; load another model."
         return chosen.why_not(info) or why_no_training()
+
+    def _why_not_now(self) -> str:
+        return self.why_not() or self._state.jobs.why_wait
 
     def show_reports(self, events: Sequence[Event]) -> None:
         """Show the curves of a training."""
@@ -155,6 +165,9 @@ class TrainingPresenter(Presenter):
         """Whether what the model learns from can be synthesised."""
         return self._state.selection.entry.bundled
 
+    def _start_planned(self, resume: bool) -> None:
+        self.start(built(self.training).plan(resume))
+
     def start(self, plan: TrainingPlan) -> None:
         """Train. Raises :class:`PlainError` when it cannot be done."""
         state, reason = self._state, self.why_not()
@@ -168,14 +181,11 @@ class TrainingPresenter(Presenter):
         state.jobs.start(Kind.TRAIN, lambda job: Prepare(job, one.name, request))
 
     def _build_training(self) -> QWidget:
-        from paretone_app.features.training.panel import TrainingPanel
+        from paretone_app.features.training.panel import TrainingActions, TrainingPanel
 
-        self.training = TrainingPanel(self._theme.colours)
+        actions = TrainingActions(self._start, self._resume, self._cancel, self._choose_manifest, self._choose_work)
+        self.training = TrainingPanel(self._theme.colours, actions)
         self.training.install.follow(self._state.installing)
-        self.training.start_wanted.connect(lambda plan: self._actions.attempt(lambda: self.start(plan)))
-        self.training.cancel_wanted.connect(self._actions.cancel.trigger)
-        self.training.manifest_wanted.connect(self._ask_for_manifest)
-        self.training.work_wanted.connect(self._ask_for_work_folder)
         self.training.training_chosen.connect(self._choose)
         self.refresh()
         return self.training
@@ -185,13 +195,11 @@ class TrainingPresenter(Presenter):
         self._suggest()
         self.refresh()
 
-    @Slot()
     def _ask_for_manifest(self) -> None:
         file_dialogs.ask_for_file(
             self._window, "Manifest", _CSV, lambda path: built(self.training).manifest.setText(str(path))
         )
 
-    @Slot()
     def _ask_for_work_folder(self) -> None:
         file_dialogs.ask_for_folder(
             self._window, "Work folder", lambda path: built(self.training).work.setText(str(path))

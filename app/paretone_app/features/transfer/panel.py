@@ -1,19 +1,19 @@
 """Transfer: does the table serve other sentences and voices? Measured, and calibrated on several where advised.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel is given its actions and knows neither the application's state nor the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFormLayout,
     QHeaderView,
     QLabel,
-    QPushButton,
     QTableWidget,
     QTableWidgetItem,
     QWidget,
@@ -24,13 +24,13 @@ from paretone.models.own_voices import shown_name
 from paretone.techniques.ditreducio import UNITS
 from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport
 from paretone_app.numbers import counted, fixed, general, percent
-from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import Term
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
-from paretone_app.widgets.tick_list import TickList
+from paretone_app.widgets.panel_parts import TickList
 
 COMBINATIONS = (
     ("worst", "Worst sentence"),
@@ -49,22 +49,28 @@ TERMS = tuple(Term(title, f"{meaning}.") for title, meaning in _COLUMNS)
 _FIRST_TICKED = 2
 
 
+@dataclass(frozen=True)
+class TransferActions:
+    measure: Action
+    calibrate: Action
+    """Calibrates on the ticked sentences."""
+    calibrate_advised: Action
+    """Calibrates on what the report advises."""
+
+
 class TransferPanel(QWidget):
     """Left: sentences and voices to take. Right: what was measured on them, with a verdict."""
 
-    calibrate_wanted = Signal(object, str)
-    """The user wants to calibrate on these utterances together, combined like this."""
-    transfer_wanted = Signal(object)
-    """The user wants to know how well the table serves these utterances."""
-
-    def __init__(self, sentences: Sequence[str], colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, sentences: Sequence[str], can: TransferActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.can = can
+        for action in (can.measure, can.calibrate):
+            action.explain(lambda: "" if self.chosen else "Tick a sentence and a voice first.")
         self._voices: tuple[Voice, ...] = ()
         self._own: tuple[Utterance, ...] = ()
         self._report: TransferReport | None = None
-        self._reasons = ("", "")
         self._build(sentences)
-        self.set_colours(colours)
+        can.measure.changed.connect(self._show_verdict)
         self._show()
 
     def _build(self, sentences: Sequence[str]) -> None:
@@ -75,13 +81,9 @@ class TransferPanel(QWidget):
         self.voices.itemChanged.connect(self._show)
         self.voices.setMaximumHeight(4 * em)
         self.combine = build.combo("Combination of errors", ((title, name) for name, title in COMBINATIONS))
-        self.transfer_button = build.button(
-            "Measure &transfer", lambda: self.transfer_wanted.emit(self.chosen), look="primary"
-        )
-        self.calibrate_button = QPushButton("Cali&brate on these")
-        self.calibrate_button.clicked.connect(
-            lambda: self.calibrate_wanted.emit(self.chosen, self.combine.currentData())
-        )
+        can = self.can
+        self.measure_button = ActionButton(can.measure, look="primary")
+        self.calibrate_button = ActionButton(can.calibrate)
         self._count = build.words("muted")
         form = FormLayout()
         form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
@@ -95,15 +97,12 @@ class TransferPanel(QWidget):
             column.addWidget(label)
             column.addWidget(one, stretch)
         column.addWidget(self._count)
-        column.addWidget(self.transfer_button)
+        column.addWidget(self.measure_button)
         column.addLayout(form)
         column.addWidget(self.calibrate_button)
 
         self.verdict = build.words("title", selectable=True)
-        self.advised_button = build.button("Calibrate on the table's own and the &worst sentences", look="primary")
-        self.advised_button.clicked.connect(
-            lambda: self.calibrate_wanted.emit(self.advised, self.combine.currentData())
-        )
+        self.advised_button = ActionButton(can.calibrate_advised, look="primary")
         self.table = build.named(QTableWidget(0, len(_COLUMNS)), "Measurements per sentence")
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -125,10 +124,10 @@ class TransferPanel(QWidget):
         self.pages = Invited(
             build.column(self.verdict, advised, (self.table, 1)), sketch=sketching.rows((0.1, 0.12, 0.12, 0.16, 0.5))
         )
-        self.pages.offer(self.transfer_button)
-        right = self.pages
+        self.pages.offer(can.measure)
+        parts = [(left, 0), (self.pages, 1)]
         outer = HBoxLayout(self)
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [18 * em, 42 * em], em))
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, parts, [18 * em, 42 * em], em))
         self.setFocusProxy(self.sentences)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -152,11 +151,6 @@ class TransferPanel(QWidget):
         if self._report is not None and self._report.table != fingerprint:
             self.show_report(None)
 
-    def set_reasons(self, transfer: str, calibrate: str) -> None:
-        """Why nothing can be measured, and why nothing can be calibrated, as sentences, or ``""``."""
-        self._reasons = (transfer, calibrate)
-        self._show()
-
     def show_report(self, report: TransferReport | None) -> None:
         """Show the report; ``None`` clears it."""
         self._report = report
@@ -173,14 +167,16 @@ class TransferPanel(QWidget):
                 self.table.setItem(row, column, cell)
         self._show()
 
-    def set_colours(self, colours: Colours) -> None:
-        """Follow the theme: nothing here has its own colours."""
-
     @property
     def chosen(self) -> tuple[Utterance, ...]:
         """Every ticked sentence in every ticked voice."""
         voices = {one.id: one for one in self._voices}
         return tuple(Utterance(text, voices[voice]) for voice in self.voices.ticked for text in self.sentences.ticked)
+
+    @property
+    def combination(self) -> str:
+        """How errors of several sentences are combined, see :data:`COMBINATIONS`."""
+        return str(self.combine.currentData())
 
     @property
     def advised(self) -> tuple[Utterance, ...]:
@@ -196,23 +192,23 @@ class TransferPanel(QWidget):
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
         report, number = self._report, len(self.chosen)
-        none = "" if number else "Tick a sentence and a voice first."
-        transfer, calibrate = (reason or none for reason in self._reasons)
+        for action in (self.can.measure, self.can.calibrate):
+            action.refresh()
         sentences, voices = len(self.sentences.ticked), len(self.voices.ticked)
         self._count.setText(
             f"{counted(sentences, 'sentence', 'sentences')} × {counted(voices, 'voice', 'voices')} = {number} to speak"
         )
-        for button, reason, tip in (
-            (self.transfer_button, transfer, "Speak each sentence in full and with the table, and measure every skip"),
-            (self.calibrate_button, calibrate, "One table for all ticked sentences"),
-        ):
-            build.allow(button, reason, tip)
         self.advised_button.setVisible(report is not None and report.advised)
-        self.advised_button.setEnabled(not self._reasons[1])
         self.table.setVisible(report is not None)
         self.pages.show_content(report is not None)
+        self._show_verdict()
+
+    def _show_verdict(self) -> None:
+        report = self._report
         if report is None:
-            self.verdict.setText(transfer or "Press Measure transfer to test the table on the ticked sentences.")
+            self.verdict.setText(
+                self.can.measure.reason or "Press Measure transfer to test the table on the ticked sentences."
+            )
             self.pages.invite(self.verdict.text())
         else:
             self.verdict.setText(f"{report.verdict} (Threshold {general(report.threshold)}, {UNITS[report.metric]}.)")

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
+from paretone.errors import SettingError
 from paretone.models import catalogue
-from paretone.models.base import Utterance
 from paretone.session.events import Event, Prepared
 from paretone.techniques.ditreducio.requests import TransferMeasured
-from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.strategy.presenter import StrategyPresenter
 from paretone_app.state.jobs import Kind
 
@@ -21,26 +20,48 @@ if TYPE_CHECKING:
 
 
 class TransferPresenter(Presenter):
-    """Owns Transfer."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._strategy = services.features.find(StrategyPresenter).state
         self.transfer: TransferPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"transfer": self._build_transfer}
         services.actions.bind(services.actions["calibrate_on"], lambda: services.workspaces.go_to("transfer"))
+        add, strategy = services.actions.add, self._strategy
+
+        def why_not_calibrate() -> str:
+            return strategy.why_not_prepare() or self._why_wait()
+
+        self._measure = add(
+            "Measure &transfer",
+            self._measure_chosen,
+            "Speak each sentence in full and with the table, and measure every skip",
+            lambda: strategy.why_not_transfer() or self._why_wait(),
+        )
+        self._calibrate = add(
+            "Cali&brate on these",
+            lambda: strategy.calibrate_on(built(self.transfer).chosen, built(self.transfer).combination),
+            "One table for all ticked sentences",
+            why_not_calibrate,
+        )
+        self._calibrate_advised = add(
+            "Calibrate on the table's own and the &worst sentences",
+            lambda: strategy.calibrate_on(built(self.transfer).advised, built(self.transfer).combination),
+            why_not=why_not_calibrate,
+        )
 
     def refresh(self) -> None:
         if self.transfer is None:
             return
         state, strategy = self._state, self._strategy
-        waiting = state.jobs.why_wait
-        if any(job.kind is Kind.TRANSFER for job in state.jobs.running):
-            waiting = "The transfer is being measured; press Esc to cancel."
         self.transfer.set_voices(state.selection.voices)
         self.transfer.set_own(strategy.calibrated_on)
         self.transfer.set_table(strategy.table.fingerprint if strategy.table is not None else "")
-        self.transfer.set_reasons(strategy.why_not_transfer() or waiting, strategy.why_not_prepare() or waiting)
+
+    def _why_wait(self) -> str:
+        jobs = self._state.jobs
+        if any(job.kind is Kind.TRANSFER for job in jobs.running):
+            return "The transfer is being measured; press Esc to cancel."
+        return jobs.why_wait
 
     def follow(self, event: Event) -> None:
         """Show what was measured."""
@@ -50,29 +71,22 @@ class TransferPresenter(Presenter):
             self.transfer.show_report(event.result.report)
 
     def _build_transfer(self) -> QWidget:
-        from paretone_app.features.transfer.panel import TransferPanel
+        from paretone_app.features.transfer.panel import TransferActions, TransferPanel
 
         sentences = (*catalogue.harvard_sentences(), *catalogue.sentences())
-        self.transfer = TransferPanel(sentences, self._theme.colours)
-        self.transfer.calibrate_wanted.connect(self._calibrate)
-        self.transfer.transfer_wanted.connect(self._measure)
+        actions = TransferActions(self._measure, self._calibrate, self._calibrate_advised)
+        self.transfer = TransferPanel(sentences, actions)
         self.refresh()
         return self.transfer
 
-    @Slot(object, str)
-    def _calibrate(self, utterances: tuple[Utterance, ...], combine: str) -> None:
-        self._actions.attempt(lambda: self._strategy.calibrate_on(utterances, combine))
-
-    @Slot(object)
-    def _measure(self, utterances: tuple[Utterance, ...]) -> None:
+    def _measure_chosen(self) -> None:
         # Calibrations keep the first passage of a text, which is what is measured as well.
         own = self._strategy.calibrated_on
         unseen = tuple(
             one
-            for one in utterances
+            for one in built(self.transfer).chosen
             if not any(one.voice == other.voice and one.text.startswith(other.text) for other in own)
         )
         if not unseen:
-            self._actions.failed.emit("The table was already calibrated on these; tick other sentences or voices.")
-            return
-        self._actions.attempt(lambda: self._strategy.measure_transfer(unseen))
+            raise SettingError("The table was already calibrated on these; tick other sentences or voices.")
+        self._strategy.measure_transfer(unseen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paretone_app.features.feature import Feature
-from paretone_app.shell.places import Place, Region
+from paretone_app.shell.entries import Place, Region
 
 FEATURE = Feature(
     "views",

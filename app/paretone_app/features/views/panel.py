@@ -1,8 +1,7 @@
 """Views: questions about the model, answered by figures that real runs make.
 
-The panel knows neither the application's state nor the engine: methods in, signals out. In the figure arrow keys go
-from point to point, Page Up and Page Down from panel to panel.
-"""
+The panel is given its actions and knows neither the application's state nor the engine. In the figure arrow keys go
+from point to point, Page Up and Page Down from panel to panel."""
 
 from __future__ import annotations
 
@@ -23,16 +22,15 @@ from paretone.views.view import View
 from paretone_app.numbers import localised, rough_duration
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.tab_order import insert_after
+from paretone_app.shell.regions import insert_after
 from paretone_app.shell.theme import set_look
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
-from paretone_app.widgets.export_buttons import ExportButtons
 from paretone_app.widgets.invitation import Invited
-from paretone_app.widgets.job_progress import JobProgress
 from paretone_app.widgets.knob_controls import KnobControls
-from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
-from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.layouts import HBoxLayout, Scrolled, VBoxLayout
+from paretone_app.widgets.panel_parts import ExportButtons, JobProgress
 
 _HINT = "Point at the figure or use the arrow keys to read values."
 
@@ -40,18 +38,15 @@ _HINT = "Point at the figure or use the arrow keys to read values."
 class ViewsPanel(QWidget):
     """Left: which question, its knobs, and computing it. Right: the figure with its caption."""
 
-    compute_wanted = Signal(str, object)
-    """The user wants the view of this name computed, with these knob values."""
-    cancel_wanted = Signal()
     export_wanted = Signal(str)
     """The user wants the shown figure as a file with this ending."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, compute: Action, cancel: Action, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._colours = colours
+        self._compute, self._cancel = compute, cancel
         self._layers = 0
         self._family = ""
-        self._reason = ""
         self._running: str | None = None
         self._figures: dict[str, Figure] = {}
         self._failures: dict[str, str] = {}
@@ -76,8 +71,9 @@ class ViewsPanel(QWidget):
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.compute_button = build.button("Com&pute", self._want_computing, look="primary")
-        self.cancel_button = build.button("Cance&l", self.cancel_wanted)
+        self.compute_button = ActionButton(self._compute, look="primary")
+        self._compute.changed.connect(self._show_state)
+        self.cancel_button = ActionButton(self._cancel, "Cance&l")
         self.progress = JobProgress("Progress of the view")
         self._state = build.words("muted")
         buttons = HBoxLayout()
@@ -98,7 +94,7 @@ class ViewsPanel(QWidget):
         said.setFixedHeight(round(3.6 * em))
         shown = build.column((self.canvas, 1), self._reading, said)
         self.pages = Invited(shown, sketch=sketching.curves(1.5, 4.0, -3.0))
-        self.pages.offer(self.compute_button)
+        self.pages.offer(self._compute)
         outer = VBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [17 * em, 50 * em], em))
         self.setFocusProxy(self.chooser)
@@ -120,11 +116,6 @@ class ViewsPanel(QWidget):
         index = self.chooser.findData(name)
         if index >= 0:
             self.chooser.setCurrentIndex(index)
-
-    def set_reason(self, reason: str) -> None:
-        """Why nothing can be computed now, as a sentence, or ``""``."""
-        self._reason = reason
-        self._show_state()
 
     def begin(self, view: str) -> None:
         """The view of this name is being computed."""
@@ -152,7 +143,6 @@ class ViewsPanel(QWidget):
         self._show_view()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         for one in self.findChildren(FigureCanvas):
             one.set_colours(colours)
@@ -234,16 +224,14 @@ class ViewsPanel(QWidget):
 
     def _show_state(self) -> None:
         running, failure = self._running, self._failures.get(self.view.name, "")
-        self.compute_button.setEnabled(running is None and not self._reason)
-        self.compute_button.setToolTip(self._reason or "Run the model and draw the figure")
-        self.cancel_button.setEnabled(running is not None)
+        self.cancel_button.setVisible(running is not None)
         self.progress.setVisible(running is not None)
         made = "" if self.figure is None else _making(self.figure.provenance)
         title = next((one.title for one in views() if one.name == running), "")
-        says = failure or (self._reason if running is None else f"Computing: {title}") or made
+        says = failure or (self._compute.reason if running is None else f"Computing: {title}") or made
         self._state.setText(says)
         set_look(self._state, "warning" if failure and says == failure else "muted")
-        waiting = self._reason if running is None else ""
+        waiting = self._compute.reason if running is None else ""
         self.pages.invite(waiting or "Press Compute to run the model and draw the figure.")
 
     def _change_knob(self, name: str, value: object) -> None:
@@ -251,9 +239,6 @@ class ViewsPanel(QWidget):
         values = checked(knobs, Values(self.values).replace(**{name: value}), self.view.title)
         self._values[self.view.name] = values
         self.knobs.set_knobs(knobs, values)
-
-    def _want_computing(self) -> None:
-        self.compute_wanted.emit(self.view.name, Values(self.values))
 
     def _enlarge(self) -> None:
         """A separate window with the figure as it is now."""

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class ViewsPresenter(Presenter):
-    """Owns Views."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._job = 0
         self.views: ViewsPanel | None = None
+        tip = "Run the model and draw the figure"
+        self._compute = services.actions.add("Com&pute", self._compute_chosen, tip, self._why_not_compute)
         self.later: dict[str, Callable[[], QWidget]] = {"views": self._build_views}
         services.state.jobs.ended.connect(self._job_ended)
 
@@ -38,13 +38,17 @@ class ViewsPresenter(Presenter):
         if self.views is None:
             return
         state = self._state
-        waiting = state.jobs.why_wait
         info = state.selection.info if state.selection.ready else None
         self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
-        strange = ""
-        if info is not None and not any(info.family in one.families for one in views()):
-            strange = f"No view supports models like {info.title}; load another model."
-        self.views.set_reason(state.availability.why_not_synthesise() or strange or waiting)
+
+    def _why_not_compute(self) -> str:
+        state = self._state
+        if reason := state.availability.why_not_synthesise():
+            return reason
+        info = state.selection.loaded
+        if not any(info.family in one.families for one in views()):
+            return f"No view supports models like {info.title}; load another model."
+        return state.jobs.why_wait
 
     def follow(self, event: Event) -> None:
         """Show a figure that was computed."""
@@ -60,9 +64,7 @@ class ViewsPresenter(Presenter):
     def _build_views(self) -> QWidget:
         from paretone_app.features.views.panel import ViewsPanel
 
-        self.views = ViewsPanel(self._theme.colours)
-        self.views.compute_wanted.connect(lambda name, knobs: self._actions.attempt(lambda: self.compute(name, knobs)))
-        self.views.cancel_wanted.connect(self._actions.cancel.trigger)
+        self.views = ViewsPanel(self._theme.colours, self._compute, self._actions.cancel)
         self.views.export_wanted.connect(self._ask_for_figure)
         self.refresh()
         return self.views
@@ -74,8 +76,12 @@ class ViewsPresenter(Presenter):
             return
         self.views.choose(name)
         self._workspaces.go_to("views")
-        if self.views.figure is None and self.views.compute_button.isEnabled():
-            self.views.compute_button.click()
+        if self.views.figure is None:
+            self._compute.trigger()
+
+    def _compute_chosen(self) -> None:
+        panel = built(self.views)
+        self.compute(panel.view.name, Values(panel.values))
 
     def compute(self, name: str, knobs: Values) -> None:
         """Compute the view called ``name`` as things are selected. Raises :class:`PlainError` when it cannot be

@@ -13,8 +13,9 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 
 from paretone.models.base import AttentionCapture
 from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel
-from paretone_app.features.attention.similarity_grid import similarity_map
+from paretone_app.features.attention.plots import similarity_map
 from paretone_app.shell.colours import DARK, LIGHT
+from tests.app.acting import acts
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
 
 KEY = Qt.Key
@@ -23,7 +24,7 @@ FRAMES, PROMPT = 200, 60
 
 @pytest.fixture
 def panel(qtbot) -> AttentionPanel:
-    panel = AttentionPanel(LIGHT)
+    panel = AttentionPanel(LIGHT, *acts(1))
     qtbot.addWidget(panel)
     panel.resize(1000, 480)
     panel.show()
@@ -67,7 +68,7 @@ def seen(plot) -> list[tuple[float, float]]:
 # --- Choosing a cell -------------------------------------------------------------------------------------------------
 def test_a_click_or_a_key_on_a_cell_asks_for_its_attention(panel: AttentionPanel) -> None:
     wanted: list[tuple[int, int]] = []
-    panel.capture_wanted.connect(lambda layer, step: wanted.append((layer, step)))
+    panel.cell_chosen.connect(lambda layer, step: wanted.append((layer, step)))
     click(panel, 3, 4)
     press(panel.grid, KEY.Key_Up, KEY.Key_Left)
     assert wanted == [(3, 4)], "moving about captures nothing"
@@ -77,10 +78,10 @@ def test_a_click_or_a_key_on_a_cell_asks_for_its_attention(panel: AttentionPanel
 
 
 def test_without_a_model_there_is_nothing_to_choose(qtbot) -> None:
-    panel = AttentionPanel(DARK)
+    panel = AttentionPanel(DARK, *acts(1))
     qtbot.addWidget(panel)
     panel.show()
-    wanted = QSignalSpy(panel.capture_wanted)
+    wanted = QSignalSpy(panel.cell_chosen)
     press(panel.grid, KEY.Key_Space, KEY.Key_Down)
     QTest.mouseClick(panel.grid, Qt.MouseButton.LeftButton)
     assert wanted.count() == 0

@@ -16,6 +16,7 @@ from paretone.setting.take import RESAMPLED, DecodingCycle, DecodingTrace, Take,
 from paretone_app.features.decoding.panel import DecodingPanel
 from paretone_app.features.decoding.token_strip import outcome_colours
 from paretone_app.shell.colours import DARK, LIGHT
+from tests.app.acting import acts
 from tests.app.contrast import contrast
 from tests.engine.measure.test_decoding import PLAIN, TRACE
 
@@ -39,7 +40,7 @@ def take(name: str, setting: Setting = Setting("lm-mini"), **trace: object) -> T
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> DecodingPanel:
-    made = DecodingPanel(LIGHT)
+    made = DecodingPanel(LIGHT, *acts(1))
     qtbot.addWidget(made)
     made.resize(900, 480)
     made.set_takes(take("Baseline", decoding=PLAIN), take("SSD", SSD, decoding=TRACE))
@@ -51,7 +52,7 @@ def panel(qtbot: QtBot) -> DecodingPanel:
 
 
 def test_without_tokens_it_says_what_to_do(qtbot: QtBot) -> None:
-    panel = DecodingPanel(LIGHT)
+    panel = DecodingPanel(LIGHT, *acts(1))
     qtbot.addWidget(panel)
     panel.set_takes(take("Flow"), None)
     panel.show()
@@ -165,12 +166,6 @@ def test_many_drafts_in_vain_leave_room_for_the_lines(panel: DecodingPanel) -> N
 
     one, many, more = height(1), height(8), height(16)
     assert one < many == more
-
-
-def test_a_button_asks_for_the_sweep(panel: DecodingPanel) -> None:
-    wanted = QSignalSpy(panel.sweep_wanted)
-    QTest.keyClick(panel.sweep_button, KEY.Key_Space)
-    assert wanted.count() == 1
 
 
 def test_the_tokens_can_be_copied_as_text(panel: DecodingPanel) -> None:

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from paretone.computing import Computing
 from paretone.doctor import examine
 from paretone.session.events import EngineReady
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 

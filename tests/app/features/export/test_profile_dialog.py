@@ -14,8 +14,8 @@ from paretone.session.commands import ExportProfile
 from paretone.session.events import TakeReady
 from paretone.setting.profile import Profile
 from paretone.techniques.guidance_free.exports import SAFETENSORS
-from paretone_app.features.export.model import ProfileExport
-from paretone_app.features.export.profile_dialog import ProfileDialog
+from paretone_app.features.export.dialogs import ProfileDialog
+from paretone_app.features.export.presenter import ProfileExport
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
 
 

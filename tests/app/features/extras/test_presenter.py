@@ -16,9 +16,9 @@ from paretone.session.commands import Cancel, Command, InstallExtra
 from paretone.session.events import JobCancelled, JobFailed, Progress
 from paretone_app.features.training.panel import TrainingPanel
 from paretone_app.shell.window import MainWindow
-from paretone_app.state.installing import Installing
 from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
-from paretone_app.widgets.install_offer import InstallOffer
+from paretone_app.state.machine import Installing
+from paretone_app.widgets.panel_parts import InstallOffer
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.tiny_package import MODULE, REQUIREMENT, tiny_package
 
@@ -60,7 +60,7 @@ def test_the_list_of_optional_packages_says_which_are_there(
     borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = Extra("search", "Searches", ("json",))
-    for place in ("paretone.extras.EXTRAS", "paretone_app.features.extras.dialog.EXTRAS"):
+    for place in ("paretone.extras.EXTRAS", "paretone_app.features.extras.presenter.EXTRAS"):
         monkeypatch.setattr(place, (there, replace(TRAIN, modules=("nowhere_to_be_found",))))
     borrowed_window.action["extras"].trigger()
     dialog = borrowed_window.features["extras"].dialog

@@ -14,8 +14,7 @@ from pytestqt.qtbot import QtBot
 from paretone.models import catalogue
 from paretone.techniques import techniques
 from paretone_app.features.glossary import model
-from paretone_app.features.glossary.panel import GlossaryDialog
-from paretone_app.features.glossary.presenter import GlossaryPresenter, names_of
+from paretone_app.features.glossary.presenter import GlossaryDialog, GlossaryPresenter, names_of
 from paretone_app.shell.entries import TERM, Term
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.knob_controls import KnobControls

@@ -19,6 +19,7 @@ from paretone_app.features.grids.state import GridState
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
+from tests.app.acting import acts
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.other_families import ended
 
@@ -82,7 +83,7 @@ def test_times_are_searched_shown_used_kept_and_opened(
 
 
 def test_the_panel_follows_a_search(qtbot: QtBot) -> None:
-    panel = GridPanel(LIGHT)
+    panel = GridPanel(LIGHT, *acts(3))
     qtbot.addWidget(panel)
     panel.resize(700, 300)
     panel.show()

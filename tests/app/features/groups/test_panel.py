@@ -9,32 +9,28 @@ from pytestqt.qtbot import QtBot
 
 from paretone.techniques.token_groups.groups import Groups
 from paretone_app.features.groups import panel as module
-from paretone_app.features.groups.panel import GroupsPanel
-from paretone_app.shell.theme import Theme
+from paretone_app.features.groups.panel import GroupsActions, GroupsPanel
+from tests.app.acting import acts_of
 
 GROUPS = Groups("lm-mini", "0" * 64, 9, "scores", 0.5, 2, 8, ((0, 1), (2, 3, 4), (1, 5)))
 
 
 @pytest.fixture
-def panel(qtbot: QtBot, theme: Theme) -> GroupsPanel:
-    made = GroupsPanel(theme.colours)
+def panel(qtbot: QtBot) -> GroupsPanel:
+    made = GroupsPanel(acts_of(GroupsActions))
     qtbot.addWidget(made)
     return made
 
 
 def test_the_largest_group_is_first_and_chosen(panel: GroupsPanel, qtbot: QtBot) -> None:
-    panel.set_reasons("", "")
     panel.set_groups(GROUPS)
     assert panel.headline.text() == "3 groups of several tokens; 3 of 9 tokens by themselves"
     assert [panel.table.item(row, 1).text() for row in range(3)] == ["2, 3, 4", "0, 1", "1, 5"]
     assert panel.members == (2, 3, 4)
     panel.table.selectRow(2)
-    with qtbot.waitSignal(panel.hear_wanted) as heard:
-        panel.hear_button.click()
-    assert heard.args == [(1, 5)]
-    with qtbot.waitSignal(panel.sound_wanted) as asked:
-        panel.sound_button.click()
-    assert asked.args == [(1, 5)]
+    assert panel.members == (1, 5)
+    with qtbot.waitSignal(panel.can.play.triggered):
+        panel.table.itemActivated.emit(panel.table.item(2, 0))
 
 
 def test_large_numbers_are_grouped(panel: GroupsPanel) -> None:
@@ -43,12 +39,12 @@ def test_large_numbers_are_grouped(panel: GroupsPanel) -> None:
 
 
 def test_reasons_are_said(panel: GroupsPanel) -> None:
-    panel.set_reasons("The model is being loaded.", "The model is being loaded.")
+    assert not panel.can.play.isEnabled() and panel.can.play.reason == "Choose a group in the table first."
+    panel.can.search.set_reason("The model is being loaded.")
     assert panel.pages.is_empty and panel.pages.invitation.text() == "The model is being loaded."
     panel.set_groups(GROUPS)
-    assert not panel.hear_button.isEnabled() and panel.hear_button.toolTip() == "The model is being loaded."
-    panel.set_reasons("", "")
-    assert panel.hear_button.isEnabled() and panel.keep_button.isEnabled()
+    assert panel.can.play.isEnabled() and panel.can.save_sound.isEnabled()
+    panel.can.search.set_reason("")
     panel.set_groups(None)
     assert panel.pages.is_empty and panel.members == ()
     assert "Press Find groups" in panel.pages.invitation.text()

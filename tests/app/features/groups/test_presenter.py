@@ -44,7 +44,7 @@ def test_groups_are_found_heard_saved_and_used(
 ) -> None:
     window, state = own_window, own_window.state
     presenter, panel = window.features["groups"], window.panels["groups"]
-    assert panel.pages.is_empty and not panel.keep_button.isEnabled()
+    assert panel.pages.is_empty and panel.can.save.reason == "There are no groups yet."
     state.selection.switch(speculative.NAME, True)
     state.selection.switch(NAME, True)
     assert "find them first, in Groups" in state.availability.why_not_accelerate()
@@ -59,7 +59,7 @@ def test_groups_are_found_heard_saved_and_used(
     heard = []
     monkeypatch.setattr(presenter._player, "hear_sound", heard.append)
     panel.table.selectRow(1)
-    assert ended(window, qtbot, lambda: panel.hear_wanted.emit(panel.members))[:2] == (Kind.TOKENS, Outcome.FINISHED)
+    assert ended(window, qtbot, panel.can.play.trigger)[:2] == (Kind.TOKENS, Outcome.FINISHED)
     (sound,) = heard
     assert sound.title == f"Tokens {', '.join(map(str, groups.by_size[1]))}" and np.abs(sound.samples).max() > 0
     path = tmp_path / "group.wav"

@@ -16,8 +16,7 @@ from pytestqt.qtbot import QtBot
 from paretone.listening import results
 from paretone.listening.trials import ItemRecord, TrialRecord
 from paretone.measure.loudness import integrated_loudness
-from paretone_app.audio.fades import OUT_AND_IN
-from paretone_app.audio.mixer import SILENCE
+from paretone_app.audio.mixer import OUT_AND_IN, SILENCE
 from paretone_app.audio.player import Player
 from paretone_app.features.lab.panel import LabPanel
 from paretone_app.features.lab.setup import LIBRARY

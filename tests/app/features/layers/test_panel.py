@@ -14,8 +14,9 @@ from pytestqt.qtbot import QtBot
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
 from paretone.techniques import spade
 from paretone_app.features.layers.layer_bars import LayerBars
-from paretone_app.features.layers.panel import LayersPanel, MeasurePlan
+from paretone_app.features.layers.panel import LayersActions, LayersPanel, MeasurePlan
 from paretone_app.shell.colours import DARK, LIGHT
+from tests.app.acting import acts, acts_of
 
 KEY = Qt.Key
 RECORD = ImportanceRecord(
@@ -39,13 +40,17 @@ RECORD = ImportanceRecord(
 )
 
 
+def layers_panel() -> LayersPanel:
+    stages = (spade.NONE, spade.PARTLY, spade.RECOVERED)
+    return LayersPanel(LIGHT, acts_of(LayersActions, hear=dict(zip(stages, acts(3), strict=True))))
+
+
 @pytest.fixture
 def panel(qtbot: QtBot) -> LayersPanel:
-    made = LayersPanel(LIGHT)
+    made = layers_panel()
     qtbot.addWidget(made)
     made.resize(900, 500)
     made.set_layers(4, RECORD, RECORD.retained(2), 2, by_hand=False)
-    made.set_reasons("", "", {})
     made.show()
     made.activateWindow()
     qtbot.waitUntil(made.isActiveWindow)
@@ -54,22 +59,21 @@ def panel(qtbot: QtBot) -> LayersPanel:
 
 
 def test_without_a_measurement_it_says_what_it_would_show(qtbot: QtBot) -> None:
-    panel = LayersPanel(LIGHT)
+    panel = layers_panel()
     qtbot.addWidget(panel)
     panel.set_layers(4, None, (0, 1, 2, 3), 4, by_hand=False)
-    panel.set_reasons("", "", {})
     panel.show()
     assert panel.pages.is_empty and "Measuring" in panel.pages.invitation.text()
     measure, by_hand = panel.pages.empty.buttons
-    with qtbot.waitSignal(panel.measure_wanted):
+    with qtbot.waitSignal(panel.can.measure.triggered):
         measure.click()
     by_hand.click()
     assert panel.bars.isVisible(), "layers can be selected without a measurement"
     panel.set_layers(4, RECORD, RECORD.retained(2), 2, by_hand=False)
     assert panel.bars.isVisible()
-    panel.set_reasons("LM mini is being loaded.", "", {})
+    panel.set_reason("LM mini is being loaded.")
     assert panel.pages.is_empty and panel.pages.invitation.text() == "LM mini is being loaded."
-    assert not by_hand.isEnabled() and not measure.isEnabled()
+    assert not by_hand.isEnabled()
 
 
 def lane_of(bars: LayerBars, row: int) -> QRectF:
@@ -114,7 +118,7 @@ def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
 
 
 def test_keys_choose_toggle_and_cut(panel: LayersPanel) -> None:
-    toggled, depth = QSignalSpy(panel.toggled), QSignalSpy(panel.depth_wanted)
+    toggled, depth = QSignalSpy(panel.toggled), QSignalSpy(panel.depth_changed)
     assert panel.bars.hasFocus()
     QTest.keyClick(panel.bars, KEY.Key_Right)
     QTest.keyClick(panel.bars, KEY.Key_Space)
@@ -146,7 +150,7 @@ def test_one_is_spoken_of_as_one(panel: LayersPanel) -> None:
 
 
 def test_layers_by_hand_have_no_cut_and_can_be_given_up(panel: LayersPanel) -> None:
-    wanted = QSignalSpy(panel.importance_wanted)
+    wanted = QSignalSpy(panel.can.by_importance.triggered)
     assert not panel.by_importance.isVisible()
     panel.set_layers(4, RECORD, (1, 2, 3), 2, by_hand=True)
     assert panel.bars.cut is None
@@ -156,51 +160,38 @@ def test_layers_by_hand_have_no_cut_and_can_be_given_up(panel: LayersPanel) -> N
 
 
 def test_stages_that_cannot_be_heard_say_why(panel: LayersPanel) -> None:
-    heard = QSignalSpy(panel.hear_wanted)
-    panel.set_reasons("", "", {spade.RECOVERED: "No fully retrained student has been trained yet."})
-    assert not panel.stage_buttons[spade.RECOVERED].isEnabled()
-    assert "No fully retrained student" in panel.stage_buttons[spade.RECOVERED].toolTip()
-    QTest.keyClick(panel.stage_buttons[spade.NONE], KEY.Key_Space)
-    assert heard.at(0) == [spade.NONE]
+    assert panel.can.hear[spade.NONE].isEnabled() and panel.can.train.isEnabled()
     panel.set_layers(4, RECORD, range(4), 4, by_hand=False)
-    assert not panel.stage_buttons[spade.NONE].isEnabled(), "nothing is left out"
-    assert not panel.train_button.isEnabled()
+    assert "keep fewer layers" in panel.can.hear[spade.NONE].reason, "nothing is left out"
+    assert "keep fewer layers" in panel.can.train.reason
 
 
 def test_measuring_is_asked_for_and_followed(panel: LayersPanel) -> None:
-    wanted, cancelled = QSignalSpy(panel.measure_wanted), QSignalSpy(panel.cancel_wanted)
+    wanted, cancelled = QSignalSpy(panel.can.measure.triggered), QSignalSpy(panel.can.cancel.triggered)
     panel.sentences.setValue(3)
     QTest.keyClick(panel.word_errors, KEY.Key_Space)
     QTest.keyClick(panel.measure_button, KEY.Key_Space)
-    assert wanted.at(0) == [MeasurePlan(True, 3)]
+    assert wanted.count() == 1 and panel.plan == MeasurePlan(True, 3)
     panel.begin()
-    assert not panel.measure_button.isEnabled()
     panel.show_progress(30, 120, 42.0)
     assert panel.progress.value() == 30
     QTest.keyClick(panel.cancel_button, KEY.Key_Space)
     assert cancelled.count() == 1
     panel.end("It failed because of this.", failed=True)
     assert panel.state == "It failed because of this."
-    assert panel.measure_button.isEnabled()
 
 
-def test_a_study_of_word_errors_is_asked_for_by_keys(panel: LayersPanel) -> None:
-    wanted = QSignalSpy(panel.study_wanted)
-    panel.sentences.setValue(3)
-    QTest.keyClick(panel.study_button, KEY.Key_Space)
-    assert [wanted.at(index) for index in range(wanted.count())] == [[3]]
+def test_a_model_of_one_layer_needs_no_study(panel: LayersPanel) -> None:
+    assert panel.can.study.isEnabled()
     panel.set_layers(1, None, (0,), 1, by_hand=False)
-    assert not panel.study_button.isEnabled()
-    assert "one layer" in panel.study_button.toolTip()
+    assert "one layer" in panel.can.study.reason
 
 
 def test_without_a_language_model_it_says_so(panel: LayersPanel) -> None:
     panel.set_layers(0, None, (), 1, by_hand=False)
-    panel.set_reasons("F5 mini decodes no tokens; load a speech language model to remove layers.", "", {})
+    panel.set_reason("F5 mini decodes no tokens; load a speech language model to remove layers.")
     assert "decodes no tokens" in panel.state
-    buttons = panel.measure_button, panel.study_button, panel.train_button
-    assert not any(one.isEnabled() for one in (panel.depth_box, *buttons))
-    assert "decodes no tokens" in panel.study_button.toolTip()
+    assert not any(one.isEnabled() for one in (panel.depth_box, panel.bars))
 
 
 def test_bars_are_painted_where_the_values_are(panel: LayersPanel) -> None:

@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from paretone.audio.spectrogram import HOP
+from paretone_app.audio.player import Mode
 from paretone_app.audio.sound import Sound
-from paretone_app.audio.switching import Mode
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
 

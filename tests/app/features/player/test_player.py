@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from paretone_app.audio.sound import Sound
-from paretone_app.features.player.keys import STEP_SECONDS, own_keys
+from paretone_app.features.player.control import STEP_SECONDS, own_keys
 from paretone_app.state.playing import Origin
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
 from tests.sound import NullSink, null_sink  # noqa: F401

@@ -27,10 +27,10 @@ from paretone.measure.roofline.report import (
     RooflineReport,
 )
 from paretone.setting.setting import Setting
-from paretone_app.features.roofline.panel import RooflinePanel, summary
-from paretone_app.features.roofline.plot import rate
-from paretone_app.features.roofline.table import cells
+from paretone_app.features.roofline.panel import RooflineActions, RooflinePanel, cells, summary
+from paretone_app.features.roofline.plots import rate
 from paretone_app.shell.colours import DARK, LIGHT
+from tests.app.acting import acts, acts_of
 
 KEY = Qt.Key
 
@@ -52,9 +52,13 @@ def report(factor: float = 1.0, precision: str = "float32", model: str = "small"
     return RooflineReport(model, "Small", Setting(model), known, phases, "A text.", "anna", 2.0, notes=("A note.",))
 
 
+def rooflines() -> RooflinePanel:
+    return RooflinePanel(LIGHT, acts_of(RooflineActions, measure=dict(zip("AB", acts(2), strict=True))))
+
+
 @pytest.fixture
 def panel(qtbot: QtBot) -> RooflinePanel:
-    made = RooflinePanel(LIGHT)
+    made = rooflines()
     qtbot.addWidget(made)
     made.resize(1000, 640)
     made.show_report("A", report())
@@ -66,13 +70,13 @@ def panel(qtbot: QtBot) -> RooflinePanel:
 
 
 def test_it_says_what_to_do_before_anything_is_measured(qtbot: QtBot) -> None:
-    panel = RooflinePanel(LIGHT)
+    panel = rooflines()
     qtbot.addWidget(panel)
     assert "Press Measure A" in panel.pages.invitation.text()
     assert not panel.exports.isEnabled()
-    panel.set_reasons("No model is loaded.", "No model is loaded.")
+    panel.measure_buttons["A"].action.set_reason("No model is loaded.")
     assert panel.pages.invitation.text() == "No model is loaded."
-    assert not panel.measure_buttons["A"].isEnabled() and not panel.trace_button.isEnabled()
+    assert not panel.measure_buttons["A"].isEnabled()
 
 
 def test_what_was_measured_is_summed_up(panel: RooflinePanel) -> None:
@@ -220,22 +224,17 @@ def test_the_table_is_copied_as_text(panel: RooflinePanel) -> None:
 
 
 def test_measuring_is_asked_for_and_followed(panel: RooflinePanel) -> None:
-    wanted, cancelled, traced = (
-        QSignalSpy(one) for one in (panel.measure_wanted, panel.cancel_wanted, panel.trace_wanted)
-    )
-    panel.measure_buttons["A"].click()
-    panel.again_button.click()
-    panel.trace_button.click()
-    assert [wanted.at(index) for index in range(wanted.count())] == [["A", False], ["B", True]]
-    assert traced.at(0) == ["B"]
+    buttons = (panel.measure_buttons["A"], panel.again_button, panel.trace_button, panel.cancel_button)
+    asked = [QSignalSpy(one.action.triggered) for one in buttons]
+    for button in buttons:
+        button.click()
+    assert [one.count() for one in asked] == [1, 1, 1, 1]
     panel.begin("A")
-    assert not panel.measure_buttons["B"].isEnabled()
+    assert panel.cancel_button.isVisible()
     panel.say("Measuring components …")
     panel.show_progress(30, 60, 4.0)
     assert panel.progress.text() == "50 %, 4 s left" or panel.progress.format() == "%p %, 4 s left"
     assert panel.state == "Measuring components …"
-    panel.cancel_button.click()
-    assert cancelled.count() == 1
     panel.end("Cancelled; no results were kept.")
     assert panel.state.startswith("Cancelled") and panel.cancel_button.isHidden()
     panel.end("It went wrong.", failed=True)

@@ -17,10 +17,12 @@ from paretone.setting.library import TakeSummary
 from paretone.techniques import techniques
 from paretone.techniques.resolving import known
 from paretone_app import numbers
-from paretone_app.features.setup.card_words import NOT_MEASURED, gain_details, gain_words
+from paretone_app.features.setup.cards import NOT_MEASURED, gain_details, gain_words
+from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
-from paretone_app.shell.style import style_sheet
+from paretone_app.shell.theme import style_sheet
+from tests.app.acting import acts_of
 from tests.app.presenters import Presenter, calibrated
 from tests.app.test_numbers import NAMES, WITH_POINT
 from tests.engine.studies.test_gains import MACHINE, take
@@ -37,7 +39,7 @@ def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
 
 @pytest.fixture
 def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
-    made = SetupPanel(presenter.state, LIGHT)
+    made = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
     qtbot.addWidget(made)
     made.resize(made.minimumSizeHint().width(), 700)
     made.show()

@@ -115,7 +115,7 @@ def test_a_vocoder_can_be_chosen_for_models_whose_vocoder_is_another_release(
     choose(window, MISSING)
     monkeypatch.setattr(window.state.loading, "load_model", lambda *asked, **how: sent.append((*asked, how)))
     qtbot.mouseClick(choice.vocoder, Qt.MouseButton.LeftButton)
-    (dialog,) = choice.findChildren(QFileDialog)
+    (dialog,) = window.findChildren(QFileDialog)
     dialog.fileSelected.emit(str(tmp_path))
     dialog.close()
     assert sent == [(MISSING, "", "", {"vocoder": str(tmp_path)})]

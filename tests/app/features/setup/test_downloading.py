@@ -23,7 +23,8 @@ def test_enter_does_not_accept_a_licence(
 ) -> None:
     # Nobody listens there, so that the size is not known at once, wherever the test runs.
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    borrowed_window.panels["setup"].download_wanted.emit(MISSING)
+    borrowed_window.state.selection.consider_model(MISSING)
+    borrowed_window.panels["setup"].model_choice.can.download.trigger()
     box = borrowed_window.findChild(QMessageBox)
     assert "CC-BY-NC-4.0" in box.text()
     assert box.informativeText().endswith("Asking the server for the size…")

@@ -15,9 +15,11 @@ from paretone.models import catalogue
 from paretone.session.events import JobFailed, JobFinished, ModelLoaded
 from paretone.techniques.resolving import known
 from paretone.wording import percent
+from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
-from paretone_app.widgets.scrolled import Scrolled
+from paretone_app.widgets.layouts import Scrolled
+from tests.app.acting import acts_of
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
@@ -33,7 +35,7 @@ def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
 
 @pytest.fixture
 def panel(presenter: Presenter, qtbot: QtBot) -> Iterator[SetupPanel]:
-    made = SetupPanel(presenter.state, LIGHT)
+    made = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
     qtbot.addWidget(made)
     made.show()
     yield made

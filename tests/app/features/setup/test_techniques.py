@@ -16,8 +16,10 @@ from paretone.techniques import technique
 from paretone.techniques.resolving import NO_GUIDANCE
 from paretone.training.requests import Trained
 from paretone_app.features.setup.cards import TechniqueCard
+from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT
+from tests.app.acting import acts_of
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 
@@ -31,7 +33,7 @@ def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
 
 @pytest.fixture
 def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
-    made = SetupPanel(presenter.state, LIGHT)
+    made = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
     qtbot.addWidget(made)
     made.show()
     return made

@@ -15,12 +15,13 @@ from pytestqt.qtbot import QtBot
 
 from paretone.models import catalogue
 from paretone.models.own_voices import own_voice
+from paretone_app.features.setup.choices import ModelActions, VoiceChoice
 from paretone_app.features.setup.panel import SetupPanel
-from paretone_app.features.setup.voice_choice import VoiceChoice
-from paretone_app.shell.background import Background
+from paretone_app.shell.bridge import Background
 from paretone_app.shell.colours import LIGHT
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
+from tests.app.acting import acts_of
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.presenters import Presenter
 from tests.voices import FIRST
@@ -37,7 +38,7 @@ def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
 
 @pytest.fixture
 def panel(presenter: Presenter, qtbot: QtBot) -> Iterator[SetupPanel]:
-    made = SetupPanel(presenter.state, LIGHT)
+    made = SetupPanel(presenter.state, LIGHT, acts_of(ModelActions))
     qtbot.addWidget(made)
     made.show()
     yield made

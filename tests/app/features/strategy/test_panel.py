@@ -18,9 +18,11 @@ from paretone.techniques.ditreducio.record import CALIBRATION, END, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.wording import percent
 from paretone_app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, action_colours
-from paretone_app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
+from paretone_app.features.strategy.panel import ONE_BRANCH_REASON, StrategyActions, StrategyPanel
 from paretone_app.plotting.cell_grid import distinct
 from paretone_app.shell.colours import DARK, LIGHT, Colours
+from paretone_app.widgets.action import IconButton
+from tests.app.acting import acts_of
 from tests.app.contrast import contrast, luminance
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate, compatibility
 
@@ -31,8 +33,8 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
-def open_panel(qtbot, colours: Colours = LIGHT, stack: QUndoStack | None = None) -> StrategyPanel:
-    panel = StrategyPanel(colours, stack)
+def open_panel(qtbot, colours: Colours = LIGHT) -> StrategyPanel:
+    panel = StrategyPanel(colours, QUndoStack(), acts_of(StrategyActions))
     qtbot.addWidget(panel)
     panel.resize(700, 480)
     panel.show()
@@ -146,42 +148,28 @@ def test_the_first_step_is_locked_and_says_why(panel: StrategyPanel, edits: list
     assert FIRST_STEP_REASON not in panel.grid.describe(2, 1)
 
 
-def test_undo_and_redo_by_their_shortcuts_restore_tables_and_report_them(
-    panel: StrategyPanel, edits: list[StrategyTable]
-) -> None:
+def test_undo_and_redo_restore_tables_and_report_them(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
     start = panel.table
     click(panel, 1, 1)
     click(panel, 2, 2)
     once, twice = edits
-    press(panel.grid, KEY.Key_Z, modifier=CONTROL)
+    panel.undo_stack.undo()
     assert panel.table == once
-    press(panel.grid, KEY.Key_Z, modifier=CONTROL)
+    panel.undo_stack.undo()
     assert panel.table == start
-    assert not panel.undo_action.isEnabled()
-    press(panel.grid, KEY.Key_Z, modifier=CONTROL | SHIFT)
-    press(panel.grid, KEY.Key_Y, modifier=CONTROL)
+    assert not panel.undo_stack.canUndo()
+    panel.undo_stack.redo()
+    panel.undo_stack.redo()
     assert panel.table == twice
     assert edits == [once, twice, once, start, once, twice]
     assert panel.undo_stack.undoText() == "set layer 3, step 3 to temporal skip"
 
 
-def test_a_table_from_elsewhere_ends_what_can_be_taken_back(panel: StrategyPanel) -> None:
-    click(panel, 1, 1)
-    panel.set_table(panel.table)
-    assert panel.undo_action.isEnabled(), "the same table changes nothing"
-    panel.set_table(calibrate(0.1).table)
-    assert not panel.undo_action.isEnabled()
-
-
-def test_with_a_shared_stack_its_owner_keeps_the_edits(qtbot) -> None:
-    stack = QUndoStack()
-    panel = open_panel(qtbot, stack=stack)
-    panel.set_table(StrategyTable.computing(compatibility(), LAYERS))
+def test_a_table_from_elsewhere_leaves_the_edits(panel: StrategyPanel) -> None:
     click(panel, 1, 1)
     panel.set_table(calibrate(0.1).table)
-    assert stack.count() == 1
-    assert panel.undo_action.shortcut().isEmpty(), "two equal shortcuts in one window would block each other"
-    stack.undo()
+    assert panel.undo_stack.count() == 1
+    panel.undo_stack.undo()
     assert panel.table.skipped_share == 0
 
 
@@ -201,7 +189,6 @@ def test_without_a_table_nothing_can_be_edited(empty: StrategyPanel) -> None:
     QTest.mouseClick(empty.grid, Qt.MouseButton.LeftButton, pos=QPoint(100, 100))
     assert empty.table is None
     assert empty.undo_stack.count() == 0
-    assert not empty.export_action.isEnabled()
     assert "Calibrate" in empty.grid.accessibleDescription()
 
 
@@ -357,7 +344,7 @@ def test_a_cancelled_calibration_leaves_the_table_as_it_was(panel: StrategyPanel
     panel.end_calibration()
     assert panel.table == before
     assert (panel.grid.layers, panel.grid.steps) == (LAYERS, STEPS)
-    assert panel.undo_action.isEnabled()
+    assert panel.undo_stack.canUndo()
 
 
 def test_late_trials_after_the_end_are_ignored(panel: StrategyPanel) -> None:
@@ -425,7 +412,7 @@ def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel)
     QGuiApplication.clipboard().clear()
     press(panel.text_view, KEY.Key_C, modifier=CONTROL)
     assert QGuiApplication.clipboard().text() == copied
-    panel.undo_action.trigger()
+    panel.undo_stack.undo()
     assert model.index(1, 2).data() == "NONE"
 
 
@@ -469,7 +456,9 @@ def test_every_control_has_a_name(panel: StrategyPanel) -> None:
 
 
 def test_buttons_ask_for_import_and_export(panel: StrategyPanel, qtbot) -> None:
-    buttons = {one.accessibleName(): one for one in panel.findChildren(QToolButton) if one.accessibleName()}
-    for name, signal in (("Import official JSON", panel.import_wanted), ("Export official JSON", panel.export_wanted)):
-        with qtbot.waitSignal(signal):
-            QTest.mouseClick(buttons[name], Qt.MouseButton.LeftButton)
+    buttons = {one.action: one for one in panel.findChildren(IconButton)}
+    for action in (panel.can.import_, panel.can.export):
+        with qtbot.waitSignal(action.triggered):
+            QTest.mouseClick(buttons[action], Qt.MouseButton.LeftButton)
+    panel.begin_calibration(LAYERS, STEPS)
+    assert panel.can.import_.reason.startswith("The table is being calibrated")

@@ -17,7 +17,6 @@ from paretone.session.engine_thread import EngineThread
 from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, TakeJudged
 from paretone_app.features.takes.presenter import TakeJudging, prompt_of
 from paretone_app.shell.window import MainWindow
-from paretone_app.state import idle_work
 from paretone_app.state.jobs import Jobs, Kind
 from tests.app.features.takes.test_panel import take
 from tests.engine import small_speech
@@ -29,7 +28,7 @@ SUBMITTED = list[Command]
 
 @pytest.fixture
 def submitted(monkeypatch: pytest.MonkeyPatch) -> SUBMITTED:
-    monkeypatch.setattr(idle_work, "IDLE_MILLISECONDS", 10)
+    monkeypatch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 10)
     return []
 
 
@@ -108,7 +107,7 @@ def test_the_engine_judges_takes_of_any_model(
     monkeypatch: pytest.MonkeyPatch,
     qtbot: QtBot,
 ) -> None:
-    monkeypatch.setattr(idle_work, "IDLE_MILLISECONDS", 10)
+    monkeypatch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 10)
     events: list[Event] = []
     engine = EngineThread(events.append, small_speech.load)
     engine.start()

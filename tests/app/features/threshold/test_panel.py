@@ -18,6 +18,7 @@ from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.wording import percent
 from paretone_app.features.threshold.panel import ThresholdPanel
 from paretone_app.shell.colours import DARK, LIGHT
+from paretone_app.widgets.action import Action
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
 
 OPERATIONS = OperationCounts(attention=3.0, feed_forward=5.0, fixed=7.0, layers=LAYERS, branches=2)
@@ -26,7 +27,7 @@ KEY = Qt.Key
 
 @pytest.fixture
 def empty(qtbot) -> ThresholdPanel:
-    panel = ThresholdPanel(LIGHT)
+    panel = ThresholdPanel(LIGHT, Action("Calibrate"))
     qtbot.addWidget(panel)
     panel.resize(700, 480)
     panel.show()
@@ -89,11 +90,8 @@ def test_elsewhere_it_says_loudly_that_it_predicts_and_offers_a_calibration_ther
     assert f"From layer {first.layer + 1}, step {first.step + 1} on" in panel.verdict.text()
     assert panel.verdict.property("look") == "warning"
     assert panel.calibrate_button.text() == "Calibrate at δ = 0.2"
-    with qtbot.waitSignal(panel.calibration_wanted) as wanted:
+    with qtbot.waitSignal(panel.calibrate_button.action.triggered):
         QTest.mouseClick(panel.calibrate_button, Qt.MouseButton.LeftButton)
-    assert wanted.args == [0.2]
-    panel.set_busy(True)
-    assert not panel.calibrate_button.isEnabled()
 
 
 def test_cells_without_a_measured_branch_skip_are_owned_up_to(panel: ThresholdPanel, record: CalibrationRecord) -> None:
@@ -287,9 +285,8 @@ def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibratio
     with qtbot.waitSignal(empty.threshold_changed):
         press(empty.histogram, KEY.Key_Right)
     assert empty._derivation is None
-    with qtbot.waitSignal(empty.calibration_wanted) as wanted:
-        QTest.mouseClick(empty.calibrate_button, Qt.MouseButton.LeftButton)
-    assert wanted.args == [0.11]
+    assert empty.threshold == 0.11
+    assert empty.pages.is_empty and empty.pages.empty.buttons[0].isEnabled()
 
 
 def test_a_record_without_trials_is_shown_as_nothing_skipped(empty: ThresholdPanel, record: CalibrationRecord) -> None:

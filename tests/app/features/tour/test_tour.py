@@ -12,11 +12,10 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.features.feature import Feature, tour_stops
 from paretone_app.features.registry import FEATURES
-from paretone_app.features.tour import placing
+from paretone_app.features.tour import panel
 from paretone_app.features.tour.model import Course, Part
 from paretone_app.features.tour.presenter import TourPresenter
-from paretone_app.shell.entries import TourStop
-from paretone_app.shell.places import EXPLORE, INSPECT, LISTEN, TEST
+from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TEST, TourStop
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
@@ -81,11 +80,11 @@ def test_the_card_keeps_off_what_it_speaks_of() -> None:
         QRect(0, 0, 500, 700),
         QRect(450, 300, 100, 100),
     ):
-        place = QRect(placing.placed(card, target, room), card)
+        place = QRect(panel.placed(card, target, room), card)
         assert room.contains(place) and not place.intersects(target)
     step, bar = QRect(100, 40, 80, 24), QRect(90, 36, 900, 60)
-    assert not QRect(placing.placed(card, step, room, bar), card).intersects(bar), "nor does it cover words of its bar"
-    everything = QRect(placing.placed(card, room, room), card)
+    assert not QRect(panel.placed(card, step, room, bar), card).intersects(bar), "nor does it cover words of its bar"
+    everything = QRect(panel.placed(card, room, room), card)
     assert room.contains(everything)
 
 

@@ -12,8 +12,8 @@ from paretone.models import load_model
 from paretone.studies.definition import parse
 from paretone.studies.running import LocalExecutor, run
 from paretone.studies.store import Store
-from paretone_app.audio.same_word import same_place
-from paretone_app.audio.switching import Mode
+from paretone_app.audio.player import Mode
+from paretone_app.audio.sound import same_place
 from paretone_app.features.tradeoff.scene import Filter, PlotOptions
 from paretone_app.results.points import Scores
 from paretone_app.results.study import read_study

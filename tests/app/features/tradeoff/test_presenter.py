@@ -25,16 +25,15 @@ from paretone.sampling.actions import SkipAction
 from paretone.setting.library import Library
 from paretone.setting.take import Take
 from paretone.studies.store import DATABASE, Store
+from paretone_app.audio.player import Mode
 from paretone_app.audio.sound import Sound
-from paretone_app.audio.switching import Mode
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import Crossing, Filter, PlotOptions, Range
 from paretone_app.listening.stimuli import setting_key
-from paretone_app.plotting.sections import EVERYTHING
+from paretone_app.plotting.zoom_chart import EVERYTHING
 from paretone_app.results.points import Scores
 from paretone_app.results.study import read_study
 from paretone_app.shell.window import MainWindow
-from paretone_app.state import idle_work
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil_database
 from tests.app.features.lab.testing import begin
@@ -456,7 +455,7 @@ def test_what_has_not_said_the_sentence_is_made_ahead(
     qtbot: QtBot,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(idle_work, "IDLE_MILLISECONDS", 300)
+    monkeypatch.setattr("paretone_app.state.jobs.IDLE_MILLISECONDS", 300)
     folder = tmp_path / "partly.study"
     shutil.copytree(results, folder)
     read = read_study(results, results.with_suffix(".toml"), scores=Scores())

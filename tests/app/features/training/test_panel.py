@@ -15,13 +15,14 @@ from paretone.techniques.speculative.training_form import FORM as DRAFT
 from paretone.training import session
 from paretone.training.forms import TrainingPlan
 from paretone.training.requests import Trained, TrainingProgress
-from paretone_app.features.training.panel import CHECKPOINT, TrainingPanel
+from paretone_app.features.training.panel import CHECKPOINT, TrainingActions, TrainingPanel
 from paretone_app.shell.colours import LIGHT
+from tests.app.acting import acts_of
 
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> TrainingPanel:
-    made = TrainingPanel(LIGHT)
+    made = TrainingPanel(LIGHT, acts_of(TrainingActions))
     qtbot.addWidget(made)
     made.show()
     return made
@@ -40,7 +41,7 @@ def test_what_is_missing_is_said_before_anything_can_be_started(panel: TrainingP
     assert panel.state == ""
     assert panel.start_button.isEnabled()
     assert not panel.resume_button.isEnabled()
-    panel.set_reason("The model is not loaded yet.")
+    panel.can.start.set_reason("The model is not loaded yet.")
     assert panel.state == "The model is not loaded yet."
     assert not panel.start_button.isEnabled()
 
@@ -51,19 +52,17 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
     panel.manifest.setText(" speech.csv ")
     assert "4.00" in panel.remark.text()
     qtbot.keyClick(panel.knobs.editor("method"), Qt.Key.Key_Down)
-    with qtbot.waitSignal(panel.start_wanted) as wanted:
+    with qtbot.waitSignal(panel.can.start.triggered):
         qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
-    assert wanted.args == [
-        TrainingPlan(
-            "guidance_free",
-            "speech.csv",
-            str(tmp_path),
-            40,
-            False,
-            False,
-            Values(weight=0.8, method="distillation", sentences=0),
-        )
-    ]
+    assert panel.plan(resume=False) == TrainingPlan(
+        "guidance_free",
+        "speech.csv",
+        str(tmp_path),
+        40,
+        False,
+        False,
+        Values(weight=0.8, method="distillation", sentences=0),
+    )
 
 
 def test_a_model_may_learn_from_what_it_says_itself(panel: TrainingPanel, tmp_path: Path) -> None:
@@ -80,14 +79,12 @@ def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: Qt
     panel.work.setText(str(tmp_path))
     assert not panel.start_button.isEnabled()
     assert "earlier run" in panel.state
-    with qtbot.waitSignal(panel.start_wanted) as wanted:
+    with qtbot.waitSignal(panel.can.resume.triggered):
         qtbot.mouseClick(panel.resume_button, Qt.MouseButton.LeftButton)
-    assert wanted.args[0].resume
 
 
 def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     panel.begin(resume=False)
-    assert panel.cancel_button.isEnabled()
     assert not panel.manifest.isEnabled()
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
     assert panel.progress.value() == 250
@@ -100,7 +97,6 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     panel.end()
     assert "90 %" in panel.state
     assert "w.safetensors" in panel.state
-    assert not panel.cancel_button.isEnabled()
     assert panel.manifest.isEnabled()
 
 
@@ -139,7 +135,7 @@ def test_why_it_failed_stays_to_be_read(panel: TrainingPanel) -> None:
     panel.begin(resume=False)
     panel.end("The manifest cannot be used; correct or remove 1 line:\n  line 3: no such file", failed=True)
     assert "line 3" in panel.state
-    panel.set_reason("")
+    panel.can.start.refresh()
     assert "line 3" in panel.state
     panel.begin(resume=True)
     assert panel.state == ""
@@ -161,10 +157,8 @@ def test_a_language_model_offers_drafts_and_students(panel: TrainingPanel, qtbot
     qtbot.keyClicks(layers, "0,2,11")
     qtbot.keyClick(layers, Qt.Key.Key_Return)
     assert "Keeps layers 0, 2, 11." in panel.remark.text()
-    with qtbot.waitSignal(panel.start_wanted) as wanted:
-        qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
-    assert wanted.args[0].training == "spade"
-    assert wanted.args[0].knobs["layers"] == "0,2,11"
+    plan = panel.plan(resume=False)
+    assert plan.training == "spade" and plan.knobs["layers"] == "0,2,11"
 
 
 def test_bundled_models_are_made_from_the_command_line_only(panel: TrainingPanel) -> None:

@@ -10,8 +10,8 @@ from paretone.models.base import Utterance, Voice
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio.record import Sentence
 from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport
-from paretone_app.features.transfer.panel import COMBINATIONS, TransferPanel
-from paretone_app.shell.colours import LIGHT
+from paretone_app.features.transfer.panel import COMBINATIONS, TransferActions, TransferPanel
+from tests.app.acting import acts_of
 
 SENTENCES = ("One.", "Two.", "Three.")
 ANN, BEN = Voice("ann", "Ann", "ann.wav", "Hi."), Voice("ben", "Ben", "ben.wav", "Hi.")
@@ -19,7 +19,7 @@ ANN, BEN = Voice("ann", "Ann", "ann.wav", "Hi."), Voice("ben", "Ben", "ben.wav",
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> TransferPanel:
-    made = TransferPanel(SENTENCES, LIGHT)
+    made = TransferPanel(SENTENCES, acts_of(TransferActions))
     qtbot.addWidget(made)
     made.set_voices((ANN, BEN))
     made.show()
@@ -50,21 +50,17 @@ def test_every_ticked_sentence_in_every_ticked_voice(panel: TransferPanel, qtbot
     panel.voices.item(1).setCheckState(Qt.CheckState.Checked)
     wanted = tuple(Utterance(text, voice) for voice in (ANN, BEN) for text in ("Two.", "Three."))
     assert "2 sentences × 2 voices = 4 to speak" in panel._count.text()
-    with qtbot.waitSignal(panel.transfer_wanted) as signal:
-        qtbot.mouseClick(panel.transfer_button, Qt.MouseButton.LeftButton)
-    assert signal.args == [wanted]
+    assert panel.chosen == wanted
+    assert panel.can.measure.isEnabled() and panel.can.calibrate.isEnabled()
     qtbot.keyClick(panel.combine, Qt.Key.Key_Down)
-    with qtbot.waitSignal(panel.calibrate_wanted) as signal:
-        qtbot.mouseClick(panel.calibrate_button, Qt.MouseButton.LeftButton)
-    assert signal.args == [wanted, "mean"]
+    assert panel.combination == "mean"
 
 
 def test_nothing_ticked_and_nothing_possible_are_said(panel: TransferPanel, qtbot: QtBot) -> None:
     tick(panel, qtbot, 0)
     tick(panel, qtbot, 1)
-    assert not panel.transfer_button.isEnabled()
-    assert "Tick a sentence" in panel.transfer_button.toolTip()
-    panel.set_reasons("Calibrate first.", "")
+    assert "Tick a sentence" in panel.can.measure.reason and "Tick a sentence" in panel.can.calibrate.reason
+    panel.can.measure.set_reason("Calibrate first.")
     assert panel.verdict.text() == "Calibrate first."
 
 
@@ -99,9 +95,8 @@ def test_what_is_served_worse_is_advised_to_calibrate_on(panel: TransferPanel, q
     panel.set_own((Utterance("One.", ANN),))
     panel.show_report(report(0.4))
     assert "voice ben" in panel.verdict.text()
-    with qtbot.waitSignal(panel.calibrate_wanted) as signal:
-        qtbot.mouseClick(panel.advised_button, Qt.MouseButton.LeftButton)
-    assert signal.args == [(Utterance("One.", ANN), Utterance("Two.", BEN)), "worst"]
+    assert panel.advised_button.isVisible()
+    assert panel.advised == (Utterance("One.", ANN), Utterance("Two.", BEN)) and panel.combination == "worst"
 
 
 def test_ticked_voices_stay_ticked(panel: TransferPanel) -> None:

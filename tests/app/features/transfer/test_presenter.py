@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from paretone.models.base import Utterance
@@ -29,17 +30,18 @@ def press(window: MainWindow, button, qtbot: QtBot) -> None:
 
 def test_a_table_is_measured_on_what_it_has_not_seen(panel: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
     # Without a table the reason is said.
-    assert not panel.transfer_button.isEnabled()
+    assert not panel.measure_button.isEnabled()
     assert "calibrate first" in panel.verdict.text()
     assert panel.calibrate_button.isEnabled()
     window.features["strategy"].state.calibrate_on((panel.chosen[0],))
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    press(window, panel.transfer_button, qtbot)
+    press(window, panel.measure_button, qtbot)
     report = panel._report
     assert [one.sentence.text for one in report.calibrated] == [panel.chosen[0].text.rstrip(".")]
     assert [one.sentence.text for one in report.unseen] == [panel.chosen[1].text.rstrip(".")]
     assert panel.table.rowCount() == 2
-    window.features["transfer"]._measure((panel.chosen[0],))
+    panel.sentences.item(1).setCheckState(Qt.CheckState.Unchecked)
+    panel.can.measure.trigger()
     assert "tick other sentences" in window.notices.banner.text
     assert report.verdict in panel.verdict.text()
     window.features["strategy"].state.set_threshold(0.2)
@@ -53,11 +55,11 @@ def test_while_it_is_measured_nothing_else_is_waited_for(
 ) -> None:
     window.features["strategy"].state.calibrate_on((panel.chosen[0],))
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    panel.transfer_button.click()
+    panel.measure_button.click()
     assert [job.kind for job in window.jobs.running] == [Kind.TRANSFER]
-    assert panel.transfer_button.toolTip() == "The transfer is being measured; press Esc to cancel."
+    assert panel.measure_button.toolTip() == "The transfer is being measured; press Esc to cancel."
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert panel.transfer_button.isEnabled()
+    assert panel.measure_button.isEnabled()
 
 
 def test_several_sentences_give_one_table(panel: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
@@ -84,4 +86,4 @@ def test_an_imported_table_claims_no_sentence_as_its_own(
     command = window.jobs.running[0].command
     assert isinstance(command.request, TransferRequest)
     assert command.request.calibrated == ()
-    assert panel.transfer_button.toolTip() == "The transfer is being measured; press Esc to cancel."
+    assert panel.measure_button.toolTip() == "The transfer is being measured; press Esc to cancel."

@@ -16,6 +16,7 @@ from paretone.views.figure import Figure
 from paretone_app.features.views.panel import ViewsPanel
 from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.shell.colours import DARK, LIGHT
+from tests.app.acting import acts
 from tests.app.plotting.test_paper import BARS, LINES, MAP
 from tests.engine.views.test_figure import figure as of
 
@@ -24,7 +25,7 @@ KEY = Qt.Key
 
 @pytest.fixture
 def panel(qtbot: QtBot) -> ViewsPanel:
-    panel = ViewsPanel(LIGHT)
+    panel = ViewsPanel(LIGHT, *acts(2))
     qtbot.addWidget(panel)
     panel.resize(1000, 480)
     panel.show()
@@ -45,7 +46,7 @@ def press(widget: QWidget, *keys: Qt.Key) -> None:
 
 
 def test_a_view_is_chosen_set_and_computed_by_keys(panel: ViewsPanel) -> None:
-    wanted = QSignalSpy(panel.compute_wanted)
+    wanted = QSignalSpy(panel.compute_button.action.triggered)
     panel.setFocus()
     assert panel.chooser.hasFocus()
     press(panel.chooser, KEY.Key_End, KEY.Key_Home)
@@ -53,7 +54,8 @@ def test_a_view_is_chosen_set_and_computed_by_keys(panel: ViewsPanel) -> None:
     editor.setFocus()
     press(editor, KEY.Key_Up)
     press(panel.compute_button, KEY.Key_Space)
-    assert wanted.at(0) == ["temporal-redundancy", {"first_layer": 5, "second_layer": 7}]
+    assert wanted.count() == 1
+    assert panel.view.name == "temporal-redundancy" and panel.values == {"first_layer": 5, "second_layer": 7}
 
 
 def test_knobs_are_kept_for_each_view_and_follow_the_model(panel: ViewsPanel) -> None:
@@ -88,7 +90,7 @@ def test_for_a_model_without_views_no_controls_are_made(panel: ViewsPanel) -> No
 
 def test_without_a_model_it_says_what_to_do(panel: ViewsPanel) -> None:
     panel.set_model(0, "")
-    panel.set_reason("The model is not loaded yet.")
+    panel.compute_button.action.set_reason("The model is not loaded yet.")
     assert not panel.compute_button.isEnabled()
     assert panel.state == "The model is not loaded yet."
     assert panel.pages.invitation.isVisible()
@@ -96,14 +98,14 @@ def test_without_a_model_it_says_what_to_do(panel: ViewsPanel) -> None:
 
 
 def test_progress_and_cancel_are_there_while_it_runs(panel: ViewsPanel) -> None:
-    cancelled = QSignalSpy(panel.cancel_wanted)
-    assert not panel.cancel_button.isEnabled()
+    cancelled = QSignalSpy(panel.cancel_button.action.triggered)
+    assert panel.cancel_button.isHidden()
     panel.begin("tables")
     panel.show_progress(30, 120, 42.0)
     assert panel.progress.isVisible()
     assert (panel.progress.value(), panel.progress.maximum()) == (30, 120)
     assert "42 s left" in panel.progress.format()
-    assert not panel.compute_button.isEnabled()
+    assert panel.state.startswith("Computing: ")
     press(panel.cancel_button, KEY.Key_Space)
     assert cancelled.count() == 1
     panel.end("Cancelled; no results were kept.")

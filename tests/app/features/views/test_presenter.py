@@ -102,6 +102,6 @@ def test_changing_views_and_themes_leaves_the_windows_actions_alone(
                 opened(window, one.name)
         qtbot.wait(50)
         gc.collect()
-    assert isValid(window.panels["strategy"].undo_action)
+    assert isValid(window.action.undo)
     window.notices.say("A message.")
     assert window.notices.banner.isVisible()

@@ -1,25 +1,28 @@
-"""The header of every workspace: what speaks with which setting, where it runs, how fast it is, and Cancel."""
+"""The bars around the workspaces: header, rail of workspaces, status line."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import QObject, QSize, Qt, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar, QSizePolicy, QToolButton, QWidget
 
 from paretone.models import catalogue
 from paretone.session.commands import Synthesise
-from paretone.session.events import Telemetry
+from paretone.session.events import EngineStatus, Event, Progress, Telemetry
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
-from paretone_app.numbers import fixed
-from paretone_app.shell.metrics import GAP, NEAR
+from paretone_app.numbers import fixed, localised, rough_duration
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.entries import Workspace
+from paretone_app.shell.theme import GAP, NEAR, TIGHT, icon, palette
 from paretone_app.state.app_state import AppState
 from paretone_app.state.differences import label_of, technique_text
-from paretone_app.state.jobs import Job
+from paretone_app.state.jobs import Job, Jobs, Outcome
 from paretone_app.widgets import build
-from paretone_app.widgets.layouts import HBoxLayout
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import GROUP
 
 _RTF = "Real-time factor: seconds of computing per second of speech; below 1 is faster than real time"
@@ -139,3 +142,119 @@ class Header(QWidget):
             self.factor.setText(f"{text} (earlier setting)")
         self.factor.setToolTip(f"{_RTF}\n{what[:1].upper() + what[1:]}")
         self.factor.setAccessibleName(f"{self.factor.text()}, {what}")
+
+
+class Rail(QWidget):
+    """A button for each workspace, which does its action; that of the workspace that is shown is checked."""
+
+    screen_role = GROUP
+
+    def __init__(self, actions: Mapping[Workspace, QAction], colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Workspaces")
+        self.buttons: dict[Workspace, QToolButton] = {}
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(0, TIGHT, 0, TIGHT)
+        layout.setSpacing(TIGHT)
+        em = self.fontMetrics().height()
+        for workspace, action in actions.items():
+            # Not its default action, whose tip and icon are the menu's.
+            button = QToolButton()
+            button.setText(workspace.title)
+            button.setCheckable(True)
+            button.clicked.connect(action.trigger)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+            button.setIconSize(QSize(round(1.4 * em), round(1.4 * em)))
+            button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.setProperty("look", "workspace")
+            keys = action.shortcut().toString()
+            button.setAccessibleName(f"Workspace {workspace.title}")
+            button.setAccessibleDescription(f"{workspace.tip} ({keys})")
+            button.setToolTip(f"{workspace.title}: {workspace.tip} ({keys})")
+            self.buttons[workspace] = button
+            layout.addWidget(button)
+        layout.addStretch(1)
+        self.set_colours(colours)
+
+    def show_current(self, current: Workspace) -> None:
+        """Check the button of ``current``."""
+        for workspace, button in self.buttons.items():
+            button.setChecked(workspace is current)
+
+    def set_colours(self, colours: Colours) -> None:
+        for workspace, button in self.buttons.items():
+            button.setIcon(icon(workspace.icon, palette(colours)))
+
+
+class StatusLine(QObject):
+    """Fills the status bar of ``window`` and follows ``jobs``."""
+
+    def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
+        super().__init__(window)
+        self._jobs = jobs
+        self._status = build.label("Opening…", name="Status")
+        self._progress = QProgressBar(minimum=0, maximum=100, format="%p %")
+        self._progress.hide()
+        self._progress.setAccessibleName("Progress of the running job")
+        self._progress.setFixedWidth(window.fontMetrics().height() * 14)
+        self._time_left = QLabel()
+        self._at_something = False
+        """Whether what is shown is what a job is at, and no longer holds once there is progress."""
+        self._bar = bar = window.statusBar()
+        bar.addWidget(self._status, 1)
+        for widget in (self._time_left, self._progress):
+            bar.addPermanentWidget(widget)
+        jobs.began.connect(self._job_began)
+        jobs.ended.connect(self._job_ended)
+
+    @property
+    def text(self) -> str:
+        """The sentence shown."""
+        return self._status.text()
+
+    def add(self, widget: QWidget) -> None:
+        """Show ``widget`` at the end of the bar, always."""
+        self._bar.addPermanentWidget(widget)
+
+    def say(self, text: str) -> None:
+        """Show the current activity."""
+        self._status.setText(localised(text))
+
+    @Slot(object)
+    def show_progress(self, event: Progress) -> None:
+        """Show how far a running job is; that of one that has ended is passed over."""
+        job = self._jobs.find(event.job)
+        if job is None:
+            return
+        self._progress.setRange(0, max(1, event.total))
+        self._progress.setValue(event.done)
+        left = event.seconds_left
+        self._time_left.setText("" if left is None else f"about {rough_duration(left, tenths=False)} left")
+        if event.text or self._at_something:
+            self._at_something = False
+            self.say(event.text or f"{job.kind.value}…")
+
+    def follow(self, event: Event) -> None:
+        """Show what a running job is at before there is any progress, such as compiling for minutes."""
+        job = self._jobs.find(event.job)
+        if isinstance(event, EngineStatus) and job is not None:
+            self._at_something = True
+            self.say(f"{job.kind.value}: {event.text}")
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        self._at_something = False
+        self.say(f"{job.kind.value}…")
+        self._progress.setRange(0, 0)
+        self._time_left.clear()
+        self._show_busy()
+
+    @Slot(object, object)
+    def _job_ended(self, job: Job, outcome: Outcome) -> None:
+        self.say(f"{job.kind.value}: {outcome.value}")
+        self._time_left.clear()
+        self._show_busy()
+
+    def _show_busy(self) -> None:
+        self._progress.setVisible(self._jobs.busy)

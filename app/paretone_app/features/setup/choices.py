@@ -1,26 +1,132 @@
-"""The choice of a voice: the model's, or recordings of the user's own, which are checked before they are used."""
+"""The choice of a model, and of a voice."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QLineEdit, QProgressBar, QWidget
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QComboBox, QLineEdit, QProgressBar, QWidget
 
 from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.models.own_voice_check import Examined, examine
 from paretone.models.own_voices import own_voice
-from paretone_app.features.setup.model_choice import NarrowBox
-from paretone_app.numbers import localised
+from paretone_app.numbers import fixed, localised
 from paretone_app.shell import file_dialogs
-from paretone_app.shell.background import Background
-from paretone_app.shell.metrics import NEAR
-from paretone_app.shell.theme import set_look
+from paretone_app.shell.bridge import Background
+from paretone_app.shell.theme import NEAR, set_look
 from paretone_app.state.app_state import AppState
+from paretone_app.state.selection import Selection
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
+from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.layouts import VBoxLayout
 from paretone_app.widgets.screen_readers import announce
+
+CHECKPOINT_FOLDER = "Folder with the checkpoint"
+VOCODER_FOLDER = "Folder with the vocoder"
+
+
+class NarrowBox(ComboBox):
+    """A choice that is cut off rather than widens the panel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(10)
+
+
+class _ModelBox(NarrowBox):
+    """The choice of a model, which Enter confirms."""
+
+    confirmed = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.confirmed.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+@dataclass(frozen=True)
+class ModelActions:
+    """What can be done with the model that is shown."""
+
+    load: Action
+    keep: Action
+    """Shows the model in use again."""
+    choose_folder: Action
+    choose_vocoder: Action
+    download: Action
+
+
+class ModelChoice(QWidget):
+    """Choosing a model only shows it. The one in use stays until the other is loaded."""
+
+    def __init__(self, selection: Selection, can: ModelActions, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._selection = selection
+        self.can = can
+        self.box = build.named(_ModelBox(), "Model")
+        for entry in catalogue.MODELS:
+            self.box.addItem(entry.title, entry.id)
+            self.box.setItemData(self.box.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
+        self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
+        self.box.confirmed.connect(can.load.trigger)
+        self.note = build.words("muted")
+        self.folder, self.download = ActionButton(can.choose_folder), ActionButton(can.download)
+        self.vocoder = ActionButton(can.choose_vocoder)
+        self.load, self.keep = ActionButton(can.load), ActionButton(can.keep)
+        can.keep.triggered.connect(lambda: self.box.setFocus())
+        self._official = build.row(self.folder, self.download)
+        self._confirm = build.row(self.load, self.keep)
+        build.fill(VBoxLayout(self), [self.box, self.note, self._official, self.vocoder, self._confirm]).setSpacing(
+            NEAR
+        )
+
+    def show_models(self) -> None:
+        """Say of each model whether its weights are there."""
+        chosen = self._selection
+        for index, one in enumerate(catalogue.MODELS):
+            there = chosen.is_installed(one.id) or one.id == chosen.model_id
+            self.box.setItemText(index, one.title if there else f"{one.title} (weights not installed)")
+
+    def show_choice(self) -> None:
+        """Show the chosen model, what it lacks, and how to load it."""
+        chosen = self._selection
+        entry, info, other = catalogue.entry(chosen.candidate or chosen.model_id), chosen.info, bool(chosen.candidate)
+        missing = other and not chosen.is_installed(entry.id)
+        self.box.setCurrentIndex(self.box.findData(entry.id))
+        self._official.setVisible(not entry.bundled)
+        self.vocoder.setVisible(entry.has_separate_vocoder and not missing)
+        now = chosen.vocoder(entry.id) or f"{entry.vocoder}, its usual folder"
+        self.can.choose_vocoder.set_tip(f"Load the model with the vocoder in another folder (now {now})")
+        self._confirm.setVisible(other)
+        self.load.setVisible(not missing)
+        self.can.load.set_tip(f"Load {entry.title} (Enter)")
+        self.can.keep.setText(f"&Keep {chosen.entry.title}")
+        self.can.keep.set_tip(f"Choose {chosen.entry.title} again, which stays in use")
+        details = ""
+        if missing:
+            note = (
+                f"{entry.title} does not come with Paretone (licence of the weights: {entry.licence}). "
+                "Choose the folder of its checkpoint, or download it."
+            )
+        elif info is None and chosen.loading and not other:
+            note = f"Loading {entry.title}…"
+        elif other or info is None:
+            note = entry.summary
+        else:
+            note = (
+                f"{fixed(info.parameters / 1e6, 1)} M parameters · {info.layers} layers · {info.precision} · "
+                f"licence {info.licence}"
+            )
+            details = f"{info.checkpoint}\nSHA-256 {info.fingerprint}"
+        self.note.setText(note)
+        self.note.setToolTip(details)
+
 
 OWN = "Use a recording of 3 to 12 seconds and its exact words"
 OWN_RELEASED = "Use a released recording; its latents (.npy) must be in the same folder, with the same name"

@@ -1,4 +1,7 @@
-"""The selection as it is remembered from one session to the next: JSON, of which what cannot be read is passed over."""
+"""What is selected of each model: options, voice, techniques with knobs and weights, and where it was loaded from.
+
+Nothing of one model reaches another. Between sessions the selection is kept as JSON, of which what cannot be read is
+passed over."""
 
 from __future__ import annotations
 
@@ -6,8 +9,56 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from paretone.errors import SettingError
 from paretone.models.base import Voice
-from paretone.models.own_voices import without_folder
+from paretone.models.catalogue import CatalogueEntry
+from paretone.models.own_voices import shown_name, without_folder
+from paretone.reading import shown
+from paretone.setting.knobs import Knob, Values, checked, defaults
+from paretone.setting.setting import Artefact
+from paretone.techniques import find, techniques
+
+
+@dataclass
+class ModelSelection:
+    """The selection of one model: by default what ``paretone speak`` uses."""
+
+    options: Values
+    voice: Voice | None = None
+    used: dict[str, bool] = field(default_factory=lambda: {one.name: i == 0 for i, one in enumerate(techniques())})
+    knobs: dict[str, Values] = field(default_factory=lambda: {one.name: defaults(one.knobs) for one in techniques()})
+    weights: dict[str, str] = field(default_factory=dict)
+    """By technique: the fingerprint of the trained weights that were chosen among those that fit."""
+    folder: str = ""
+    """Where it was loaded from last; ``""`` for its usual folder."""
+    variant: str = ""
+    artefacts: Mapping[str, Artefact] = field(default_factory=dict)
+    """Those in use when another model was chosen, until this one is loaded again."""
+
+    def remembered(self) -> RememberedModel:
+        """What is kept for the next session."""
+        knobs = {name: dict(values) for name, values in self.knobs.items()}
+        voice = self.voice.id if self.voice else ""
+        return RememberedModel(self.folder, self.variant, voice, dict(self.options), knobs, self.used, self.weights)
+
+    def recall(self, saved: RememberedModel, entry: CatalogueEntry, voices: Iterable[Voice]) -> list[str]:
+        """Select what was ``saved`` of the model ``entry``; what no longer exists, in words."""
+        gone: list[str] = []
+        self.folder, self.variant = saved.folder, saved.variant
+        self.options = _permitted(entry.options, self.options, saved.options, entry.title, gone)
+        if saved.voice:
+            self.voice = next((one for one in voices if one.id == saved.voice), self.voice)
+            if self.voice is None or self.voice.id != saved.voice:
+                gone.append(f"the voice {shown_name(saved.voice)} is not there any more")
+        for one in techniques():
+            values, fingerprint = saved.knobs.get(one.name), saved.weights.get(one.name)
+            if isinstance(values, dict):
+                self.knobs[one.name] = _permitted(one.knobs, self.knobs[one.name], values, one.title, gone)
+            if isinstance(fingerprint, str):
+                self.weights[one.name] = fingerprint
+            self.used[one.name] = bool(saved.used.get(one.name, self.used[one.name]))
+        unknown = [name for name, used in saved.used.items() if used and find(name) is None]
+        return [*gone, *(f"there is no technique {name} any more" for name in unknown)]
 
 
 @dataclass(frozen=True)
@@ -103,6 +154,21 @@ class Remembered:
             any(_mapping(saved.get(name)) for name in ("options", "knobs", "used", "engaged")),
             {name: _text(folder) for name, folder in _mapping(saved.get("vocoders")).items()},
         )
+
+
+def _permitted(
+    knobs: Iterable[Knob], usual: Values, saved: Mapping[str, object], owner: str, gone: list[str]
+) -> Values:
+    """``usual`` with those values of ``saved`` that ``knobs`` permit; others are added to ``gone``, in words."""
+    found: dict[str, object] = {**usual}
+    for knob in knobs:
+        if knob.name not in saved:
+            continue
+        try:
+            found[knob.name] = knob.check(saved[knob.name])
+        except (SettingError, TypeError, ValueError):
+            gone.append(f"{owner} does not take {knob.title} {shown(saved[knob.name])} any more")
+    return checked(knobs, found, owner)
 
 
 def _text(data: object) -> str:

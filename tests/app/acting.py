@@ -1,0 +1,20 @@
+"""Actions that do nothing, for panels on their own."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TypeVar
+
+from paretone_app.widgets.action import Action
+
+Acts = TypeVar("Acts")
+
+
+def acts(number: int) -> list[Action]:
+    """``number`` actions."""
+    return [Action(f"Action {index + 1}") for index in range(number)]
+
+
+def acts_of(kind: type[Acts], **given: object) -> Acts:
+    """An action for each field of ``kind``, called like it; some are ``given``."""
+    return kind(**{one.name: given.get(one.name) or Action(one.name) for one in fields(kind)})
