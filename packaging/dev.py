@@ -498,8 +498,8 @@ def test(arguments: Sequence[str]) -> int:
 
 
 def aside() -> list[str]:
-    """Beginning of a command that leaves the processor to the tests; empty where the system has no such thing."""
-    return ["nice", "-n", "10"] if shutil.which("nice") else []
+    """Beginning of a command that gives way to the tests; empty where the system has no such thing."""
+    return ["nice", "-n", "5"] if shutil.which("nice") else []
 
 
 def known_unsteady() -> set[str]:

@@ -1,4 +1,4 @@
-"""Keeps what the engine posts, and lets a test wait for it or hold the engine at it."""
+"""Keeps what the engine posts or a model reports, and lets a test wait for it, hold the engine at it, or cancel."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from paretone.errors import Cancelled
+from paretone.observer import Observer, StepReport
 from paretone.session.events import Event, JobCancelled, JobFailed, JobFinished, PreparationReport, Prepared
 
 ENDS = (JobFinished, JobFailed, JobCancelled)
@@ -90,3 +92,30 @@ class Gate:
         if is_of(event, self._kind) and threading.current_thread().name == "engine":
             self._reached.set()
             assert self._open.wait(PATIENCE_SECONDS)
+
+
+class Follower(Observer):
+    """Keeps reports, and cancels at the check with a number."""
+
+    def __init__(self, cancel_at: int | None = None) -> None:
+        self.reports: list[StepReport] = []
+        self.checks = 0
+        self._cancel_at = cancel_at
+
+    def check(self) -> None:
+        self.checks += 1
+        if self.checks == self._cancel_at:
+            raise Cancelled
+
+    def step(self, report: StepReport) -> None:
+        self.reports.append(report)
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now

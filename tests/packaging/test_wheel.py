@@ -132,6 +132,36 @@ def test_the_check_of_the_installation_finds_all_models(
     assert found["Bundled models"]["found"] == "F5 mini, MegaTTS 3 mini, LM mini, Omni mini"
 
 
+def test_it_stands_beside_packages_of_the_same_old_names(
+    installed: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """A project may have an ``engine``, an ``app`` and ``resources`` of its own."""
+    for name in ("engine", "app", "resources"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("MINE = True")
+    python = str(installed / "bin" / "python")
+    code = "import engine, app, resources; from paretone import Profile; print(engine.MINE, app.MINE, resources.MINE)"
+    assert run([python, "-c", code], tmp_path, environment).split() == ["True"] * 3
+    for command in ([str(installed / "bin" / "paretone")], [python, "-m", "paretone"]):
+        assert json.loads(run([*command, "models", "--json"], tmp_path, environment))["models"]
+
+
+def test_a_machine_that_computes_needs_neither_qt_nor_portaudio(
+    installed: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """``paretone`` without the extra ``app``."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    of_the_window = {"PySide6", "shiboken6", "pyqtgraph", "qasync", "sounddevice"}
+    assert not any(one.lower().startswith(tuple(map(str.lower, of_the_window))) for one in declared["dependencies"])
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({sorted(of_the_window)})); from paretone.cli import main; "
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    speak = ("speak", "--model=lm-mini", "--text=Rice.", "--out=rice.wav", "--quiet")
+    run([str(installed / "bin" / "python"), "-c", code, *speak], tmp_path, environment)
+    assert (tmp_path / "rice.wav").is_file()
+
+
 SPOKEN = {
     "f5-mini/model.safetensors": (
         ("--steps=2",),

@@ -18,7 +18,7 @@ from paretone.files import reason, write, write_atomically
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 from paretone.techniques import Technique, compatibility_of
-from paretone_app.state.undo import Edit
+from paretone_app.state.editing import Edit
 
 if TYPE_CHECKING:
     from paretone_app.state.app_state import AppState

@@ -16,7 +16,7 @@ from paretone.setting.library import TakeSummary
 from paretone.setting.plan import FlowPlan, Plan
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Measurements
-from paretone.studies.gains import Gain, Place, best_known, of_takes
+from paretone.studies.gains import Gain, Place, best_known, of_study, of_takes
 from paretone.techniques import resolve
 from paretone_app.numbers import rough_duration
 from paretone_app.state.artefacts import Artefacts
@@ -168,8 +168,6 @@ class Gains(QObject):
         return self._counted[1]
 
     def _count(self, place: Place) -> tuple[Gain, ...]:
-        from paretone.studies.gains import of_study  # Imported here: what reads studies takes longer than a window may.
-
         studied = (one for results in self._studies.values() for one in of_study(results, place))
         return *of_takes(self._takes, place), *studied
 

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
+from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
 from paretone.measure.machine import hardware
@@ -20,8 +21,10 @@ from paretone.measure.metrics import metric
 from paretone.measure.processor_time import clock_name
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.studies.results import Results, SettingResult
 from paretone.techniques import find, knobs_of
+
+if TYPE_CHECKING:  # What reads studies takes longer than a window may.
+    from paretone.studies.results import Results, SettingResult
 
 MOST_PAIRS = 9
 """Pairs, the newest, that a gain is the median of."""

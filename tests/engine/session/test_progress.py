@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paretone.observer import RemainingTime
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.engine.recorder import Clock
 
 
 def run(pace: list[float], total: int) -> list[float | None]:

@@ -40,7 +40,7 @@ class GridsPresenter(Presenter):
             "Save &grid…",
             self._ask_where_to_keep,
             "Save as JSON, for --grid",
-            lambda: "" if state.grid else "There is no grid yet.",
+            lambda: "" if state.artefact else "There is no grid yet.",
         )
         self.state.changed.connect(self.refresh)
         services.state.jobs.began.connect(self._job_began)

@@ -44,7 +44,7 @@ class GroupsPresenter(Presenter):
             "Save &groups…",
             self._ask_where_to_keep,
             "Save as JSON, for --groups",
-            lambda: "" if state.groups else "There are no groups yet.",
+            lambda: "" if state.artefact else "There are no groups yet.",
         )
         self.state.changed.connect(self.refresh)
 

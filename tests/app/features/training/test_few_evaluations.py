@@ -15,7 +15,7 @@ from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.training_form import FORM
 from paretone.training.forms import Place, TrainingPlan
 from paretone.training.requests import Trained
-from paretone_app.state.weight_labels import weights_title
+from paretone_app.state.differences import weights_title
 from tests.app.presenters import INFO, Presenter
 
 NAME = average_velocity.NAME

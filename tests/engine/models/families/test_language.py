@@ -19,12 +19,12 @@ from paretone.models.families.token_model import TokenModel
 from paretone.models.kernels.half_products import available
 from paretone.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from paretone.models.minis.natural.layout import HOP
-from paretone.observer import Observer, StepReport
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream
 from paretone.techniques import problem
 from tests.engine.models.small_causal import small_model, small_transformer
+from tests.engine.recorder import Clock, Follower
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
 from tests.same_sound import assert_same_sound
@@ -34,23 +34,6 @@ from tests.workload import workload
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
     return load(write_all(tmp_path_factory.mktemp("language") / "model"))
-
-
-class Follower(Observer):
-    """Keeps reports, and cancels at the check with a number."""
-
-    def __init__(self, cancel_at: int | None = None) -> None:
-        self.reports: list[StepReport] = []
-        self.checks = 0
-        self._cancel_at = cancel_at
-
-    def check(self) -> None:
-        self.checks += 1
-        if self.checks == self._cancel_at:
-            raise Cancelled
-
-    def step(self, report: StepReport) -> None:
-        self.reports.append(report)
 
 
 def test_pieces_make_the_whole_and_figures_agree(model: LmMiniSpeech) -> None:
@@ -269,16 +252,6 @@ def test_kept_layers_share_weights_where_nothing_is_trained() -> None:
 def test_tables_without_codes_or_stops(codes: int) -> None:
     with pytest.raises(ValueError, match="do not hold"):
         TokenModel(small_transformer(), torch.zeros(22, 24), torch.zeros(22, 24), codes=codes)
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from paretone.models.omnivoice.adapter import OmniVoiceSpeech
 from paretone.models.omnivoice.higgs import WindowedHiggs
 from paretone.models.omnivoice.joining import StreamedPassages, WholePassages
 from paretone.models.omnivoice.text import is_spoken, sentences
-from paretone.observer import Observer, StepReport
+from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.profile import Profile
 from paretone.setting.setting import UsedTechnique
@@ -31,6 +31,7 @@ from paretone.setting.take import DemaskingTrace
 from paretone.speaking import make_ready, scripted, stream
 from paretone.techniques import problem, resolve, technique
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, used, write_release
+from tests.engine.recorder import Follower
 
 RATE, HOP = 24000, 960
 
@@ -43,23 +44,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(root: Path) -> OmniVoiceSpeech:
     return load(root)
-
-
-class Follower(Observer):
-    """Keeps reports, and cancels at the check with a number."""
-
-    def __init__(self, cancel_at: int | None = None) -> None:
-        self.reports: list[StepReport] = []
-        self.checks = 0
-        self._cancel_at = cancel_at
-
-    def check(self) -> None:
-        self.checks += 1
-        if self.checks == self._cancel_at:
-            raise Cancelled
-
-    def step(self, report: StepReport) -> None:
-        self.reports.append(report)
 
 
 def pieces_of(model: OmniVoiceSpeech, *given: object, **options: object) -> tuple[list[np.ndarray], Synthesis]:
