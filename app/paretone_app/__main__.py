@@ -22,19 +22,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import qasync
-from PySide6.QtCore import (
-    QLocale,
-    QMessageLogContext,
-    QSettings,
-    QSocketNotifier,
-    Qt,
-    QtMsgType,
-    qInstallMessageHandler,
-)
-from PySide6.QtGui import QIcon, QPixmapCache
-from PySide6.QtWidgets import QApplication
-from shiboken6 import isValid
+try:
+    import qasync
+    from PySide6.QtCore import (
+        QLocale,
+        QMessageLogContext,
+        QSettings,
+        QSocketNotifier,
+        Qt,
+        QtMsgType,
+        qInstallMessageHandler,
+    )
+    from PySide6.QtGui import QIcon, QPixmapCache
+    from PySide6.QtWidgets import QApplication
+    from shiboken6 import isValid
+except ModuleNotFoundError as missing:  # A machine that only computes has no window.
+    sys.exit(
+        f"The window needs {(missing.name or '').partition('.')[0]}, which is not installed; run: pip install "
+        "'paretone[app]'. The command line (paretone) and Python work without it."
+    )
 
 from paretone import __version__
 from paretone.errors import DeviceError, PlainError

@@ -87,9 +87,9 @@ def cuda_of_torch() -> str:
 def cuda_command() -> str:
     """How to have a PyTorch that computes on an NVIDIA card, as a sentence."""
     if packaged():
-        return "install Paretone with uv tool install paretone --torch-backend auto, instead of the packaged program."
+        return "instead of the packaged program, run: uv tool install 'paretone[app]' --torch-backend auto."
     if (Path(sys.prefix) / "uv-receipt.toml").is_file():
-        return "run uv tool install --reinstall --torch-backend auto paretone, then start again."
+        return "run uv tool install --reinstall --torch-backend auto 'paretone[app]', then start again."
     if sys.platform == "win32":
         return "install PyTorch anew with the command that pytorch.org gives for CUDA, then start again."
     return f"run pip install --force-reinstall torch=={torch_version().partition('+')[0]}, then start again."

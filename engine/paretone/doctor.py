@@ -125,7 +125,8 @@ def _torch(devices: Sequence[str]) -> Iterator[Check]:
 def _window() -> Iterator[Check]:
     version = _version("PySide6-Essentials") or _version("PySide6")
     if not version:
-        yield Check("Window", PROBLEM, "PySide6 is not installed", "Install it: pip install PySide6-Essentials.")
+        advice = "To have it, run pip install 'paretone[app]'; command line and Python work without."
+        yield Check("Window", NOTE, "not installed: there is no PySide6", advice)
         return
     numbers = tuple(int(one) for one in version.split(".")[:2] if one.isdigit())
     if numbers >= _BREAKING and sys.version_info[:2] == (3, 11):
@@ -139,6 +140,8 @@ def _window() -> Iterator[Check]:
 
 
 def _sound() -> Iterator[Check]:
+    if not _version("sounddevice"):
+        return  # It belongs to the window.
     sound = probe()
     chosen = sound.device()
     if chosen is None:

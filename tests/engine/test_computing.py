@@ -45,6 +45,6 @@ def test_what_to_do_suits_the_installation(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(sys, "platform", "linux")
     assert cuda_command().startswith(f"run pip install --force-reinstall torch=={torch.__version__.partition('+')[0]},")
     (tmp_path / "uv-receipt.toml").touch()
-    assert "uv tool install --reinstall --torch-backend auto paretone" in cuda_command()
+    assert "uv tool install --reinstall --torch-backend auto 'paretone[app]'" in cuda_command()
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert "instead of the packaged program" in cuda_command()

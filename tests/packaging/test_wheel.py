@@ -160,6 +160,12 @@ def test_a_machine_that_computes_needs_neither_qt_nor_portaudio(
     speak = ("speak", "--model=lm-mini", "--text=Rice.", "--out=rice.wav", "--quiet")
     run([str(installed / "bin" / "python"), "-c", code, *speak], tmp_path, environment)
     assert (tmp_path / "rice.wav").is_file()
+    window = code.replace("paretone.cli", "paretone_app.__main__")
+    refused = subprocess.run(
+        [str(installed / "bin" / "python"), "-c", window], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert refused.returncode == 1 and "pip install 'paretone[app]'" in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 SPOKEN = {

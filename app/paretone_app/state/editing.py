@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QUndoCommand, QUndoStack
@@ -17,14 +17,12 @@ from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Take
 from paretone.techniques import technique
+from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.differences import value_text
 from paretone_app.state.selection import Choices, Selection
 
 ALONE = -1
 """Id of edits that are never merged."""
-
-if TYPE_CHECKING:
-    from paretone_app.state.artefacts import Artefacts
 
 
 class Edit(QUndoCommand):

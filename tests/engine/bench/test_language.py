@@ -175,7 +175,7 @@ def test_without_weights_they_say_how_to_come_by_them(
 
 @pytest.mark.parametrize("name", ["ssd", "spade"])
 def test_they_are_listed(name: str) -> None:
-    assert bench.summary(name)
+    assert bench.summary(bench.benches()[name])
 
 
 def test_figures_follow_from_the_cycles() -> None:

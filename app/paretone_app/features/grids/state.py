@@ -18,7 +18,7 @@ from paretone.techniques.searched_grid import TECHNIQUE, solver_of
 from paretone.techniques.searched_grid.command import read
 from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, SearchRequest, placed_for
 from paretone_app.state.app_state import AppState
-from paretone_app.state.artefacts import ArtefactStore
+from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Jobs, Kind
 

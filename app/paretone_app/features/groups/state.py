@@ -15,7 +15,7 @@ from paretone.techniques.token_groups import TECHNIQUE
 from paretone.techniques.token_groups.command import read
 from paretone.techniques.token_groups.groups import DECIDED, FindGroups, Groups, GroupsFound, HearGroup
 from paretone_app.state.app_state import AppState
-from paretone_app.state.artefacts import ArtefactStore
+from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
 from paretone_app.state.jobs import Kind
 

@@ -23,7 +23,7 @@ from paretone.techniques.ditreducio.table import StrategyTable
 from paretone_app.features.strategy.calibration_store import CalibrationStore
 from paretone_app.numbers import localised, percent
 from paretone_app.state.app_state import AppState
-from paretone_app.state.artefacts import ArtefactStore
+from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
 from paretone_app.state.editing import ALONE, Edit
 from paretone_app.state.jobs import Jobs, Kind

@@ -30,9 +30,8 @@ from paretone.training.features import Example, Examples
 from paretone.training.processes import join_processes
 from paretone.training.recipes.natural_megatts3 import initialise, latent_clip
 from paretone.training.spoken_tokens import VOCABULARY
-from tests.engine.training.learning import SHARE
-from tests.engine.training.recipes.test_natural_megatts3 import SMALL
-from tests.engine.training.resuming import same_weights, whole_and_resumed
+from tests.engine.training.learning import SHARE, same_weights, whole_and_resumed
+from tests.engine.training.recipes.test_natural_flow import MEGA_SMALL as SMALL
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
 from tests.engine.training.toy_natural import toy_natural_corpus

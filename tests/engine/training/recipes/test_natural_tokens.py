@@ -39,8 +39,7 @@ from paretone.training.recipes.natural_tokens import (
 from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, band_limited, centres, mel_at
 from paretone.training.recipes.natural_voices import SPEAKER, VOICES, export
 from paretone.training.spoken_tokens import frame_phones
-from tests.engine.training.learning import learning
-from tests.engine.training.resuming import same_weights, whole_and_resumed
+from tests.engine.training.learning import learning, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
 from tests.workload import crossed, only_in_full, workload
 

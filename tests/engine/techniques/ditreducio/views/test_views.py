@@ -26,8 +26,7 @@ from paretone.techniques.ditreducio import redundancy_views, threshold_views
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.probing import ModuleClock, run_through
 from paretone.techniques.ditreducio.threshold_views import share
-from paretone.views import view
-from paretone.views.computing import compute_view
+from paretone.views import compute_view, view
 from paretone.views.figure import Bars, HeatMap
 from paretone.views.quality import judged_utterances
 from paretone.views.view import Stages

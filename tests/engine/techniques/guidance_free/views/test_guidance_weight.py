@@ -12,7 +12,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.speaking import synthesise
 from paretone.techniques.guidance_free import view
-from paretone.views.computing import compute_view
+from paretone.views import compute_view
 from paretone.views.quality import judged_utterances
 from tests.engine.small_speech import setting
 from tests.engine.views.viewing import SAID, STEPS, computed, load, task, write_weights

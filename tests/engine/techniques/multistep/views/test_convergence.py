@@ -13,7 +13,7 @@ from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.multistep.view import plain, slope
-from paretone.views.computing import compute_view
+from paretone.views import compute_view
 from paretone.views.view import Task
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, load, setting

@@ -28,11 +28,10 @@ from paretone.paths import own_place
 from paretone.session.commands import LoadModel, RunStudy, ShutDown
 from paretone.session.engine_thread import EngineThread
 from paretone.session.events import JobFinished, Prepared, StudyEnded
-from paretone.studies.definition import parse, read
+from paretone.studies.definition import parse, read, to_toml
 from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, run
 from paretone.studies.store import Store
 from paretone.studies.study import Study
-from paretone.studies.writing import to_toml
 from paretone.techniques.spade.hooks import adopt
 from paretone.techniques.spade.importance import importance
 from tests.engine import speaking
