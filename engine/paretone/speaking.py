@@ -9,10 +9,10 @@ Models are given plans. Each function here resolves its setting once, and has th
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from paretone.models.base import Piece, SpeechModel, Synthesis, Voice, run_to_completion
+from paretone.models.base import Piece, SpeechModel, Synthesis, Voice
 from paretone.observer import SILENT, Observer
 from paretone.setting.setting import Artefact, Setting
 from paretone.techniques.resolving import resolve
@@ -41,8 +41,8 @@ def stream(
     artefacts: Sequence[Artefact] = (),
     observer: Observer = SILENT,
 ) -> Generator[Piece, None, Synthesis]:
-    """Speak: see :meth:`paretone.models.base.SpeechModel.speak`."""
-    return (yield from model.speak(scripted(model, text, voice, setting, artefacts, observer), observer))
+    """Speak piece by piece: see :meth:`paretone.models.base.SpeechModel.stream`."""
+    return (yield from model.stream(scripted(model, text, voice, setting, artefacts, observer), observer))
 
 
 def synthesise(
@@ -52,10 +52,11 @@ def synthesise(
     setting: Setting,
     artefacts: Sequence[Artefact] = (),
     observer: Observer = SILENT,
+    play: Callable[[Piece], None] = lambda piece: None,
 ) -> Synthesis:
-    """Speak to the end. Raises :class:`paretone.errors.PlainError`; :func:`paretone.finished_part` gives what was
-    finished before an error or an interrupt."""
-    return run_to_completion(stream(model, text, voice, setting, artefacts, observer))
+    """Speak to the end; ``play`` gets the pieces. Raises :class:`paretone.errors.PlainError`;
+    :func:`paretone.finished_part` gives what was finished before an error or an interrupt."""
+    return model.speak(scripted(model, text, voice, setting, artefacts, observer), observer, play)
 
 
 def make_ready(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from paretone.sampling.demasking import CanvasRun, Open
-from paretone.sampling.evaluating import Evaluator
+from paretone.sampling.flow import Evaluator
 from paretone.techniques.base import SLOTS
 from paretone.techniques.registry import GROUP, technique
 from paretone.techniques.resolving import PLANS

@@ -23,8 +23,8 @@ from paretone.measure.limits import FAILS, PASSES, UNDECIDED, Judgement, margin
 from paretone.measure.pitch import diversity
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import Way
-from paretone.models.base import SpeechModel, Voice, run_to_completion
-from paretone.speaking import stream
+from paretone.models.base import SpeechModel, Voice
+from paretone.speaking import synthesise
 from paretone.wording import percent
 
 ERRORS, NATURALNESS, SPREAD, RANGE, LIKENESS = (
@@ -143,8 +143,7 @@ def _speak(
         one = found[way.title]
         for seed in seeds:
             chosen = replace(way.setting, seed=way.setting.seed + seed)
-            speech = stream(model, panel.texts[at], panel.voice(at), chosen, way.artefacts)
-            take = run_to_completion(speech)
+            take = synthesise(model, panel.texts[at], panel.voice(at), chosen, way.artefacts)
             one.heard[at, seed] = panel.hear(at, way.title, take.samples, take.sample_rate, seed)
             one.mels[at, seed] = take.trace.drawn_mel
             one.shares.append(take.measurements.ops_ratio)

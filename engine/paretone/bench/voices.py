@@ -30,11 +30,11 @@ from paretone.measure.evaluation.speakers import VoiceJudge
 from paretone.measure.machine import describe
 from paretone.measure.metrics import estimate
 from paretone.measure.pitch import diversity, log_pitch, mean_pitch, pitch_range
-from paretone.models.base import SpeechModel, Voice, run_to_completion
+from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import harvard_sentences, unseen_sentences, voice, voices
 from paretone.models.minis.natural.layout import SAMPLE_RATE
 from paretone.models.minis.natural.voice_reader import VoiceReader
-from paretone.speaking import stream
+from paretone.speaking import synthesise
 from paretone.training.natural_teacher import decoder_copy
 
 NAME = "voices"
@@ -182,8 +182,7 @@ def _spoken(side: Side, model: SpeechModel, panel: Panel, seeds: int) -> Iterato
     for at, text in enumerate(panel.texts):
         for seed in range(seeds):
             setting = replace(side.setting, seed=seed)
-            speech = stream(model, text, panel.voice(at), setting, side.artefacts)
-            take = run_to_completion(speech)
+            take = synthesise(model, text, panel.voice(at), setting, side.artefacts)
             heard = panel.hear(at, side.title, take.samples, take.sample_rate, seed)
             yield (at, seed), replace(heard, real_time_factor=take.measurements.real_time_factor)
         bundled.say(f"sentence {at + 1} of {len(panel.texts)}")

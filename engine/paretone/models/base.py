@@ -233,23 +233,6 @@ def keep_finished_part(error: BaseException, finished: Synthesis) -> None:
 _FINISHED = "finished_part"
 
 
-def run_to_completion(
-    speech: Generator[Piece, None, Synthesis], play: Callable[[Piece], None] = lambda piece: None
-) -> Synthesis:
-    """Run a synthesis (:meth:`SpeechModel.speak`) to its end and return its result; ``play`` gets its pieces. What
-    ``play`` raises ends the synthesis."""
-    while True:
-        try:
-            piece = next(speech)
-        except StopIteration as end:
-            return end.value
-        try:
-            play(piece)
-        except (Exception, KeyboardInterrupt) as error:
-            # Raised again from inside, so that what was finished goes with it.
-            speech.throw(error)
-
-
 @dataclass(frozen=True)
 class AttentionCapture:
     """Attention of one layer at one step, mean over heads."""
@@ -316,9 +299,15 @@ class SpeechModel(Protocol):
         """The :class:`Script` of ``text``, of the family's own kind. Everything further is asked of it: speaking,
         counting, looking inside. Raises :class:`PlainError`."""
 
-    def speak(self, script: Any, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
-        """Speak: yields pieces as they can be played and returns the whole. Raises :class:`PlainError` and
-        :class:`Cancelled`; what was finished until then goes with them, see :func:`finished_part`."""
+    def speak(
+        self, script: Any, observer: Observer = SILENT, play: Callable[[Piece], None] = lambda piece: None
+    ) -> Synthesis:
+        """Speak to the end; ``play`` gets the pieces as they can be played, and what it raises ends the synthesis.
+        Raises :class:`PlainError` and :class:`Cancelled`; what was finished until then goes with them, see
+        :func:`finished_part`."""
+
+    def stream(self, script: Any, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
+        """The same piece by piece: yields what can be played and returns the whole."""
 
 
 class FlowModel(SpeechModel, Protocol):

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor
 
-from paretone.sampling.evaluating import relative_change
+from paretone.sampling.flow import relative_change
 from paretone.sampling.guidance import Effect, Saturation, Strength, effects
 
 Key = tuple[int, int]

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.sampling.evaluating import Evaluated, Layered, Probe
+from paretone.sampling.flow import Evaluated, Layered, Probe
 from paretone.sampling.skipping import LayerMemory, LayerPlan
 from paretone.setting.compatibility import Compatibility
 

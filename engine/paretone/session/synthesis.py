@@ -18,7 +18,6 @@ from paretone.models.base import (
     Utterance,
     finished_part,
     flow_model,
-    run_to_completion,
 )
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.masked import MaskedSpeech
@@ -92,7 +91,7 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
         )
 
     try:
-        take = take_of(run_to_completion(model.speak(script, observer), play))
+        take = take_of(model.speak(script, observer, play))
     except (Exception, KeyboardInterrupt) as error:
         finished = finished_part(error)
         if finished is not None:
@@ -114,7 +113,7 @@ def time_again(command: TimeAgain, executor: Executor, job: RunningJob) -> Timed
     try:
         while observer.done < command.times:
             script = model.script(command.text, command.voice, plan, observer)
-            runs.append(run_to_completion(model.speak(script, observer)).measurements)
+            runs.append(model.speak(script, observer).measurements)
             observer.done += 1
     except (Exception, KeyboardInterrupt):
         if runs:
@@ -132,7 +131,7 @@ def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) 
     model.make_ready(plan, observer, command.voice)
     observer.status("Making a take …")
     script = model.script(command.text, command.voice, plan, observer)
-    synthesis = run_to_completion(model.speak(script, observer))
+    synthesis = model.speak(script, observer)
     observer.check()
     audible(synthesis.samples, "the whole", setting, model.info)
     take = make_take(

@@ -335,7 +335,7 @@ class FlowPlan(Plan):
     evaluator: Part | None = None
     """Makes evaluations otherwise than whole: called for each synthesis as ``function(stage, **arguments)`` with a
     :class:`paretone.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
-    :class:`paretone.sampling.evaluating.Evaluator`."""
+    :class:`paretone.sampling.flow.Evaluator`."""
     evaluated_share: Callable[[OperationCounts], float] | None = None
     """Share of the operations that the evaluator computes, predicted from the cost of a whole evaluation; ``None`` if
     only a run can tell."""

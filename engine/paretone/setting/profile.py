@@ -18,7 +18,7 @@ from paretone import files
 from paretone.errors import AudioError, ProfileError, SettingError
 from paretone.fields import is_of, require_usual_numbers
 from paretone.models import catalogue, load_model
-from paretone.models.base import ModelInfo, Synthesis, Voice, run_to_completion
+from paretone.models.base import ModelInfo, Synthesis, Voice
 from paretone.models.own_voices import is_own, shown_name, without_folder
 from paretone.observer import Observer
 from paretone.reading import first_line, parsed_json, require_regular, shortened, shown
@@ -338,7 +338,7 @@ class Profile:
         model.make_ready(plan, observer, voice)
 
         def spoken() -> Synthesis:
-            return run_to_completion(model.speak(model.script(text, voice, plan, observer), observer))
+            return model.speak(model.script(text, voice, plan, observer), observer)
 
         first = spoken()
         return repeated(first, [spoken().measurements for _ in range(repeat)]) if repeat else first

@@ -20,7 +20,7 @@ from paretone.measure.memory import PeakMemory
 from paretone.measure.processor_time import clock_name
 from paretone.measure.takes import make_take
 from paretone.measure.timing import stopwatch
-from paretone.models.base import SpeechModel, Synthesis, run_to_completion
+from paretone.models.base import SpeechModel, Synthesis
 from paretone.observer import Observer, Passing
 from paretone.setting.setting import Artefact
 from paretone.setting.take import Take, Trace
@@ -129,7 +129,7 @@ class TaskRunner:
         quiet = Passing(observer, "caution")
 
         def said() -> Synthesis:
-            return run_to_completion(model.speak(model.script(spoken.text, spoken.voice, plan, quiet), quiet))
+            return model.speak(model.script(spoken.text, spoken.voice, plan, quiet), quiet)
 
         # Some of what is prepared depends on the voice.
         warmed = task.cell.setting, spoken.voice.id

@@ -43,13 +43,13 @@ omnivoice.SETTLED = 3
 found = omnivoice._Taken([1.0], [1.0], [0.0], 1, 1.0)
 omnivoice._taken = lambda model, ways, *given: dict.fromkeys(ways, found)
 omnivoice._launches = lambda model, ways, *given: dict.fromkeys(ways, 1)
-kept, speak = [], MaskedSpeech.speak
+kept, stream = [], MaskedSpeech.stream
 
 def keeping(self, *given):
     kept.append(np.ones(int(amount), np.uint8))
-    return speak(self, *given)
+    return stream(self, *given)
 
-MaskedSpeech.speak = keeping
+MaskedSpeech.stream = keeping
 command = ["bench", "omnivoice", "--folder", root, "--device", "cpu", "--rounds", "2", "--steps", "4", "--json"]
 for amount in amounts:
     if cli.main([*command, "--full-rounds", "0", "--generations", "8", "--sentences", "0"]):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -20,7 +19,7 @@ from paretone.measure.verdicts import (
     verdicts,
 )
 from paretone.models import load_model
-from paretone.models.base import Piece, Synthesis, Voice
+from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import entry, harvard_sentences, voice
 from paretone.models.vocoders import load_vocoder
 from paretone.setting.setting import Setting
@@ -111,8 +110,7 @@ class Original:
     def script(self, text: str, voice: Voice, *_: object) -> tuple[str, Voice]:
         return text, voice
 
-    def speak(self, script: tuple[str, Voice], *_: object) -> Generator[Piece, None, Synthesis]:
-        yield from ()
+    def speak(self, script: tuple[str, Voice], *_: object) -> Synthesis:
         return Synthesis(resample(original_speech(*script), 24_000, self.rate), self.rate)
 
 

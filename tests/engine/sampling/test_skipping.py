@@ -10,7 +10,7 @@ from torch import Tensor
 
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.cache import KeyValueCache
-from paretone.sampling.evaluating import Planned, Whole
+from paretone.sampling.flow import Planned, Whole
 from paretone.sampling.skipping import LayerMemory, ModuleMemory, SkipPlan, apply_module
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values

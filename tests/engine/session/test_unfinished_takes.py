@@ -14,7 +14,7 @@ import pytest
 
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.measure.fidelity import with_baseline_metrics
-from paretone.models.base import Synthesis, Voice, finished_part, run_to_completion
+from paretone.models.base import Synthesis, Voice, finished_part
 from paretone.models.catalogue import voice
 from paretone.models.families.speech import Speech
 from paretone.observer import Observer
@@ -24,7 +24,7 @@ from paretone.session.events import AudioReady, JobCancelled, JobFailed, JobFini
 from paretone.setting.library import DATABASE, Library
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
-from paretone.speaking import stream, synthesise
+from paretone.speaking import synthesise
 from tests.engine import small_speech, speaking
 from tests.engine.recorder import Gate, Recorder
 from tests.engine.session.small_jobs import loaded, synthesis
@@ -124,7 +124,7 @@ def test_what_cannot_be_played_ends_a_synthesis_with_what_was_finished(tmp_path:
             raise PlainError("No more.")
 
     with pytest.raises(PlainError) as stopped:
-        run_to_completion(stream(model, TEXT, speaker, chosen), play)
+        synthesise(model, TEXT, speaker, chosen, play=play)
     assert finished_part(stopped.value).unfinished == "failed after 2 of 5 passages"
 
 

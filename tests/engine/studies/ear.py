@@ -7,7 +7,7 @@ import numpy as np
 from paretone.measure.evaluation.judges import JudgeKind, Verdict
 from paretone.models.base import Voice
 
-EAR = JudgeKind("ear", "Ear", "ear")
+EAR = JudgeKind("ear", "Ear", "ear:load")
 
 
 class Ear:

@@ -199,7 +199,7 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
                 raise PlainError("The judge sleeps.")
             return Verdict("words", {"edits": 1.0, "words": 2.0}, "one")
 
-    ear = JudgeKind("ear", "Ear", "deaf")
+    ear = JudgeKind("ear", "Ear", "deaf:load")
     monkeypatch.setitem(sys.modules, "deaf", SimpleNamespace(load=lambda texts, folder, device: Deaf()))
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, ear))
     chosen = study(judges=["ear"], voices=[SECOND])

@@ -18,8 +18,7 @@ from paretone.models.f5.unett import UNetT
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.passages import Decoded, Sampler
 from paretone.models.vocoders import Vocoder
-from paretone.sampling.evaluating import Run
-from paretone.sampling.flow import euler_steps, sampling_grid
+from paretone.sampling.flow import Run, euler_steps, sampling_grid
 from paretone.sampling.guidance import guided_velocity, is_guided
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Values

@@ -21,7 +21,7 @@ from paretone.models.f5.dit import chosen_branches, drops_text
 from paretone.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
 from paretone.models.networks.layers import TimeEmbedding
 from paretone.models.networks.modules import Modules
-from paretone.sampling.evaluating import Probe
+from paretone.sampling.flow import Probe
 from paretone.sampling.guidance import ALL
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module

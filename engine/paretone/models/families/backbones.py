@@ -12,7 +12,7 @@ from paretone.models.families.evaluations import require_layers
 from paretone.models.files.interval_weights import interval_backbone
 from paretone.models.kernels.compiled import COMPILING, compiled_backbone, warmed
 from paretone.models.kernels.precision import in_precision
-from paretone.sampling.evaluating import Evaluated
+from paretone.sampling.flow import Evaluated
 from paretone.setting.plan import FlowPlan
 
 MOST_KEPT = 3

@@ -17,8 +17,7 @@ from paretone.models.families.passages import Decoded, FlowPrompt, FramedPassage
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import diagonal_similarity
-from paretone.sampling.evaluating import Evaluated, Evaluator, Run
-from paretone.sampling.flow import Combine, sampling_grid
+from paretone.sampling.flow import Combine, Evaluated, Evaluator, Run, sampling_grid
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.schedules import first_halved
 from paretone.setting.knobs import Values

@@ -61,8 +61,7 @@ from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance
 from paretone.sampling.calibration_target import CalibrationTarget
-from paretone.sampling.evaluating import Evaluated, Evaluator, Run, Whole
-from paretone.sampling.flow import Combine, Velocity, integrate
+from paretone.sampling.flow import Combine, Evaluated, Evaluator, Run, Velocity, Whole, integrate
 from paretone.sampling.guidance import branches_of, effects, most_branches
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.schedules import evaluation_times

@@ -19,8 +19,7 @@ from torch import Tensor
 from paretone.models.families.token_model import TokenModel
 from paretone.sampling.autoregressive import Cycle, Decoding
 from paretone.sampling.demasking import CanvasRun, Guide, Open, Schedule
-from paretone.sampling.evaluating import Evaluator
-from paretone.sampling.flow import Combine, Follow
+from paretone.sampling.flow import Combine, Evaluator, Follow
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.tokens import TokenSampler
 from paretone.sampling.verification import Rule, Verification

@@ -173,7 +173,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     def _account(
         self, script: AnyScript, spoken: Sequence[AnySpoken], pace: Pace
     ) -> tuple[Measurements, tuple[str, ...]]:
-        """Measurements of the passages beyond those of :meth:`speak`, and notes on them."""
+        """Measurements of the passages beyond those of :meth:`stream`, and notes on them."""
 
     @abstractmethod
     def _traced(self, trace: Trace, spoken: Sequence[AnySpoken], starts: tuple[float, ...]) -> Trace:
@@ -196,8 +196,24 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         seconds, cpu_seconds = now.clock - began.clock, now.processor.since(began.processor)
         return self._script(voice, plan, network, prompt, prepared.passages, notes, seconds, cpu_seconds)
 
-    def speak(self, script: AnyScript, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
+    def speak(
+        self, script: AnyScript, observer: Observer = SILENT, play: Callable[[Piece], None] = lambda piece: None
+    ) -> Synthesis:
         """See :meth:`paretone.models.base.SpeechModel.speak`."""
+        speech = self.stream(script, observer)
+        while True:
+            try:
+                piece = next(speech)
+            except StopIteration as end:
+                return end.value
+            try:
+                play(piece)
+            except (Exception, KeyboardInterrupt) as error:
+                # Raised again from inside, so that what was finished goes with it.
+                speech.throw(error)
+
+    def stream(self, script: AnyScript, observer: Observer = SILENT) -> Generator[Piece, None, Synthesis]:
+        """See :meth:`paretone.models.base.SpeechModel.stream`."""
         now = self._now()
         started = _Moment(now.clock - script.seconds, now.processor.earlier(*script.cpu_seconds))
         self._graphs.status = observer.status

@@ -21,7 +21,7 @@ from paretone.models.kernels.masked_rows import Rows
 from paretone.models.kernels.products import PackableLinear, PackedProduct
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer
 from paretone.models.networks.layers import SelfAttention
-from paretone.sampling.evaluating import Probe
+from paretone.sampling.flow import Probe
 from paretone.sampling.skipping import LayerMemory, LayerPlan
 
 _log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ FRAME_AXES = {"rotary": 0, "constant": 1, "to_sample": 1}
 
 
 class GraphedEvaluator:
-    """Everything is computed, by recordings. See :class:`paretone.sampling.evaluating.Evaluator`."""
+    """Everything is computed, by recordings. See :class:`paretone.sampling.flow.Evaluator`."""
 
     def __init__(self, backbone: DiffusionTransformer | UNetT, cache: GraphCache[_Evaluation], bucket: int) -> None:
         self._backbone, self._cache = backbone, cache

@@ -24,7 +24,7 @@ from paretone.models.networks.layers import (
     modulate_items,
     modulation,
 )
-from paretone.sampling.evaluating import Probe
+from paretone.sampling.flow import Probe
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
 
 

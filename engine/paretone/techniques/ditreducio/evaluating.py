@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from paretone.models.families.evaluations import Stage
-from paretone.sampling.evaluating import Evaluator, Planned
+from paretone.sampling.flow import Evaluator, Planned
 from paretone.sampling.skipping import SkipPlan
 from paretone.techniques.ditreducio.table import StrategyTable
 

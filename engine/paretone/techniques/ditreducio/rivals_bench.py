@@ -27,7 +27,7 @@ from paretone.measure.estimates import bootstrap, mean_ratio
 from paretone.measure.machine import describe
 from paretone.measure.timing import PairedTimes
 from paretone.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, judged_means
-from paretone.models.base import Utterance, run_to_completion
+from paretone.models.base import Utterance
 from paretone.models.catalogue import entry
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.vocoders import load_vocoder
@@ -35,7 +35,7 @@ from paretone.observer import Observer
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import scripted, stream
+from paretone.speaking import scripted, synthesise
 from paretone.techniques import resolve
 from paretone.techniques.ditreducio import END, TECHNIQUE
 from paretone.techniques.ditreducio.preparation import calibrate_model
@@ -271,8 +271,9 @@ def _searched(
 
     def share(threshold: float) -> float:
         setting = rival.setting(baseline, threshold)
-        spoken = stream(model, arguments.text, bundled.speaker(arguments), setting)
-        shares[threshold] = run_to_completion(spoken).measurements.ops_ratio
+        shares[threshold] = synthesise(
+            model, arguments.text, bundled.speaker(arguments), setting
+        ).measurements.ops_ratio
         return shares[threshold]
 
     threshold = _threshold_for(target, share, rival.low, rival.high, trials=8)

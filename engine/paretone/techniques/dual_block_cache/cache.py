@@ -15,7 +15,7 @@ from torch import Tensor
 
 from paretone.models.families.evaluations import Stage
 from paretone.models.networks.diffusion import Conditioning
-from paretone.sampling.evaluating import Evaluator, Layered
+from paretone.sampling.flow import Evaluator, Layered
 from paretone.sampling.operations import OperationCounts
 from paretone.techniques.dual_block_cache.rule import Decisions, Rule
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from paretone.models import catalogue
 from paretone.models.families.evaluations import Stage
-from paretone.sampling.evaluating import Evaluated, Evaluator, Planned, Run, relative_change
+from paretone.sampling.flow import Evaluated, Evaluator, Planned, Run, relative_change
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.skipping import SkipPlan
 from paretone.techniques.error_curve import ErrorCurve

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from paretone.models.families.evaluations import Stage
-from paretone.sampling.evaluating import Evaluator, Layered, Run, relative_change
+from paretone.sampling.flow import Evaluator, Layered, Run, relative_change
 from paretone.sampling.operations import OperationCounts
 
 

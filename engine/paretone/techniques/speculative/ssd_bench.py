@@ -40,7 +40,7 @@ from paretone.measure.machine import describe
 from paretone.measure.pitch import diversity, log_pitch
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict
-from paretone.models.base import DraftWeights, SpeechModel, Voice, run_to_completion
+from paretone.models.base import DraftWeights, SpeechModel, Voice
 from paretone.models.catalogue import harvard_sentences
 from paretone.models.families.language import LanguageSpeech
 from paretone.observer import Observer
@@ -50,7 +50,7 @@ from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
-from paretone.speaking import scripted, stream
+from paretone.speaking import scripted, synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import speculative
 from paretone.techniques.speculative import DRAFT_BY_STUDENT
@@ -133,8 +133,7 @@ def _curves(
     model: SpeechModel, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], seeds: int
 ) -> Iterator[np.ndarray]:
     for seed in range(seeds):
-        speech = stream(model, text, voice, replace(setting, seed=seed), artefacts)
-        take = run_to_completion(speech)
+        take = synthesise(model, text, voice, replace(setting, seed=seed), artefacts)
         yield log_pitch(take.samples, take.sample_rate)
 
 

@@ -521,7 +521,7 @@ def test_no_click_is_dead(sounding: MainWindow, kept: tuple[Take, ...], qtbot: Q
         QTest.keyClick(panel.plot, key)
         assert "was measured by others: there is no audio of it." in notices.banner.text
     silent = replace(kept[0], id="e" * 32, samples=np.zeros_like(kept[0].samples), label="Silence")
-    window.results.takes.add(silent)
+    sounding.results.takes.add(silent)
     choose_look(panel, SHOWN)
     qtbot.waitUntil(lambda: "e" * 32 in panel.scene.index, timeout=PATIENCE_MILLISECONDS)
     go(sounding, "e" * 32)
@@ -529,7 +529,7 @@ def test_no_click_is_dead(sounding: MainWindow, kept: tuple[Take, ...], qtbot: Q
     QTest.keyClick(panel.plot, Qt.Key.Key_Space)
     assert "is silent: there is nothing to hear in this take." in notices.banner.text
     gone = replace(kept[0], id="f" * 32, setting=replace(kept[0].setting, model="a-model-that-is-gone"))
-    window.results.takes.add(gone)
+    sounding.results.takes.add(gone)
     qtbot.waitUntil(lambda: "f" * 32 in panel.scene.index, timeout=PATIENCE_MILLISECONDS)
     go(sounding, "f" * 32)
     assert "That model is not there any more." in panel.details.use_button.toolTip()

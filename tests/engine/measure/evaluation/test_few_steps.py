@@ -9,10 +9,10 @@ import pytest
 
 from paretone.measure.pitch import diversity, log_pitch
 from paretone.models import load_model
-from paretone.models.base import SpeechModel, run_to_completion
+from paretone.models.base import SpeechModel
 from paretone.models.catalogue import entry, voices
 from paretone.setting.setting import Setting
-from paretone.speaking import stream
+from paretone.speaking import synthesise
 
 TEXTS = ("The birch canoe slid on the smooth planks.", "Glue the sheet to the dark blue background.")
 SEEDS = range(3)
@@ -25,8 +25,7 @@ def spread(model: SpeechModel, steps: int) -> float:
     for text in TEXTS:
         curves = []
         for seed in SEEDS:
-            spoken = stream(model, text, voice, replace(setting, seed=seed))
-            take = run_to_completion(spoken)
+            take = synthesise(model, text, voice, replace(setting, seed=seed))
             curves.append(log_pitch(np.asarray(take.samples), take.sample_rate))
         found.append(diversity(curves))
     assert None not in found

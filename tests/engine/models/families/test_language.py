@@ -12,7 +12,7 @@ import torch
 
 from paretone.audio.cross_fade import faded_after
 from paretone.errors import Cancelled, DeviceError, PlainError, SettingError
-from paretone.models.base import Piece, Synthesis, flow_model, run_to_completion
+from paretone.models.base import Piece, Synthesis, flow_model
 from paretone.models.catalogue import voice
 from paretone.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
 from paretone.models.families.token_model import TokenModel
@@ -21,7 +21,7 @@ from paretone.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, L
 from paretone.models.minis.natural.layout import HOP
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.speaking import stream
+from paretone.speaking import stream, synthesise
 from paretone.techniques import problem
 from tests.engine.models.small_causal import small_model, small_transformer
 from tests.engine.recorder import Clock, Follower
@@ -76,12 +76,13 @@ def test_streamed_audio_is_that_of_all_tokens_at_once(model: LmMiniSpeech) -> No
 
 
 def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
-    observer = Follower()
-    speech = stream(model, LONG, voice("", "lm-mini"), setting(), (), observer)
-    next(speech)
-    checks = observer.checks
-    synthesis = run_to_completion(speech)
-    assert checks < 60 < len(synthesis.trace.decoding.tokens)
+    observer, checks = Follower(), list[int]()
+
+    def play(piece: Piece) -> None:
+        checks.append(observer.checks)
+
+    synthesis = synthesise(model, LONG, voice("", "lm-mini"), setting(), (), observer, play)
+    assert checks[0] < 60 < len(synthesis.trace.decoding.tokens)
 
 
 def test_progress_counts_tokens_of_the_whole_text(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:

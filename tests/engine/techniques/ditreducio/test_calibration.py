@@ -14,8 +14,7 @@ from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.models.f5.dit import DiT
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
-from paretone.sampling.evaluating import Planned
-from paretone.sampling.flow import euler_steps, sampling_grid
+from paretone.sampling.flow import Planned, euler_steps, sampling_grid
 from paretone.sampling.guidance import guided_velocity
 from paretone.sampling.skipping import LayerMemory
 from paretone.setting.compatibility import Compatibility

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.sampling.evaluating import relative_change
+from paretone.sampling.flow import relative_change
 from paretone.techniques.error_curve.measuring import ChangeMeter
 from tests.engine.sampling.evaluated import DIT, LAYERS, STEPS, begun, states
 

@@ -12,7 +12,6 @@ from torch import Tensor
 from paretone.errors import SettingError
 from paretone.measure.estimates import wilson_interval
 from paretone.measure.fidelity import log_mel_distance
-from paretone.models.base import run_to_completion
 from paretone.models.f5.adapter import F5Speech
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
@@ -20,7 +19,7 @@ from paretone.sampling.flow import integrate
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
-from paretone.speaking import scripted, stream, synthesise
+from paretone.speaking import scripted, synthesise
 from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio import redundancy_views, threshold_views
 from paretone.techniques.ditreducio.preparation import calibrate_model
@@ -267,8 +266,7 @@ def test_both_objectives(model: F5Speech) -> None:
         used = UsedTechnique("ditreducio", NO_KNOBS.replace(objective="end", operations=budget))
         table = calibrate_model(model, [SAID], setting(STEPS).with_technique(used), Observer()).table
         asked = setting(STEPS).with_technique(replace(used, artefact=table.fingerprint))
-        said = stream(model, sentence.text, sentence.voice, asked, (table,))
-        spoken = run_to_completion(said)
+        spoken = synthesise(model, sentence.text, sentence.voice, asked, (table,))
         assert ours.x[index] == pytest.approx(100 * spoken.measurements.ops_ratio)
         assert ours.x[index] <= budget + 1
         assert ours.y[index] == pytest.approx(log_mel_distance(plain.trace.mel, spoken.trace.mel))

@@ -55,7 +55,7 @@ EARLIER = (
 def _ear() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
-        patch.setitem(sys.modules, EAR.module, SimpleNamespace(load=lambda texts, folder, device: Ear()))
+        patch.setitem(sys.modules, "ear", SimpleNamespace(load=lambda texts, folder, device: Ear()))
         patch.setattr("paretone.studies.execution.reference_speech", silence)
         yield
 

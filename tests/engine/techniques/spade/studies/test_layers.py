@@ -31,7 +31,7 @@ def test_importance_is_what_the_takes_say(tmp_path: Path, monkeypatch: pytest.Mo
     model = speaking.load(tmp_path / "model")
     layers = model.info.layers
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
-    monkeypatch.setitem(sys.modules, EAR.module, SimpleNamespace(load=lambda texts, folder, device: Ear()))
+    monkeypatch.setitem(sys.modules, "ear", SimpleNamespace(load=lambda texts, folder, device: Ear()))
     monkeypatch.setattr("paretone.studies.execution.reference_speech", silence)
     chosen = parse(
         {
