@@ -16,7 +16,7 @@ from paretone.wording import percent
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import close
-from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
+from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
 
 PATIENCE_MILLISECONDS = 120_000
 """When the test gives up; never what it measures."""

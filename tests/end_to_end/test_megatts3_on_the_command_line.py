@@ -13,7 +13,7 @@ import soundfile
 
 from paretone import cli
 from paretone.setting.profile import Profile
-from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
+from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
 from tests.voices import voice_names
 
 MODEL = "megatts3-mini"

@@ -14,12 +14,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.phones import PHONES
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord, LayerImportance
-from paretone.models.files.pruning import pruned
-from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
-from paretone.models.minis.natural.layout import LATENT
+from paretone.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord, LayerImportance, pruned
+from paretone.models.minis.natural_decoder import LATENT
+from paretone.models.minis.quantisers import SpeechTokenizer, SpeechTokenizerConfig
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.quantised_mel import QuantisedMel
 

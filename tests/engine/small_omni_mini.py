@@ -11,11 +11,10 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.phones import PhoneVocabulary
-from paretone.models.minis.natural.layout import LATENT
-from paretone.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
-from paretone.models.minis.omni_mini.layout import Layout
+from paretone.front_end.phones import PHONES, PhoneVocabulary
+from paretone.models.minis.natural_decoder import LATENT
+from paretone.models.minis.omni_mini import Layout
+from paretone.models.minis.quantisers import ResidualCodec, ResidualCodecConfig
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from tests.engine.small_language import write_codec
 

@@ -17,13 +17,12 @@ from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.checkpoint import backbone_weights
 from paretone.models.f5.config import HOP, OPTIONS, SAMPLE_RATE, BackboneConfig
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.duration import PromptLevel
-from paretone.models.f5.passages import Passage, Passages, Prompt
+from paretone.models.f5.front_end import Passage, Passages, Prompt, PromptLevel
 from paretone.models.f5.unett import UNetT
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint
 from paretone.models.files.interval_weights import PREFIX, metadata, save_interval_weights
 from paretone.models.files.weight_sets import find_weight_sets
-from paretone.models.networks.interval import IntervalEmbedding, add_interval
+from paretone.models.networks.diffusion import IntervalEmbedding, add_interval
 from paretone.models.networks.vocos import Vocos, VocosConfig
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting

@@ -8,7 +8,7 @@ from typing import Any
 from paretone.models import load_model
 from paretone.models.base import Synthesis, Utterance
 from paretone.models.catalogue import entry, voice
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique

@@ -10,8 +10,7 @@ import pytest
 import soundfile
 
 from paretone.models.families.token_decoder import StreamingDifference
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
-from paretone.models.minis.lm_mini.decoding import GatheringDecoder
+from paretone.models.minis.lm_mini import GatheringDecoder, LmMiniSpeech
 from tests.engine.speaking import TEXT, load, write_all
 from tests.voices import voice_names
 

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from paretone.models import load_model
-from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
+from paretone.models.minis.omni_mini import OmniMiniSpeech
 from tests.engine.small_omni_mini import write_model
 
 SPEAK = ("speak", "--model", "omni-mini", "--text", "Rice is often served. The box was thrown.", "--speed", "2")

@@ -22,9 +22,9 @@ from paretone.models.files import packing
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.files.language_weights import find_language_weights
-from paretone.models.megatts3.voices import prepare_recording, read_latents
-from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
-from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from paretone.models.megatts3.front_end import prepare_recording, read_latents
+from paretone.models.minis.lm_mini import LmMiniFolder
+from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.models.networks.vocos import Vocos
 from paretone.paths import resource
 from paretone.setting.compatibility import Compatibility

@@ -134,7 +134,7 @@ ROOMS = ("models", "setting", "studies", "techniques", "training", "measure", "f
 """Parts of the engine that read what others wrote."""
 OF_OUR_OWN = {
     *("models/catalogue.py", "models/files/downloads.py", "models/families/voices.py"),
-    "models/minis/megatts3_mini/front_end.py",
+    "models/minis/megatts3_mini.py",
     *(
         "studies/cluster.py",
         "studies/ray_address.py",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from paretone.errors import Cancelled
-from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.reading import NaturalReader
 from paretone.stopping import may_stop, stoppable
 
 WORD = "".join(np.random.default_rng(0).choice(list(string.ascii_lowercase), 20_000))

@@ -29,8 +29,8 @@ import soundfile
 from paretone.errors import DeviceError, StudyError
 from paretone.extras import EXTRAS
 from paretone.models import catalogue
-from paretone.models.files import bundled, digests
-from paretone.models.files.packed_weights import origin
+from paretone.models.files import bundled
+from paretone.models.files.bundled import origin
 from paretone.setting.profile import SUFFIX, Profile
 from paretone.setting.setting import Setting
 from paretone.techniques import techniques
@@ -215,7 +215,7 @@ class TestPackaged:
         (models,) = packaged.place.rglob("_internal/resources/models")
         known = json.loads((models / bundled.LIST).read_text(encoding="utf-8"))
         weights = {one.relative_to(models).as_posix(): one for one in models.rglob(f"*{bundled.SUFFIX}")}
-        assert {name: origin(path) or digests.sha256(path) for name, path in weights.items()} == known
+        assert {name: origin(path) or bundled.file_sha256(path) for name, path in weights.items()} == known
         packed = json.loads((models / bundled.PACKED_LIST).read_text(encoding="utf-8"))
         assert set(packed.values()) == {origin(path) for path in weights.values()} - {""}
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from paretone.models.f5.checkpoint import F5Checkpoint, backbone_weights
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.duration import sampled_frames
+from paretone.models.f5.front_end import sampled_frames
 from paretone.models.f5.unett import UNetT
 from paretone.sampling.flow import integrate, sampling_grid
 from paretone.sampling.guidance import guided_velocity, is_guided

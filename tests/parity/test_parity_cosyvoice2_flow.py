@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig
-from paretone.models.cosyvoice2.flow_estimator import conditions
-from paretone.models.cosyvoice2.memory import Memory
+from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, FlowConfig
+from paretone.models.cosyvoice2.flow_networks import Memory, conditions
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released

@@ -7,7 +7,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from paretone.audio.prompt_resampling import resample
-from paretone.models.cosyvoice2.features import (
+from paretone.models.cosyvoice2.speech_tokenizer import (
     ENCODER_RATE,
     SPEECH_RATE,
     kaldi_filter_bank,

@@ -10,8 +10,15 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor
 
-from paretone.models.cosyvoice2.language_model import END, STOPS, LanguageModel, PromptIds, Ratios, official_shapes
-from paretone.models.cosyvoice2.training_layout import CosyNames
+from paretone.models.cosyvoice2.language_model import (
+    END,
+    STOPS,
+    CosyNames,
+    LanguageModel,
+    PromptIds,
+    Ratios,
+    official_shapes,
+)
 from paretone.models.families.training_layout import IGNORED
 from paretone.models.networks.causal import CausalConfig
 from paretone.training.spoken_tokens import collate_rows

@@ -10,11 +10,8 @@ import torch
 
 from paretone.audio.cross_fade import CrossFader
 from paretone.models.base import Voice
-from paretone.models.f5.characters import CharacterFrontEnd
-from paretone.models.f5.chunks import maximum_bytes, split
-from paretone.models.f5.duration import PromptLevel, prompt_frames, total_frames
-from paretone.models.f5.passages import Prompt
-from paretone.models.f5.text import Vocabulary, encode_bytes, pinyin_tokens, spaced_transcript
+from paretone.models.f5.front_end import CharacterFrontEnd, Prompt, PromptLevel, prompt_frames, total_frames
+from paretone.models.f5.text import Vocabulary, encode_bytes, maximum_bytes, pinyin_tokens, spaced_transcript, split
 from paretone.sampling.flow import sampling_grid
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 

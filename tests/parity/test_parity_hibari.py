@@ -15,10 +15,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from paretone.models.minis.natural.decoder import NaturalDecoder
-from paretone.models.minis.natural.excitation import GivenNoise, PulseSpectra, PulseTrain
-from paretone.models.minis.natural.layout import BINS, HOP, LOWEST_VOICED
-from paretone.models.minis.natural.spectra import Spectra, half_turns
+from paretone.models.minis.natural_decoder import (
+    BINS,
+    HOP,
+    LOWEST_VOICED,
+    GivenNoise,
+    NaturalDecoder,
+    PulseSpectra,
+    PulseTrain,
+    Spectra,
+    half_turns,
+)
 
 hibari = pytest.importorskip("hibari")
 onnx = pytest.importorskip("onnx")

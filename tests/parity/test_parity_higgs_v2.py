@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from paretone.models.omnivoice.checkpoint import OmniVoiceFolder, hubert
-from paretone.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs, reach
-from paretone.models.omnivoice.higgs_encoder import HiggsEncoder
+from paretone.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, HiggsEncoder, WindowedHiggs, reach
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from paretone.models.llasa.checkpoint import EMBEDDING
-from paretone.models.llasa.prompt import DATE, rendered
-from paretone.models.llasa.tokenizer import LlasaTokenizer, code_token
+from paretone.models.llasa.tokenizer import DATE, LlasaTokenizer, code_token, rendered
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from tests.parity.fixtures import Fixture, cases, fixtures
 from tests.parity.test_parity_keys import released

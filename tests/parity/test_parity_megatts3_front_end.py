@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from paretone.models.f5.chunks import split
+from paretone.models.f5.text import split
 from paretone.models.megatts3.aligner import END, START, read_alignment
-from paretone.models.megatts3.durations import FRAMES_MULTIPLE
-from paretone.models.megatts3.phone_table import (
+from paretone.models.megatts3.duration_model import FRAMES_MULTIPLE
+from paretone.models.megatts3.phones import (
     PHONES,
     TONES,
     durations_of_phones,

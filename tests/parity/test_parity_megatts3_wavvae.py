@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.models.megatts3.wavvae import WavVAE, WavVAEConfig
-from paretone.models.megatts3.wavvae_encoder import Encoder
+from paretone.models.megatts3.wavvae import Encoder, WavVAE, WavVAEConfig
 from paretone.models.networks.weight_norm import load_normalised, stored_shapes
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released

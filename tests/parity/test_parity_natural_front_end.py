@@ -10,13 +10,13 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from paretone.front_end.natural import lengths, lexicon, tagger, unknown_words
-from paretone.front_end.natural.files import bundled
-from paretone.front_end.natural.lengths import default_lengths
-from paretone.front_end.natural.phones import EDGE
-from paretone.front_end.natural.unknown_words import default_unknown_words
+from paretone.front_end import lengths, lexicon, tagger, unknown_words
+from paretone.front_end.lengths import default_lengths
+from paretone.front_end.lexicon import bundled
+from paretone.front_end.phones import EDGE
+from paretone.front_end.unknown_words import default_unknown_words
 from paretone.models.files.checkpoints import read_weights
-from tests.engine.front_end.natural.references import references
+from tests.engine.front_end.references import references
 
 hibari = pytest.importorskip("hibari")
 onnx = pytest.importorskip("onnx")

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.plain_masked import PlainRun
 from paretone.sampling.demasking import Canvas, Guide, Rules, candidates, demask

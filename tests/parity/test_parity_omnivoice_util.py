@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from paretone.errors import SettingError
-from paretone.models.omnivoice import duration, sound, tags, text
-from paretone.models.omnivoice.joining import WholePassages
+from paretone.models.omnivoice import sound, text
+from paretone.models.omnivoice.sound import WholePassages
 from paretone.sampling.demasking_schedule import commit_counts, demasking_times
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
@@ -21,8 +21,8 @@ utilities = pytest.mark.parametrize("fixture", fixtures("ar", lambda description
 @utilities
 def test_parity_omnivoice_util_durations(fixture: Fixture) -> None:
     for case in fixture.description["duration"]:
-        assert duration.weight(case["text"]) == pytest.approx(case["total_weight"]), case
-        found = duration.frames(case["text"], case["ref_text"] or "", case["ref_tokens"] or 0, case["speed"])
+        assert text.weight(case["text"]) == pytest.approx(case["total_weight"]), case
+        found = text.expected_frames(case["text"], case["ref_text"] or "", case["ref_tokens"] or 0, case["speed"])
         assert found == case["target_tokens"], case
 
 
@@ -37,7 +37,7 @@ def test_parity_omnivoice_util_schedule(fixture: Fixture) -> None:
 @utilities
 def test_parity_omnivoice_util_languages(fixture: Fixture) -> None:
     for case in fixture.description["language"]:
-        found, notes = tags.language(case["given"] or "")
+        found, notes = text.language(case["given"] or "")
         assert found == case["resolved"], case
         asked = (case["given"] or "none").lower() != "none"
         assert bool(notes) == (asked and case["resolved"] is None), case
@@ -48,9 +48,9 @@ def test_parity_omnivoice_util_descriptions_of_voices(fixture: Fixture) -> None:
     for case in fixture.description["instruct"]:
         if "error" in case:
             with pytest.raises(SettingError, match=r"\w{4,}"):
-                tags.instruct(case["given"], chinese=case["use_zh"])
+                text.instruct(case["given"], chinese=case["use_zh"])
         else:
-            assert tags.instruct(case["given"], chinese=case["use_zh"]) == case["ok"], case
+            assert text.instruct(case["given"], chinese=case["use_zh"]) == case["ok"], case
 
 
 @utilities

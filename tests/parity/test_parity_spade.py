@@ -10,11 +10,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
-from paretone.models.cosyvoice2.language_model import LanguageModel
-from paretone.models.cosyvoice2.training_layout import CosyNames
+from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel
 from paretone.models.families.training_layout import IGNORED
-from paretone.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance
-from paretone.models.files.pruning import pruned
+from paretone.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance, pruned
 from paretone.models.networks.causal import CausalConfig
 from paretone.techniques.spade.training import (
     attention_loss,

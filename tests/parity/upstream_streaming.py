@@ -14,10 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN
-from paretone.models.cosyvoice2.hift import Hift
-from paretone.models.cosyvoice2.hift_source import Noise
-from paretone.models.cosyvoice2.incremental import Progress
+from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
+from paretone.models.cosyvoice2.hift import Hift, Noise, Progress
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 
 OVERLAP_FRAMES = 8

@@ -31,8 +31,7 @@ from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
 from paretone.models.f5.dit import DiT, DiTConditioning
 from paretone.models.kernels import split_products
-from paretone.models.kernels.flow_graphs import GraphedEvaluator
-from paretone.models.kernels.graphs import GraphCache
+from paretone.models.kernels.graphs import GraphCache, GraphedEvaluator
 from paretone.sampling.flow import Velocity, integrate, sampling_grid
 from paretone.sampling.guidance import guided_velocity
 from tests.peers import official, rounds

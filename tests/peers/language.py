@@ -22,9 +22,8 @@ from paretone.commands.arguments import positive
 from paretone.errors import PlainError
 from paretone.measure.timing import Interval, interval, stopwatch
 from paretone.models.families.token_model import TokenModel
-from paretone.models.kernels.causal_graphs import GraphedTransformer
-from paretone.models.kernels.graphs import GraphCache
-from paretone.models.kernels.half_products import HalfProduct
+from paretone.models.kernels.few_rows import HalfProduct
+from paretone.models.kernels.graphs import GraphCache, GraphedTransformer
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.shapes import without_weights
 from paretone.sampling.autoregressive import Request, decode

@@ -22,8 +22,7 @@ from paretone.bench.report import Report
 from paretone.commands.arguments import positive
 from paretone.errors import PlainError
 from paretone.measure.timing import Interval, interval, stopwatch
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.sampling.demasking import Canvas, Guide, Rules, demask
 from paretone.sampling.demasking_schedule import Block

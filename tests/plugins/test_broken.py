@@ -24,7 +24,7 @@ from paretone.export.targets import targets
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Synthesis
 from paretone.models.catalogue import MODELS, entry, voice
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.session.commands import Prepare
 from paretone.session.executor import Executor
 from paretone.setting.knobs import Choice, Number, Switch, Text, Values

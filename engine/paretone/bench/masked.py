@@ -25,10 +25,8 @@ from paretone.measure.fidelity import timbre_distance
 from paretone.measure.verdicts import ORIGINAL, VoiceVerdict, Way, judged_means, verdicts
 from paretone.models.base import Synthesis, Voice
 from paretone.models.families.masked import MaskedSpeech
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.masked_rows import MaskedRequest
-from paretone.models.networks.bidirectional import BidirectionalTransformer, Qwen3Config
-from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from paretone.models.networks.masked_network import BidirectionalTransformer, MaskedConfig, MaskedNetwork, Qwen3Config
 from paretone.models.networks.plain_masked import PlainRun
 from paretone.models.networks.shapes import without_weights
 from paretone.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededCanvasNoise, demask

@@ -36,10 +36,8 @@ from paretone.measure.roofline.launches import launches
 from paretone.measure.roofline.masked_stages import masked_stages
 from paretone.measure.timing import paired_ratio
 from paretone.models.families.masked_script import MaskedInternals
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.graphs import GraphCache, Record, record_cuda
-from paretone.models.kernels.masked_graphs import with_graphs
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from paretone.models.kernels.graphs import GraphCache, Record, record_cuda, with_graphs
 from paretone.models.networks.masked_network import MaskedConfig
 from paretone.models.omnivoice.config import FRAME_RATE
 from paretone.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs

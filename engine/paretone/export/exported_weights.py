@@ -18,7 +18,7 @@ from torch import Tensor
 from paretone.errors import CheckpointError
 from paretone.export.delivery import Content, Copied, Made
 from paretone.models.f5.checkpoint import SIDECAR
-from paretone.models.f5.phones import VOCABULARY
+from paretone.models.f5.front_end import VOCABULARY
 from paretone.models.files.checkpoints import is_packed_file, plain_file
 
 

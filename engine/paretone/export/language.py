@@ -26,14 +26,14 @@ from paretone.models.base import DraftWeights, StudentWeights
 from paretone.models.catalogue import CatalogueEntry, entry
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from paretone.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
-from paretone.models.cosyvoice2.training_layout import with_text_head
+from paretone.models.cosyvoice2.language_model import with_text_head
 from paretone.models.files.bundled import SUFFIX
 from paretone.models.files.checkpoints import fingerprint, plain_file, read_weights
 from paretone.models.files.language_weights import find_language_weights, places
-from paretone.models.files.pruning import pruned, require_layers
+from paretone.models.files.layer_importance import pruned, require_layers
 from paretone.models.files.shards import Shards
-from paretone.models.minis.folder import LAYOUT_FILE
-from paretone.models.minis.lm_mini.checkpoint import TOKENIZER
+from paretone.models.minis.lm_mini import TOKENIZER
+from paretone.models.minis.speaking import LAYOUT_FILE
 from paretone.observer import Observer
 from paretone.reading import parsed_json, read_bytes
 from paretone.setting.knobs import NO_VALUES, Values

@@ -40,12 +40,11 @@ from paretone.models.catalogue import entry
 from paretone.models.catalogue import voice as catalogue_voice
 from paretone.models.cosyvoice2.checkpoint import BLANK
 from paretone.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
-from paretone.models.cosyvoice2.language_model import MARKS, TEXT
-from paretone.models.cosyvoice2.tokenizer import TextTokenizer
-from paretone.models.cosyvoice2.training_layout import CosyNames
+from paretone.models.cosyvoice2.language_model import MARKS, TEXT, CosyNames
+from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
-from paretone.models.files.pruning import pruned
+from paretone.models.files.layer_importance import pruned
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan
 from paretone.setting.profile import Profile

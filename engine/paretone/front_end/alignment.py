@@ -2,7 +2,7 @@
 
 Where pocketsphinx is installed it aligns the recording with the transcript (to about 20 ms). Without it, or when it
 does not find the transcript in the recording, mean lengths are stretched to the length of the speech
-(:mod:`paretone.front_end.natural.aligning`)."""
+(:mod:`paretone.front_end.alignment`)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from paretone.audio.resampling import resample
 from paretone.errors import AudioError
 from paretone.extras import how_to_add
 from paretone.front_end import forced_alignment
-from paretone.front_end.forced_alignment import FoundWord
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.forced_alignment import FoundWord, Segment
+from paretone.front_end.phones import EDGE, TimedPhone, words
 
 FORCED = "pocketsphinx"
 MEAN_LENGTHS = "mean lengths"
@@ -91,3 +91,92 @@ def forced_words(samples: np.ndarray, rate: int, words: Sequence[str]) -> tuple[
     gain = np.float32(1.0 if not 0 < loudest < FAINT else 0.5 / loudest)
     heard = resample(samples * gain, rate, forced_alignment.RATE)
     return forced_alignment.found_words((heard.clip(-1, 1) * 32767).astype(np.int16).tobytes(), words)
+
+
+# When each phone of a recording sounds, in the phones of natural speech: for a user's own voice, from its transcript.
+#
+# By pocketsphinx where it is installed, else by stretched mean lengths. Training speech has some time for every blank
+# between words; a recording has none where words run together, so blanks take a little from the sounds around them.
+
+
+BLANK_SECONDS = 0.025
+ALIGNER_PHONES = dict(
+    zip(
+        "AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻTbdfhjklmnpstvwzðŋɡɹɾʃʒʔʤʧθ",
+        (
+            *"EY AY OW AW OY IY UW AE AH AA AO AH EH ER IH UH AH AH IH".split(),
+            *"D B D F HH Y K L M N P S T V W Z DH NG G R D SH ZH T JH CH TH".split(),
+        ),
+        strict=True,
+    )
+)
+"""Sounds in pocketsphinx's notation."""
+
+
+def align_phones(samples: np.ndarray, rate: int, spoken: Sequence[TimedPhone]) -> Alignment:
+    """Align mono ``samples`` (n,) at ``rate`` Hz with the phones of its transcript, of mean lengths, without silence.
+
+    Raises :class:`paretone.errors.AudioError` when the recording is silent or cannot be of this transcript.
+    """
+    seconds = np.array([end - start for _, start, end in spoken])
+    start, end = checked_span(samples, rate, float(seconds.sum()))
+    found = forced_words(samples, rate, spelled_words(spoken))
+    times = _placed(spoken, [phone for word in found for phone in word.phones])
+    if times is None:
+        edges = start + np.cumsum([0.0, *seconds]) * (end - start) / seconds.sum()
+        return Alignment(_closed(spoken, edges.tolist(), len(samples) / rate), MEAN_LENGTHS)
+    return Alignment(_closed(spoken, times, len(samples) / rate), FORCED, found)
+
+
+def spelled_words(phones: Sequence[TimedPhone]) -> list[str]:
+    """The words of ``phones`` in pocketsphinx's notation."""
+    return [aligner_phones("".join(phones[place][0] for place in word)) for word in words(phones)]
+
+
+def aligner_phones(phonemes: str) -> str:
+    """``phonemes`` in pocketsphinx's notation, without stress marks, punctuation and blanks."""
+    return " ".join(ALIGNER_PHONES[one] for one in phonemes if one in ALIGNER_PHONES)
+
+
+def _placed(phones: Sequence[TimedPhone], segments: Sequence[Segment]) -> list[float] | None:
+    """The edges of ``phones`` (n + 1) by the segments of their sounds; ``None`` if those are not theirs."""
+    sounds = [place for word in words(phones) for place in word]
+    heard = [(start, end) for _, start, end in segments]
+    if len(heard) != len(sounds):
+        return None
+    times = dict(zip(sounds, heard, strict=True))
+    edges = [heard[0][0]]
+    for place in range(len(phones)):
+        if place in times:
+            following = times.get(place + 1)
+            edges.append(times[place][1] if following is None else following[0])
+            continue
+        after = next((number for number in sounds if number > place), None)
+        until = times[after][0] if after is not None else edges[-1]
+        count = (after if after is not None else len(phones)) - place
+        edges.append(edges[-1] + (until - edges[-1]) / count)
+    return _with_blanks(edges, set(sounds))
+
+
+def _with_blanks(edges: list[float], sounds: set[int]) -> list[float]:
+    """``edges``, with at least :data:`BLANK_SECONDS` for what is between words, from the sounds around it."""
+    place = 0
+    while place < len(edges) - 1:
+        last = place
+        while last not in sounds and last < len(edges) - 1:
+            last += 1
+        missing = BLANK_SECONDS * (last - place) - (edges[last] - edges[place])
+        if last > place and missing > 0 and place > 0 and last < len(edges) - 1:
+            before = min(missing / 2, (edges[place] - edges[place - 1]) / 2)
+            after = min(missing / 2, (edges[last + 1] - edges[last]) / 2)
+            between = np.linspace(edges[place] - before, edges[last] + after, last - place + 1)
+            edges[place : last + 1] = between.tolist()
+        place = max(last, place + 1)
+    return edges
+
+
+def _closed(phones: Sequence[TimedPhone], edges: Sequence[float], length: float) -> tuple[TimedPhone, ...]:
+    """``phones`` between ``edges``, with silence before the first and after the last; those without length are left
+    out."""
+    named = zip((EDGE, *(name for name, _, _ in phones), EDGE), (0.0, *edges), (*edges, length), strict=True)
+    return tuple((name, start, end) for name, start, end in named if end > start)

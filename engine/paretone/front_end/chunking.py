@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from paretone.front_end.abbreviations import TITLES
-from paretone.front_end.normalisation import LONGEST_WORD
+from paretone.front_end.writing import LONGEST_WORD, TITLES
 from paretone.stopping import may_stop
 
 PIECE_SECONDS = 6.0

@@ -1,68 +1,397 @@
-"""Pronunciations from the CMU Pronouncing Dictionary (``resources/lexicon/cmudict.dict``, BSD licence next to it).
+"""Pronunciations of words in the alphabet of natural speech, by part of speech where they depend on it.
 
-``additions.dict`` in the same folder and format adds words that the dictionary lacks and settles words whose first
-entry there is the rarer reading; it wins over the dictionary. Reading both takes about 0.1 s, and is done at the first
-look-up."""
+The dictionary is that of ``misaki`` in two parts, of which the first was checked by hand; see ``NOTICE`` next to the
+file. What it does not list is tried as a form of a word that it does (:mod:`paretone.front_end.lexicon`) and
+as letters to be named ("GPU").
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import gzip
+import re
+import unicodedata
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paretone.errors import CheckpointError
-from paretone.front_end.phones import fold_arpabet
+from paretone.front_end.phones import STRESSES, VOWELS
 from paretone.paths import resource
+from paretone.reading import parsed_json, require_regular
 
-DICTIONARY = ("lexicon", "cmudict.dict")
-ADDITIONS = ("lexicon", "additions.dict")
+if TYPE_CHECKING:
+    from torch import Tensor
 
-Phones = tuple[str, ...]
+
+def bundled(name: str) -> Path:
+    """A file that is bundled."""
+    return resource("lexicon", "natural", name)
+
+
+def unreadable(path: Path, error: Exception) -> CheckpointError:
+    """A sentence for a file that cannot be read."""
+    return CheckpointError(
+        f"The file {path} of the text front end cannot be read ({type(error).__name__}: {error}); "
+        "install Paretone again."
+    )
+
+
+def read_network(path: Path, *lists: str) -> tuple[dict[str, Tensor], list[list[str]]]:
+    """The weights in ``path`` as they are stored, and ``lists`` of symbols from its header. Raises
+    :class:`CheckpointError`."""
+    # On use: most texts need no network, and torch takes its time.
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        require_regular(path)
+        with safe_open(path, "pt") as stored:
+            symbols = [parsed_json(stored.metadata()[name]) for name in lists]
+            return {name: stored.get_tensor(name) for name in stored.keys()}, symbols  # noqa: SIM118
+    except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
+        raise unreadable(path, error) from error
+
+
+_, SECONDARY, PRIMARY = STRESSES
+_HEAVY = frozenset("AIOWYʤʧ")
+"""Phonemes of two sounds."""
+
+
+def stressed(phonemes: str) -> bool:
+    """Whether there is any stress in ``phonemes``."""
+    return PRIMARY in phonemes or SECONDARY in phonemes
+
+
+def unstressed(phonemes: str) -> str:
+    """Without any stress."""
+    return phonemes.replace(PRIMARY, "").replace(SECONDARY, "")
+
+
+def weakened(phonemes: str) -> str:
+    """With secondary stress in place of primary, and none in place of secondary, if there is primary stress."""
+    if PRIMARY not in phonemes:
+        return phonemes
+    return phonemes.replace(SECONDARY, "").replace(PRIMARY, SECONDARY)
+
+
+def emphasised(phonemes: str) -> str:
+    """With primary stress: in place of the secondary, or on the first vowel."""
+    if PRIMARY in phonemes:
+        return phonemes
+    return _on_first_vowel(phonemes, PRIMARY).replace(SECONDARY, PRIMARY)
+
+
+def lightly_stressed(phonemes: str) -> str:
+    """With secondary stress on the first vowel, if there is no stress at all."""
+    return _on_first_vowel(phonemes, SECONDARY)
+
+
+def weight(phonemes: str) -> int:
+    """How much there is of a part of a word, in short sounds."""
+    return len(phonemes) + sum(phoneme in _HEAVY for phoneme in phonemes)
+
+
+def _on_first_vowel(phonemes: str, mark: str) -> str:
+    if stressed(phonemes):
+        return phonemes
+    place = next((place for place, phoneme in enumerate(phonemes) if phoneme in VOWELS), None)
+    return phonemes if place is None else phonemes[:place] + mark + phonemes[place:]
+
+
+Known = Callable[[str], bool]
+FLAPPED_AFTER = frozenset("AIOWYiuæɑəɛɪɹʊʌ")
+"""After these phonemes an American t becomes a flap before a vowel."""
+_DOUBLED = re.compile(r"(?:([bcdgklmnprstvxz])\1|ck)ing$")
+
+
+class Form(ABC):
+    """An ending."""
+
+    stresses = False
+    """Whether a stem that has no stress gets some."""
+
+    @abstractmethod
+    def stem(self, word: str, known: Known) -> str | None:
+        """The word that ``word`` is a form of, of those that are ``known``."""
+
+    @abstractmethod
+    def end(self, phonemes: str) -> str:
+        """The phonemes of the form, from those of the stem."""
+
+
+class _S(Form):
+    def stem(self, word: str, known: Known) -> str | None:
+        if len(word) < 3 or not word.endswith("s"):
+            return None
+        if not word.endswith("ss") and known(word[:-1]):
+            return word[:-1]
+        long = len(word) > 4
+        if (word.endswith("'s") or (long and word.endswith("es") and not word.endswith("ies"))) and known(word[:-2]):
+            return word[:-2]
+        return f"{word[:-3]}y" if long and word.endswith("ies") and known(f"{word[:-3]}y") else None
+
+    def end(self, phonemes: str) -> str:
+        last = phonemes[-1:]
+        if last in tuple("ptkfθ"):
+            return f"{phonemes}s"
+        return f"{phonemes}ᵻz" if last in tuple("szʃʒʧʤ") else f"{phonemes}z"
+
+
+class _Ed(Form):
+    def stem(self, word: str, known: Known) -> str | None:
+        if len(word) < 4 or not word.endswith("d"):
+            return None
+        if not word.endswith("dd") and known(word[:-1]):
+            return word[:-1]
+        if len(word) > 4 and word.endswith("ed") and not word.endswith("eed") and known(word[:-2]):
+            return word[:-2]
+        return None
+
+    def end(self, phonemes: str) -> str:
+        last = phonemes[-1:]
+        if last in tuple("pkfθʃsʧ"):
+            return f"{phonemes}t"
+        if last == "d":
+            return f"{phonemes}ᵻd"
+        return f"{_flapped(phonemes)}ᵻd" if last == "t" else f"{phonemes}d"
+
+
+class _Ing(Form):
+    stresses = True
+
+    def stem(self, word: str, known: Known) -> str | None:
+        if len(word) < 5 or not word.endswith("ing"):
+            return None
+        if len(word) > 5 and known(word[:-3]):
+            return word[:-3]
+        if known(f"{word[:-3]}e"):
+            return f"{word[:-3]}e"
+        return word[:-4] if len(word) > 5 and _DOUBLED.search(word) and known(word[:-4]) else None
+
+    def end(self, phonemes: str) -> str:
+        return f"{_flapped(phonemes)}ɪŋ"
+
+
+def _flapped(phonemes: str) -> str:
+    flaps = phonemes.endswith("t") and phonemes[-2:-1] in FLAPPED_AFTER
+    return f"{phonemes[:-1]}T" if flaps else phonemes
+
+
+FORMS: tuple[Form, ...] = (_S(), _Ed(), _Ing())
+
+
+FILE = "pronunciations.tsv.gz"
+SEPARATOR = "\x1d"
+"""The line that separates the two parts."""
+LONGEST_NAME = 7
+"""Letters of a proper name that is not taken for a common word in capitals."""
+BEFORE_PAUSE, ANY_CLASS = "None", "DEFAULT"
+"""Readings at the end of a phrase, and where no other fits."""
+_CLASSES = (("VB", "VERB"), ("NN", "NOUN"), ("RB", "ADV"), ("JJ", "ADJ"))
+
+Readings = Mapping[str, str]
+Restress = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is known of the words after one that is pronounced."""
+
+    vowel: bool | None = None
+    """Whether the next sound is a vowel; ``None`` if a pause or nothing comes next."""
+    to: bool = False
+    """Whether the next word is "to"."""
+
+
+class Entries:
+    """One part of the dictionary. A word in lower case is looked up with a capital as well, and the other way round."""
+
+    def __init__(self, listed: Mapping[str, str]) -> None:
+        """``listed`` are readings by word: phonemes, or ``TAG=phonemes`` separated by tabs."""
+        self._listed = listed
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and self._find(word) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._listed)
+
+    def readings(self, word: str) -> Readings:
+        """Phonemes of ``word`` by part of speech, for :data:`ANY_CLASS` at least; empty phonemes for letters to
+        be named. Nothing if it is not listed."""
+        found = self._find(word)
+        if found is None:
+            return {}
+        return dict(one.split("=") for one in found.split("\t")) if "=" in found else {ANY_CLASS: found}
+
+    def _find(self, word: str) -> str | None:
+        found = self._listed.get(word)
+        if found is None and len(word) > 1:
+            lower = word.lower()
+            if word == lower:
+                return self._listed.get(word.capitalize())
+            if word == lower.capitalize():
+                return self._listed.get(lower)
+        return found
 
 
 class Lexicon:
-    """Words, lower-case and with apostrophes, to phones."""
+    """Both parts of the dictionary, forms of words, and letters."""
 
-    def __init__(self, entries: dict[str, str]) -> None:
-        """``entries`` are stressed ARPAbet strings by word."""
-        self._entries = entries
+    def __init__(self, checked: Entries, others: Entries) -> None:
+        self._checked, self._others = checked, others
+
+    @classmethod
+    def load(cls, path: Path) -> Lexicon:
+        """Read the file that :mod:`paretone.training.recipes.natural_front_end` wrote. Raises
+        :class:`paretone.errors.CheckpointError`."""
+        try:
+            parts = gzip.decompress(path.read_bytes()).decode().split(f"\n{SEPARATOR}\n")
+            checked, others = (Entries(dict(line.split("\t", 1) for line in part.split("\n"))) for part in parts)
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise unreadable(path, error) from error
+        return cls(checked, others)
 
     def __contains__(self, word: object) -> bool:
-        return word in self._entries
+        return word in self._checked or word in self._others
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    def words(self) -> list[str]:
+        """All that is listed, in alphabetical order."""
+        return sorted({*self._checked, *self._others})
 
-    def phones(self, word: str) -> Phones | None:
-        """The phones of ``word``, or ``None`` when it is not listed."""
-        entry = self._entries.get(word)
-        return None if entry is None else tuple(fold_arpabet(symbol) for symbol in entry.split())
+    def pronounce(self, word: str, tag: str, context: Context = Context()) -> str | None:
+        """Phonemes of ``word``, as it is written, with the part of speech ``tag``; ``None`` if it is not known."""
+        word = unicodedata.normalize("NFKC", word)
+        found = function_word(word, tag, context)
+        if found is not None:
+            return found
+        restress = _by_capitals(word)
+        said = self._as_written(word, tag, context, restress)
+        if said is not None or word.isascii():
+            return said
+        plain = "".join(one for one in unicodedata.normalize("NFKD", word) if not unicodedata.combining(one))
+        return None if plain == word else self._as_written(plain, tag, context, restress)
 
-    def without(self, words: set[str]) -> Lexicon:
-        """A copy that lacks ``words``, to measure what is made of words that no dictionary lists."""
-        return Lexicon({word: entry for word, entry in self._entries.items() if word not in words})
+    def spelled(self, word: str) -> str | None:
+        """The names of the letters of ``word``, the last one stressed; ``None`` if it has other characters."""
+        names = [self._checked.readings(one.upper()).get(ANY_CLASS) for one in word if one.isalpha()]
+        if not names or None in names:
+            return None
+        before, mark, last = weakened("".join(name for name in names if name)).rpartition(SECONDARY)
+        return before + (PRIMARY if mark else "") + last
+
+    def _as_written(self, word: str, tag: str, context: Context, restress: Restress) -> str | None:
+        if _dotted(word):
+            return self.spelled(word)
+        if self._only_capitals_differ(word, tag, context):
+            word = word.lower()
+        if self._known(word):
+            return self._look_up(word, tag, context, restress)
+        for ending, other in (("s'", "'s"), ("'", "")):
+            stem = word.removesuffix(ending) + other
+            if word.endswith(ending) and self._known(stem):
+                return self._look_up(stem, tag, context, restress)
+        return self._form(word, tag, context, restress)
+
+    def _form(self, word: str, tag: str, context: Context, restress: Restress) -> str | None:
+        for form in FORMS:
+            stem = form.stem(word, self._known)
+            if stem is not None:
+                light = lightly_stressed if form.stresses and restress is _as_it_is else restress
+                return form.end(self._look_up(stem, tag, context, light))
+        return None
+
+    def _only_capitals_differ(self, word: str, tag: str, context: Context) -> bool:
+        """Whether ``word`` is a common word in capitals: at the start of a sentence, in a title, or shouted."""
+        lower = word.lower()
+        if len(word) < 2 or word == lower or word in self or not word.replace("'", "").isalpha():
+            return False
+        if tag == "NNP" and len(word) <= LONGEST_NAME:
+            return False
+        if word != word.upper() and word[1:] != lower[1:]:
+            return False
+        return lower in self or self._form(lower, tag, context, _as_it_is) is not None
+
+    def _known(self, word: str) -> bool:
+        if word in self:
+            return True
+        if not (word.isascii() and word.isalpha()):
+            return False
+        return len(word) == 1 or word[1:].isupper()
+
+    def _look_up(self, word: str, tag: str, context: Context, restress: Restress) -> str:
+        name = False
+        if word == word.upper() and word not in self._checked:
+            word, name = word.lower(), tag == "NNP"
+        readings = self._checked.readings(word) or ({} if name else self._others.readings(word))
+        said = _chosen(readings, tag, context)
+        if not said or (name and PRIMARY not in said):
+            letters = self.spelled(word)
+            if letters is not None:
+                return letters
+        return restress(said)
 
 
-def read_entries(path: Path) -> Iterator[tuple[str, str]]:
-    """Pairs of word and stressed ARPAbet in the file's order; variants (``read(2)``) come under the word itself."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"The lexicon {path} cannot be read ({error}); install Paretone again.") from error
-    for line in text.splitlines():
-        word, _, entry = line.partition(" ")
-        if word.endswith(")"):
-            word = word[: word.rindex("(")]
-        if "#" in entry:
-            entry = entry[: entry.index("#")]
-        yield word, entry
+def _chosen(readings: Readings, tag: str, context: Context) -> str:
+    if context.vowel is None and BEFORE_PAUSE in readings:
+        return readings[BEFORE_PAUSE]
+    whole = next((whole for start, whole in _CLASSES if tag.startswith(start)), tag)
+    return readings[tag] if tag in readings else readings.get(whole, readings.get(ANY_CLASS, ""))
+
+
+def function_word(word: str, tag: str, context: Context) -> str | None:
+    """Small words that are said by what comes next; ``None`` for other words."""
+    match word:
+        case "a" | "A":
+            # An article needs a word after it: at the end of a phrase it is the letter.
+            return "ɐ" if tag == "DT" and context.vowel is not None else "ˈA"
+        case "an" | "An":
+            return "ɐn"
+        case "AN" if not tag.startswith("NN"):
+            return "ɐn"
+        case "am" | "Am" | "AM" if not tag.startswith("NN"):
+            return "ɐm" if word == "am" and context.vowel is not None else "æm"
+        case "the" | "The":
+            return "ði" if context.vowel else "ðə"
+        case "THE" if tag == "DT":
+            return "ði" if context.vowel else "ðə"
+        case "to" | "To" if context.vowel is not None:
+            return "tʊ" if context.vowel else "tə"
+        case "TO" if tag in ("TO", "IN") and context.vowel is not None:
+            return "tʊ" if context.vowel else "tə"
+        case "in" | "In":
+            return "ˈɪn" if context.vowel is None or tag != "IN" else "ɪn"
+        case "IN" if tag != "NNP":
+            return "ˈɪn" if context.vowel is None or tag != "IN" else "ɪn"
+        case "I" if tag == "PRP":
+            return "ˌI"
+        case "by" | "By" | "BY" if tag.startswith("RB"):
+            return "bˈI"
+        case "used" | "Used" | "USED":
+            return "jˈust" if context.to and tag in ("VBD", "JJ") else "jˈuzd"
+    return None
+
+
+def _by_capitals(word: str) -> Restress:
+    if word == word.lower():
+        return _as_it_is
+    return emphasised if word == word.upper() else lightly_stressed
+
+
+def _as_it_is(phonemes: str) -> str:
+    return phonemes
+
+
+def _dotted(word: str) -> bool:
+    """Whether ``word`` is an abbreviation like "U.S." or "a.m."."""
+    parts = word.split(".")
+    return "." in word.strip(".") and word.replace(".", "").isalpha() and max(map(len, parts)) <= 2
 
 
 @functools.lru_cache(maxsize=1)
 def default_lexicon() -> Lexicon:
-    """The bundled dictionary with its additions, read once."""
-    entries: dict[str, str] = {}
-    for source in (ADDITIONS, DICTIONARY):
-        for word, entry in read_entries(resource(*source)):
-            entries.setdefault(word, entry)
-    return Lexicon(entries)
+    """The bundled dictionary, read once."""
+    return Lexicon.load(bundled(FILE))

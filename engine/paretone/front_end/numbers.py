@@ -1,7 +1,7 @@
 """Numbers in English text as words: "$3.50 at 14:05 on 3/4/2025" as it is read aloud.
 
 American usage: month before day in numeric dates, no "and" inside cardinals. Results are lower-case words; letters to
-be named (the P and M of a time) are single capitals, as in :mod:`paretone.front_end.normalisation`.
+be named (the P and M of a time) are single capitals, as in :mod:`paretone.front_end.writing`.
 """
 
 from __future__ import annotations

@@ -1,40 +1,101 @@
-"""Phones: those of the pronunciation dictionary, and those that a checkpoint reads.
+"""The phones of natural speech, phones with times, and those that a checkpoint reads. Torch-free.
 
-The dictionary's (:mod:`paretone.front_end.lexicon`) are CMU's ARPAbet in lower case without stress, with the unstressed
-``ah`` kept apart as ``ax``. The bundled models read those of natural speech (:mod:`paretone.front_end.natural.phones`).
-A model's ``vocab.txt`` lists them, one a line, in the order of its embedding; that file decides the order."""
+They are the symbols of the teacher's text front end. It writes American English in the alphabet of Kokoro's ``misaki``:
+one letter a sound, capitals for diphthongs, ``ˈ`` and ``ˌ`` in front of stressed vowels, and punctuation and blanks
+between words. All of them last. Here a stress mark and its vowel are one phone, which lasts as long as both.
+
+A model's ``vocab.txt`` lists its phones, one a line, in the order of its embedding; that file decides the order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from paretone.errors import CheckpointError
-from paretone.front_end.natural.phones import EDGE
-from paretone.front_end.natural.phones import PHONES as NATURAL_PHONES
 from paretone.reading import first_line, read_text, shown
 
-VOWELS = frozenset("aa ae ah ao aw ax ay eh er ey ih iy ow oy uh uw".split())
+STRESSES = ("", "ˌ", "ˈ")
+VOWELS = tuple("AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻ")
+CONSONANTS = tuple("Tbdfhjklmnpstvwzðŋɡɹɾʃʒʔʤʧθ")
+PUNCTUATION = tuple(';:,.!?—…"()“”')
+BLANK = "_"
+EDGE = "^"
+"""The silence before the first symbol and after the last."""
+SILENT = (EDGE, BLANK, *PUNCTUATION)
+PHONES = (EDGE, BLANK, *PUNCTUATION, *CONSONANTS, *(stress + vowel for vowel in VOWELS for stress in STRESSES))
 
-CONSONANTS = frozenset("b ch d dh f g hh jh k l m n ng p r s sh t th v w y z zh".split())
+
+def timed_phones(symbols: Sequence[str], frames: Sequence[int], seconds: float) -> tuple[TimedPhone, ...]:
+    """Phones of ``symbols`` that last ``frames`` frames of ``seconds`` each; those that do not last are left out."""
+    phones: list[TimedPhone] = []
+    mark, waiting, first = "", 0, 0
+    for symbol, length in zip(symbols, frames, strict=True):
+        if symbol in STRESSES:
+            mark, waiting = symbol, waiting + length
+            continue
+        name = BLANK if symbol == " " else mark + symbol if symbol in VOWELS else symbol
+        last = first + waiting + length
+        if last > first:
+            phones.append((name, round(first * seconds, 4), round(last * seconds, 4)))
+        mark, waiting, first = "", 0, last
+    return tuple(phones)
+
+
+def words(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
+    """The places in ``phones`` of those of each word."""
+    return _between(phones, SILENT)
+
+
+def phrases(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
+    """The places in ``phones`` of those of each phrase, blanks between its words included."""
+    return _between(phones, (EDGE, *PUNCTUATION))
+
+
+def last_sound(phones: Sequence[TimedPhone]) -> float:
+    """Seconds at which the last of ``phones`` that is heard ends; 0 if none is."""
+    return max((end for name, _, end in phones if name not in SILENT), default=0.0)
+
+
+def _between(phones: Sequence[TimedPhone], apart: Sequence[str]) -> Iterator[list[int]]:
+    group: list[int] = []
+    for place, (name, _, _) in enumerate(phones):
+        if name in apart:
+            if group:
+                yield group
+            group = []
+        else:
+            group.append(place)
+    if group:
+        yield group
+
+
+def respaced(
+    phones: Sequence[TimedPhone],
+    weights: Callable[[np.ndarray], np.ndarray],
+    groups: Callable[[Sequence[TimedPhone]], Iterator[list[int]]] = words,
+) -> tuple[TimedPhone, ...]:
+    """``phones`` with other lengths inside of words or other ``groups``, which keep theirs: in proportion to what
+    ``weights`` makes of the lengths (n,) of a group's phones."""
+    spaced = list(phones)
+    for group in groups(phones):
+        start, end = phones[group[0]][1], phones[group[-1]][2]
+        shares = weights(np.array([phones[place][2] - phones[place][1] for place in group]))
+        edges = (start + np.cumsum([0.0, *shares]) * (end - start) / shares.sum()).tolist()
+        for place, first, last in zip(group, edges[:-1], edges[1:], strict=True):
+            spaced[place] = (phones[place][0], first, last)
+    return tuple(spaced)
+
+
+TimedPhone = tuple[str, float, float]
+"""A phone with its start and end in seconds."""
+
 
 EARLIER = "pau"
 """A phone of the models that earlier versions made, which read the dictionary's phones and pauses."""
-
-
-def fold_arpabet(symbol: str) -> str:
-    """A phone of the dictionary for a symbol with stress: ``AH0`` is ``ax``, ``ER1`` is ``er``, ``IY1`` is ``iy``."""
-    if symbol == "AH0":
-        return "ax"
-    return symbol.rstrip("012").lower()
-
-
-def to_arpabet(phones: Iterable[str]) -> str:
-    """Phones without stress in pocketsphinx's notation, which has no schwa."""
-    return " ".join("AH" if phone == "ax" else phone.upper() for phone in phones)
 
 
 @dataclass(frozen=True)
@@ -57,7 +118,7 @@ class PhoneVocabulary:
                 "The model was made with an earlier version of Paretone, whose phones this one cannot read; train it "
                 "again with paretone train, or open it with that version."
             )
-        unknown = sorted(set(phones) - set(NATURAL_PHONES))
+        unknown = sorted(set(phones) - set(PHONES))
         if unknown or EDGE not in phones or len(set(phones)) != len(phones):
             what = (
                 f"{shown(unknown[0])} is not a phone" if unknown else f"{EDGE!r} is missing or a phone is listed twice"
@@ -84,3 +145,14 @@ class PhoneVocabulary:
             raise CheckpointError(
                 f"The model's phone list lacks {shown(error.args[0])}; use the vocab.txt that came with the model."
             ) from error
+
+
+def labels(
+    phones: Sequence[TimedPhone], frames: int, vocabulary: PhoneVocabulary, rate: int = 24000, hop: int = 256
+) -> np.ndarray:
+    """(frames,) int64 indices of the phones that sound at the middles of mel frames, ``(i + 0.5) · hop / rate``
+    seconds. Frames after the last phone get the last phone."""
+    ends = np.array([end for _, _, end in phones])
+    middles = (np.arange(frames) + 0.5) * hop / rate
+    sounding = np.searchsorted(ends, middles, side="right").clip(max=len(phones) - 1)
+    return vocabulary.ids(phone for phone, _, _ in phones)[sounding]

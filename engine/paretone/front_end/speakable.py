@@ -1,10 +1,15 @@
-"""Texts that cannot be spoken, and characters that have no sound, in sentences for the user."""
+"""Texts that cannot be spoken as they are, in sentences for the user: empty or too long, in another language, with
+markup, or with characters that have no sound. Torch-free."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections import Counter
+from collections.abc import Collection
 
 from paretone.errors import TextError
+from paretone.reading import named_first, shortened
 from paretone.wording import grouped
 
 MOST_CHARACTERS = 50_000
@@ -38,3 +43,109 @@ def name_characters(characters: tuple[str, ...]) -> str:
         return ", ".join(f"{one} ({unicodedata.name(one, f'U+{ord(one):04X}').lower()})" for one in characters)
     rest = len(characters) - MOST_NAMED
     return " ".join(characters[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+ENGLISH, CHINESE = "en", "zh"
+FOREIGN_SHARE = 0.3
+"""Share of a text's letters; with more in other scripts the text is refused."""
+
+HAN = re.compile("[\u4e00-\u9fff]")
+WORD = re.compile(r"[^\W\d_]+")
+
+_ENGLISH = frozenset(
+    "the of and to is it that for on with his they at be this have from by not but what we were when you your their "
+    "will would there which i he she how can my as are".split()
+)
+_FOREIGN = {
+    language: frozenset(words.split())
+    for language, words in {
+        "German": "der die das und ist nicht ein eine einer eines einen dem den von zu zum zur sich auch wir ich sie "
+        "es im wie geht mit auf für bei nach oder wird werden kann sind wenn aus über noch nur kein keine hat "
+        "diese dieser",
+        "French": "l d qu le la les des est et un une dans que pas pour ne ou qui sur avec ce cette il elle nous vous "
+        "je puis du de au aux en sont ses son leur tout être été",
+        "Spanish": "el los las es y una un en que por para con del de la se su lo como pero más al muy hoy sobre hacia "
+        "este esta está",
+        "Italian": "l d dell il gli è e una un che di per con non del della delle dei nel nella sono ma si le lo "
+        "questo questa alla da più molto oggi la",
+        "Portuguese": "os é e o uma um que para não com da de dos das em ao na ou pelo pela mais muito hoje por vamos "
+        "este se são ser está nossa",
+        "Dutch": "het een en dat niet op te van met zijn voor aan er maar ik je wij naar de bij als om wordt worden "
+        "kan geen dit deze uit ook",
+    }.items()
+}
+"""Frequent words, by which languages in Latin letters are distinguished, without those that English uses often as well:
+"no", "come", "do"."""
+_FEWEST = 3
+"""Fewer different ones of another language say nothing."""
+
+
+def language_of(text: str, able: str) -> str:
+    """:data:`CHINESE` for a text with Chinese characters, otherwise :data:`ENGLISH`.
+
+    Raises :class:`TextError`, which says what the model is ``able`` to do, for other scripts, and for texts in Latin
+    letters whose frequent words are of another language.
+    """
+    if found := _other_language(text):
+        raise TextError(f"The text {found}, but {able}; type another text, or choose another model.")
+    return CHINESE if HAN.search(text) else ENGLISH
+
+
+def unread_transcript(transcript: str) -> str:
+    """Why a model that reads only English cannot take the ``transcript`` of a recording, as a sentence, or ``""``."""
+    found = _other_language(transcript) or ("is in Chinese" if HAN.search(transcript) else "")
+    if found:
+        return (
+            f"The transcript of the recording {found}, but the bundled models read only English; choose a recording in "
+            "English, or another model."
+        )
+    if transcript.strip() and not any(map(str.isalnum, transcript)):
+        return "The transcript of the recording has no words; type the words spoken in it."
+    return ""
+
+
+def _other_language(text: str) -> str:
+    """Another language or script than English or Chinese: what a sentence says of ``text``, or ``""``."""
+    scripts = Counter(map(script_of, filter(str.isalpha, text)))
+    foreign = Counter({name: count for name, count in scripts.items() if name not in ("LATIN", "CJK", "GREEK")})
+    if foreign.total() > FOREIGN_SHARE * scripts.total():
+        return f"is written in {foreign.most_common(1)[0][0].capitalize()} script"
+    if HAN.search(text):
+        return ""
+    words = WORD.findall(text)
+    # Names are in other languages too: Los Angeles, Ursula von der Leyen.
+    plain, said = set(filter(str.islower, words)), set(map(str.lower, words))
+    counts = {name: len(frequent & plain) for name, frequent in _FOREIGN.items()}
+    likeliest = max(counts, key=counts.__getitem__)
+    if counts[likeliest] >= max(_FEWEST, 2 * len(_ENGLISH & said)):
+        return f"looks like {likeliest}"
+    return ""
+
+
+def script_of(letter: str) -> str:
+    """Script of a letter, as Unicode names it: ``LATIN``, ``CJK``."""
+    return unicodedata.name(letter, "UNKNOWN").split()[0]
+
+
+_ATTRIBUTE = r"""\s+[A-Za-z_:][\w:.-]*\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=]+)"""
+_MARKUP = re.compile(
+    rf"</?(?P<name>[A-Za-z][\w:.-]*)(?:{_ATTRIBUTE})*\s*/?>"  # <break time="1s"/>, </p>
+    r"|<!--|<!DOCTYPE\b|<\?xml\b|<!\[CDATA\["
+    r"|&(?:[A-Za-z]{2,8}|\#[0-9]{1,7}|\#x[0-9A-Fa-f]{1,6});"  # &amp; &#8217;
+)
+_NAMED = 3
+"""Kinds of markup named in a note."""
+_LONGEST = 30
+
+
+def markup_notes(text: str, understood: Collection[str] = ()) -> tuple[str, ...]:
+    """A note on the markup in ``text``, if there is any; elements named as one of ``understood`` are the model's
+    own."""
+    found = [one[0] for one in _MARKUP.finditer(text) if one["name"] not in understood]
+    if not found:
+        return ()
+    named = named_first([shortened(one, _LONGEST) for one in dict.fromkeys(found)], _NAMED)
+    return (
+        f"The text has markup ({named}), which no model here reads: it is spoken as words or left out. Take it out; "
+        "for a pause, write a comma, a full stop or a dash.",
+    )

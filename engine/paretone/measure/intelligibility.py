@@ -23,10 +23,8 @@ import numpy as np
 from paretone.audio.resampling import resample
 from paretone.errors import AudioError, PlainError, TextError
 from paretone.extras import how_to_add
-from paretone.front_end.letter_to_sound import default_letter_to_sound
-from paretone.front_end.lexicon import default_lexicon
-from paretone.front_end.phones import to_arpabet
-from paretone.front_end.pronunciation import Pronouncer
+from paretone.front_end.alignment import aligner_phones
+from paretone.front_end.phonemiser import NaturalPhonemiser
 from paretone.measure.estimates import bootstrap, rate
 
 if TYPE_CHECKING:
@@ -48,9 +46,12 @@ DISCOUNT = 0.5
 START, END = "<s>", "</s>"
 
 
+WORD = "[a-z']+"
+
+
 def words_of(sentence: str) -> list[str]:
     """Lower-case words: letters and apostrophes only."""
-    return re.findall(r"[a-z']+", sentence.lower())
+    return re.findall(WORD, sentence.lower())
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Judge:
             spoken = [words_of(sentence) for sentence in sentences]
             model.write_text(bigram_model(spoken), encoding="ascii")
             known = Path(pocketsphinx.get_model_path("en-us/cmudict-en-us.dict")).read_text(encoding="utf-8")
-            dictionary.write_text(_dictionary({word for words in spoken for word in words}, known), encoding="ascii")
+            dictionary.write_text(_dictionary(sentences, known), encoding="ascii")
             self._decoder = pocketsphinx.Decoder(
                 samprate=JUDGE_RATE, loglevel="FATAL", dict=str(dictionary), lm=str(model)
             )
@@ -140,13 +141,15 @@ def pieces(samples: np.ndarray) -> list[np.ndarray]:
     return [*found, samples]
 
 
-def _dictionary(words: set[str], known: str) -> str:
-    """The lines of pocketsphinx's own dictionary for ``words``, and our pronunciations of those that it lacks. (With
-    the whole dictionary, starting the decoder takes many seconds.)"""
+def _dictionary(sentences: Sequence[str], known: str) -> str:
+    """The lines of pocketsphinx's own dictionary for the words of ``sentences``, and our pronunciations of those that
+    it lacks. (With the whole dictionary, starting the decoder takes many seconds.)"""
+    # As they are written: capitals may be letters to be named.
+    words = {one.lower(): one for sentence in sentences for one in re.findall(WORD, sentence, re.IGNORECASE)}
     lines = [line for line in known.splitlines() if line.partition(" ")[0].partition("(")[0] in words]
-    pronounce = Pronouncer(default_lexicon(), default_letter_to_sound).pronounce
-    for word in sorted(words - {line.partition(" ")[0] for line in lines}):
-        lines.append(f"{word} {to_arpabet(pronounce(word).phones)}")
+    read = NaturalPhonemiser().read
+    for word in sorted(words.keys() - {line.partition(" ")[0] for line in lines}):
+        lines.append(f"{word} {aligner_phones(' '.join(read(words[word]).sentences))}")
     return "\n".join([*lines, ""])
 
 

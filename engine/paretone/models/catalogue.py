@@ -7,20 +7,19 @@ from pathlib import Path
 
 from paretone.by_name import by_name, meant
 from paretone.errors import AudioError, CheckpointError, SettingError
-from paretone.front_end.language import unread_transcript
+from paretone.front_end.speakable import unread_transcript
 from paretone.models.base import Voice
-from paretone.models.cosyvoice2.acoustic_config import FlowConfig
 from paretone.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
+from paretone.models.cosyvoice2.config import FlowConfig
 from paretone.models.f5.config import OPTIONS as F5_OPTIONS
 from paretone.models.f5.config import VARIANTS as F5_VARIANTS
-from paretone.models.files import endings
-from paretone.models.files.licences import APACHE, NON_COMMERCIAL
+from paretone.models.files import config_file
+from paretone.models.files.releases import APACHE, NON_COMMERCIAL
 from paretone.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from paretone.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
 from paretone.models.megatts3.config import ENCODER, LATENTS, no_latents
 from paretone.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
-from paretone.models.minis.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
-from paretone.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
+from paretone.models.minis.options import LM_MINI_OPTIONS, OMNI_MINI_OPTIONS
 from paretone.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
 from paretone.models.own_voices import own_voice
 from paretone.models.shipped_voices import shipped_voices
@@ -104,7 +103,7 @@ class CatalogueEntry:
     def available_in(self, folder: Path) -> bool:
         """Whether its files are in ``folder``."""
         place = folder / self.weights
-        return any(next(place.glob(f"*{suffix}"), None) for suffix in endings.WEIGHTS)
+        return any(next(place.glob(f"*{suffix}"), None) for suffix in config_file.WEIGHTS)
 
     def options_with(self, **changes: object) -> Values:
         """All option values: the knobs' defaults, this model's own, then ``changes``."""

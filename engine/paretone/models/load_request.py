@@ -15,8 +15,8 @@ from paretone.errors import CheckpointError
 from paretone.models.base import ModelInfo
 from paretone.models.catalogue import CatalogueEntry
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.endings import weight_files
-from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.files.config_file import weight_files
+from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.vocoders import Vocoder, load_vocoder
 
 

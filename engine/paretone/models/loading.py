@@ -15,7 +15,7 @@ from paretone.models.base import ModelInfo, SpeechModel, TrainedWeights
 from paretone.models.catalogue import entry
 from paretone.models.files.bundled import require_shipped, verified_meanwhile
 from paretone.models.files.checkpoints import require_part
-from paretone.models.files.endings import weight_files
+from paretone.models.files.config_file import weight_files
 from paretone.models.files.releases import RELEASES
 from paretone.models.load_request import LoadRequest
 from paretone.paths import resource
@@ -34,8 +34,8 @@ DECODER = "models", "natural-decoder"
 LOADERS: Mapping[str, str] = {
     "f5": "paretone.models.f5.loading:load_f5",
     "megatts3": "paretone.models.megatts3.loading:load_megatts3",
-    "lm_mini": "paretone.models.minis.lm_mini.loading:load_lm_mini",
-    "omni_mini": "paretone.models.minis.omni_mini.loading:load_omni_mini",
+    "lm_mini": "paretone.models.minis.lm_mini:load_lm_mini",
+    "omni_mini": "paretone.models.minis.omni_mini:load_omni_mini",
     "cosyvoice2": "paretone.models.cosyvoice2.loading:load_cosyvoice2",
     "llasa": "paretone.models.llasa.loading:load_llasa",
     "omnivoice": "paretone.models.omnivoice.loading:load_omnivoice",

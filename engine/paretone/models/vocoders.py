@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.minis.natural_vocoder import LatentVocoder
 from paretone.models.networks.vocos import Vocos
 
 BIGVGAN_WEIGHTS = "bigvgan_generator.pt"

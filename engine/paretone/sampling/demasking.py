@@ -78,7 +78,7 @@ class CanvasRun(Predictor, Protocol):
 
     operations: float
     """Matrix and attention products of all passes so far; see
-    :meth:`paretone.models.kernels.masked_rows.MaskedRequest.operations`."""
+    :meth:`paretone.models.kernels.fused_masked.MaskedRequest.operations`."""
 
     def begin_block(self) -> None:
         """Called before the first pass of every block but the first: what is kept between passes may have changed."""

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from paretone.errors import CheckpointError, TrainingError
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.models.catalogue import CatalogueEntry
 from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.passages import Passage, Prompt
+from paretone.models.f5.front_end import Passage, Prompt
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.weight_sets import trained_guidance
 from paretone.setting.knobs import Values

@@ -23,12 +23,11 @@ from paretone.audio.prompt_resampling import resample
 from paretone.audio.recording import read_recording
 from paretone.errors import PlainError, TextError, TrainingError
 from paretone.files import reason
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.reading import NaturalReader
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PhoneVocabulary, labels
+from paretone.front_end.reading import NaturalReader
 from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint
 from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
-from paretone.models.f5.duration import PromptLevel
+from paretone.models.f5.front_end import PromptLevel
 from paretone.models.f5.text import Vocabulary, encode, require_speakable
 from paretone.reading import shown
 from paretone.training.flow_matching import SpeechBatch

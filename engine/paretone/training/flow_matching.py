@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from paretone.models.f5.dit import DiT
-from paretone.models.megatts3.phone_table import NO_PHONE, NO_TONE
+from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
 from paretone.models.networks.layers import modulate_items
 from paretone.stopping import may_stop
 from paretone.training.batches import moved

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from paretone.errors import TrainingError
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import TimedPhone
 from paretone.reading import is_regular, require_regular, shown
 from paretone.wording import listed
 

@@ -29,11 +29,10 @@ from paretone import locks
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import TrainingError
 from paretone.files import reason, write_atomically
-from paretone.front_end.natural.phones import phrases, respaced, timed_phones
-from paretone.front_end.natural.prosody import EMPHASISED, STRENGTHS, TEMPOS
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import TimedPhone, phrases, respaced, timed_phones
+from paretone.front_end.reading import EMPHASISED, STRENGTHS, TEMPOS
 from paretone.models.catalogue import judged_sentences
-from paretone.models.minis.natural.layout import (
+from paretone.models.minis.natural_decoder import (
     FORMANT,
     FORMANT_MEAN,
     FORMANT_SCALE,

@@ -3,7 +3,7 @@
 Its network is run in two halves. Between them are the input frames of its decoder: 128 numbers for what is spoken, the
 logarithm of the pitch, and the energy. Emphasis on a word is put there: longer, higher and louder, so that
 everything after it follows. Pitch and pitch range of the whole change the pulses alone, as far as a voice can
-be taken without harm. From its fifth block on, the decoder is ours (:mod:`paretone.models.minis.natural`).
+be taken without harm. From its fifth block on, the decoder is ours (:mod:`paretone.models.minis.natural_decoder`).
 
 It is the original speaker of the voices that ship as well, and says any sentence in them.
 """
@@ -21,12 +21,10 @@ import torch
 
 from paretone.errors import PlainError
 from paretone.extras import how_to_add
-from paretone.front_end.natural.phones import EDGE
-from paretone.front_end.natural.prosody import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
+from paretone.front_end.phones import EDGE
+from paretone.front_end.reading import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
 from paretone.models.base import Voice
-from paretone.models.minis.natural.decoder import NaturalDecoder
-from paretone.models.minis.natural.excitation import SeededNoise
-from paretone.models.minis.natural.layout import LEVEL_MEAN, LOWEST_VOICED
+from paretone.models.minis.natural_decoder import LEVEL_MEAN, LOWEST_VOICED, NaturalDecoder, SeededNoise
 from paretone.models.shipped_voices import Origin, origin_of
 from paretone.training.natural_corpus import Manner, SpokenSentence
 

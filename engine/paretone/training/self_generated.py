@@ -13,9 +13,7 @@ import torch
 
 from paretone.models.base import Voice
 from paretone.models.kernels.fused_causal import FusedTransformer
-from paretone.models.minis.lm_mini.adapter import SHORTEST, SPARE
-from paretone.models.minis.lm_mini.front_end import LmMiniFrontEnd, LmMiniPrompt
-from paretone.models.minis.lm_mini.layout import Layout, positions
+from paretone.models.minis.lm_mini import SHORTEST, SPARE, Layout, LmMiniFrontEnd, LmMiniPrompt, positions
 from paretone.sampling.tokens import TokenSampler
 from paretone.setting.knobs import Values
 from paretone.training.spoken_tokens import SpokenTokens

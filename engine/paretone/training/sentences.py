@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from paretone.front_end.lexicon import default_lexicon
 from paretone.paths import resource
 
 Forms = tuple[tuple[int, str], ...]
@@ -77,9 +78,8 @@ def normalised_words(sentence: str) -> tuple[str, ...]:
 
 @cache
 def _dictionary() -> tuple[str, ...]:
-    """The plain words of three to nine letters in the bundled pronunciation dictionary, in its order."""
-    words = (line.split(maxsplit=1)[0] for line in resource("lexicon", "cmudict.dict").open(encoding="utf-8"))
-    return tuple(word for word in words if re.fullmatch(r"[a-z]{3,9}", word))
+    """The plain words of three to nine letters in the bundled pronunciation dictionary, in alphabetical order."""
+    return tuple(word for word in default_lexicon().words() if re.fullmatch(r"[a-z]{3,9}", word))
 
 
 def _random_words(draw: random.Random) -> str:

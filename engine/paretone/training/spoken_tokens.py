@@ -18,17 +18,13 @@ from torch import Tensor
 
 from paretone import files
 from paretone.errors import TrainingError
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
 from paretone.models.families.training_layout import IGNORED, TrainingRow
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.minis.frames import HOP as MEL_HOP
-from paretone.models.minis.frames import token_phones
-from paretone.models.minis.lm_mini.layout import Layout, positions
-from paretone.models.minis.lm_mini.parts import LmMiniParts
-from paretone.models.minis.natural.layout import HOP, SAMPLE_RATE
-from paretone.models.minis.natural.said import NaturalVoice
+from paretone.models.minis.lm_mini import Layout, LmMiniParts, positions
+from paretone.models.minis.natural_coding import NaturalVoice
+from paretone.models.minis.natural_decoder import HOP, MEL_HOP, SAMPLE_RATE
+from paretone.models.minis.quantisers import token_phones
 from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel
 from paretone.training import features
 from paretone.training.batches import Corpus, QueuedClip, moved

@@ -15,19 +15,17 @@ from paretone.errors import CheckpointError, TextError, TrainingError
 from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry, entry
 from paretone.models.cosyvoice2.checkpoint import OfficialFolder
-from paretone.models.cosyvoice2.features import ENCODER_RATE
+from paretone.models.cosyvoice2.language_model import CosyNames
+from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE
 from paretone.models.cosyvoice2.text import normalised, read_text
-from paretone.models.cosyvoice2.training_layout import CosyNames
 from paretone.models.families.training_layout import HuggingFaceNames, TrainingRow
 from paretone.models.files.checkpoints import fingerprint, read_weights
 from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder
-from paretone.models.llasa.codec_encoder import VoiceEncoder
-from paretone.models.llasa.prompt import rendered
-from paretone.models.llasa.training_layout import training_row
+from paretone.models.llasa.tokenizer import rendered, training_row
+from paretone.models.llasa.voices import VoiceEncoder
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
 from paretone.models.load_request import LoadRequest
-from paretone.models.minis.lm_mini.checkpoint import TOKENIZER, LmMiniFolder
-from paretone.models.minis.lm_mini.parts import LmMiniParts, read_parts
+from paretone.models.minis.lm_mini import TOKENIZER, LmMiniFolder, LmMiniParts, read_parts
 from paretone.paths import data_folder
 from paretone.sampling.tokens import Nucleus, RepetitionAware
 from paretone.training.everyday import corpus_sentences

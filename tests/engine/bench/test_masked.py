@@ -19,8 +19,7 @@ from paretone import bench, cli
 from paretone.bench import masked, omnivoice
 from paretone.models import load_model
 from paretone.models.catalogue import entry, harvard_sentences
-from paretone.models.networks.bidirectional import Qwen3Config
-from paretone.models.networks.masked_network import MaskedConfig
+from paretone.models.networks.masked_network import MaskedConfig, Qwen3Config
 from paretone.setting.setting import Setting
 from paretone.techniques import problem
 from paretone.techniques.blockwise import bench as first_audio

@@ -1,12 +1,50 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from paretone.errors import CheckpointError
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import BLANK, EDGE, PHONES, PhoneVocabulary, respaced, timed_phones, words
+
+SYMBOLS = tuple("^həlˈO wˌɜɹld.^")
+LENGTHS = (4, 2, 2, 2, 1, 5, 2, 1, 2, 4, 0, 3, 2, 6, 3)
+
+
+def test_a_stress_mark_and_its_vowel_are_one_phone_as_long_as_both():
+    phones = timed_phones(SYMBOLS, LENGTHS, 0.0125)
+    assert [name for name, _, _ in phones] == [EDGE, "h", "ə", "l", "ˈO", BLANK, "w", "ˌɜ", "l", "d", ".", EDGE]
+    assert phones[4] == ("ˈO", 0.125, 0.2)
+    assert phones[-1][2] == pytest.approx(sum(LENGTHS) * 0.0125)
+    assert all(end == start for (_, _, end), (_, start, _) in pairwise(phones))
+
+
+def test_every_phone_has_one_name_and_a_place_in_a_file_of_lines():
+    assert len(set(PHONES)) == len(PHONES)
+    assert "\n".join(PHONES).split() == list(PHONES)
+
+
+def test_words_end_at_blanks_punctuation_and_edges():
+    phones = timed_phones(SYMBOLS, LENGTHS, 0.0125)
+    assert ["".join(phones[place][0] for place in word) for word in words(phones)] == ["həlˈO", "wˌɜld"]
+
+
+def test_other_lengths_inside_of_words_leave_the_words_where_they_are():
+    phones = timed_phones(SYMBOLS, LENGTHS, 0.0125)
+    spaced = respaced(phones, np.ones_like)
+    assert [name for name, _, _ in spaced] == [name for name, _, _ in phones]
+    for word in words(phones):
+        assert spaced[word[0]][1] == pytest.approx(phones[word[0]][1])
+        assert spaced[word[-1]][2] == pytest.approx(phones[word[-1]][2])
+        lengths = [spaced[place][2] - spaced[place][1] for place in word]
+        assert lengths == pytest.approx([lengths[0]] * len(word))
+    assert spaced[5] == phones[5]
+    same = respaced(phones, lambda lengths: lengths)
+    assert [time for _, *times in same for time in times] == pytest.approx(
+        [time for _, *times in phones for time in times]
+    )
 
 
 def test_a_list_of_phones_gives_their_numbers(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from paretone.models.files.releases import RELEASES, RemoteFile
-from paretone.models.files.shard_index import INDEX
+from paretone.models.files.releases import INDEX, RELEASES, RemoteFile
 
 SHARDS = tuple(f"model-0000{number}-of-00002.safetensors" for number in (1, 2))
 

@@ -17,8 +17,7 @@ from paretone.models import catalogue, load_model
 from paretone.models.base import FLOW
 from paretone.models.catalogue import MODELS, CatalogueEntry, entry, voice, voice_problem, voices
 from paretone.models.loading import LOADERS
-from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from paretone.models.minis.natural.vocoder import LatentVocoder
+from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, MelReaderConfig
 from paretone.models.networks.vocos import Vocos
 from paretone.models.shipped_voices import shipped_names
 from paretone.models.vocoders import load_vocoder

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from tests.engine.speaking import load, write_all
 
 

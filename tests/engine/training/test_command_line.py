@@ -14,10 +14,10 @@ import torch
 from paretone.cli import main as paretone
 from paretone.commands import train_bundled
 from paretone.errors import TrainingError
-from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
-from paretone.models.minis.natural.mel_reader import MelReader
-from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from paretone.models.minis.omni_mini.codec import ResidualCodec
+from paretone.models.minis.lm_mini import LmMiniFolder
+from paretone.models.minis.natural_vocoder import MelReader
+from paretone.models.minis.omni_mini import OmniMiniFolder
+from paretone.models.minis.quantisers import ResidualCodec
 from paretone.models.networks.quantised_mel import read_quantised_mel
 from paretone.training.natural_corpus import CorpusOptions, make_corpus
 from paretone.training.recipes import bundled_training

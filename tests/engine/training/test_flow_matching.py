@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from paretone.front_end.frame_phones import labels
+from paretone.front_end.phones import labels
 from paretone.models.f5.dit import DiT
-from paretone.models.megatts3.phone_table import NO_PHONE, NO_TONE
+from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
 from paretone.training.flow_matching import (
     FlowMatchingOptions,
     LatentBatch,

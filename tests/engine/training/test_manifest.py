@@ -13,7 +13,7 @@ import soundfile
 
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import Cancelled, TrainingError
-from paretone.front_end.natural.phones import PUNCTUATION
+from paretone.front_end.phones import PUNCTUATION
 from paretone.models.catalogue import voice
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.f5.text import Vocabulary
@@ -190,7 +190,7 @@ def phones(tmp_path: Path) -> PhoneReader:
 
 
 def test_prepared_speech_is_what_the_corpus_holds(tmp_path: Path, manifest: Path, phones: PhoneReader):
-    from paretone.front_end.frame_phones import labels
+    from paretone.front_end.phones import labels
 
     examples = prepare(manifest, read_manifest(manifest), phones, tmp_path / "work")
     corpus = toy_corpus()

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from paretone.export.language import LanguageExport, export_language
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.phones import PHONES
+from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import Utterance, Voice
 from paretone.models.catalogue import entry
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE
-from paretone.models.minis.lm_mini.checkpoint import TOKENIZER, LmMiniFolder
+from paretone.models.minis.lm_mini import TOKENIZER, LmMiniFolder
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from paretone.errors import Cancelled, PlainError, TrainingError
-from paretone.front_end.natural.phones import (
+from paretone.front_end.phones import (
     BLANK,
     CONSONANTS,
     EDGE,
@@ -22,11 +22,10 @@ from paretone.front_end.natural.phones import (
     timed_phones,
     words,
 )
-from paretone.front_end.natural.phones import PHONES as NATURAL_TEACHER_PHONES
-from paretone.front_end.natural.prosody import LEAD, LONGER, TAIL
+from paretone.front_end.phones import PHONES as NATURAL_TEACHER_PHONES
+from paretone.front_end.reading import LEAD, LONGER, TAIL
 from paretone.models.files.checkpoints import read_weights
-from paretone.models.minis.natural.decoder import NaturalDecoder
-from paretone.models.minis.natural.layout import HOP, LATENT, PITCH, PITCH_SCALE, VOICE, VOICING
+from paretone.models.minis.natural_decoder import HOP, LATENT, PITCH, PITCH_SCALE, VOICE, VOICING, NaturalDecoder
 from paretone.paths import resource
 from paretone.training import natural_corpus
 from paretone.training.everyday import everyday_sentences

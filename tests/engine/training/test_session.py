@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save_file
 
 from paretone.errors import Cancelled, PlainError
-from paretone.models.minis.natural.mel_reader import MelReaderConfig
+from paretone.models.minis.natural_vocoder import MelReaderConfig
 from paretone.training import session as session_module
 from paretone.training.batches import BatchQueue
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from paretone.audio.mel import MelFrontEnd
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import TimedPhone
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.training.batches import Corpus
 

@@ -9,9 +9,9 @@ import soundfile
 import torch
 import yaml
 
+from paretone.models.f5.checkpoint import save_official
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.saving import save_official
 from paretone.training.manifest import ManifestRow
 from paretone.training.recipes.natural_f5 import SMALL_F5, export_layout, initialise
 from paretone.training.spoken_tokens import VOCABULARY

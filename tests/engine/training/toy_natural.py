@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretone.front_end.natural.phones import timed_phones
+from paretone.front_end.phones import timed_phones
 from paretone.models.f5.config import HOP as MEL_HOP
-from paretone.models.minis.natural.layout import FORMANT_MEAN, FORMANT_SCALE, HOP, LATENT, SAMPLE_RATE, VOICING
+from paretone.models.minis.natural_decoder import FORMANT_MEAN, FORMANT_SCALE, HOP, LATENT, SAMPLE_RATE, VOICING
 from paretone.training.batches import Corpus
 from paretone.training.natural_corpus import Manner, NaturalClip, SpokenSentence
 

@@ -11,7 +11,7 @@ from paretone.audio.recording import SOUND
 from paretone.errors import PlainError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT, require_text
 from paretone.models import catalogue
-from paretone.models.files import endings
+from paretone.models.files import config_file
 from paretone.models.files.config_file import ConfigFile
 from paretone.reading import read_text
 from paretone.studies.store import DATABASE
@@ -85,7 +85,7 @@ def _of_file(path: Path) -> Dropped:
         return Dropped(Target.STUDY, Target.STUDY.value, path if ending == ".toml" else path.parent)
     if ending in PROFILE:
         return Dropped(Target.PROFILE, Target.PROFILE.value, path)
-    if ending in endings.WEIGHTS:
+    if ending in config_file.WEIGHTS:
         return _model(_folder_of(path))
     return _refused(f"{path.name} cannot be used here: Paretone opens {KNOWN}.")
 
@@ -97,7 +97,7 @@ def _of_folder(path: Path) -> Dropped:
         looked_at = [one for one, _ in zip(path.rglob("*"), range(MOST_LOOKED_AT), strict=False)]
     except OSError as error:
         return _refused(f"The folder {path.name} cannot be read: {error.strerror or error}.")
-    if any(one.suffix.lower() in endings.WEIGHTS for one in looked_at):
+    if any(one.suffix.lower() in config_file.WEIGHTS for one in looked_at):
         return _model(path)
     return _refused(f"There are neither weights nor a study in the folder {path.name}: Paretone opens {KNOWN}.")
 

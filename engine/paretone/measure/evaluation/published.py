@@ -34,7 +34,7 @@ from paretone.errors import AudioError, CheckpointError, TextError
 from paretone.measure.evaluation.judges import Verdict
 from paretone.models.base import Voice
 from paretone.models.files.checkpoints import load_strictly, read_checkpoint, read_weights
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 from paretone.reading import require_regular, shown
 from paretone.wording import beyond
 

@@ -20,8 +20,7 @@ from paretone.measure.processor_time import clock_name
 from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.timing import stopwatch
-from paretone.models.kernels.int8 import Int8Linear
-from paretone.models.kernels.precision import DTYPES, offered
+from paretone.models.kernels.precision import DTYPES, Int8Linear, offered
 
 Check = Callable[[], None]
 

@@ -24,10 +24,9 @@ from paretone.measure.roofline.report import (
 )
 from paretone.models.families.language import LanguageInternals
 from paretone.models.families.token_model import TokenModel
-from paretone.models.kernels.causal_graphs import GraphedTransformer
+from paretone.models.kernels.few_rows import FEW_ROWS, Int4Product, Int8Product, Product
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn
-from paretone.models.kernels.half_products import Product
-from paretone.models.kernels.packed_products import ROWS, Int4Product, Int8Product
+from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.sampling.autoregressive import Cycle, places
 from paretone.sampling.tokens import TokenSampler, draw
 
@@ -236,6 +235,6 @@ def _noise(shape: tuple[int, ...], like: Tensor, generator: torch.Generator) -> 
 
 def _weight_width(product: Product, activation: int, rows: int) -> float:
     """Bytes of one weight of ``product`` for that number of rows."""
-    if isinstance(product, Int8Product | Int4Product) and rows > ROWS:
+    if isinstance(product, Int8Product | Int4Product) and rows > FEW_ROWS:
         product = product.many
     return getattr(product, "weight_bytes", float(activation))

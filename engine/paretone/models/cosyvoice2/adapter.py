@@ -13,19 +13,21 @@ from torch import Tensor
 from paretone import device as devices
 from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, Voice
-from paretone.models.cosyvoice2.acoustic_config import TOKEN_RATE
 from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
-from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS
-from paretone.models.cosyvoice2.flow_estimator import Estimator
+from paretone.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS, TOKEN_RATE
+from paretone.models.cosyvoice2.flow_networks import Estimator
+from paretone.models.cosyvoice2.front_end import CosyPassage, CosyPassages, CosyPrompt, VoicePrompts, prepare
 from paretone.models.cosyvoice2.hift import Hift
-from paretone.models.cosyvoice2.intervals import interval_estimator
-from paretone.models.cosyvoice2.language_model import LanguageModel, PromptIds, Ratios
-from paretone.models.cosyvoice2.passages import CosyPassage, CosyPassages, CosyPrompt, prepare
-from paretone.models.cosyvoice2.prompts import VoicePrompts
+from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel, PromptIds, Ratios
 from paretone.models.cosyvoice2.streaming import CosyDecoder
-from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, FewEvaluations, MelStream, TokenToMel
-from paretone.models.cosyvoice2.tokenizer import TextTokenizer
-from paretone.models.cosyvoice2.training_layout import CosyNames
+from paretone.models.cosyvoice2.text import TextTokenizer
+from paretone.models.cosyvoice2.token_to_mel import (
+    AcousticPrompt,
+    FewEvaluations,
+    MelStream,
+    TokenToMel,
+    interval_estimator,
+)
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.language_network import LanguageNetwork
 from paretone.models.families.official_ids import OfficialIds

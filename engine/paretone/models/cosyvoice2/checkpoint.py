@@ -25,12 +25,12 @@ from torch import Tensor
 
 from paretone.errors import CheckpointError
 from paretone.models.base import DraftWeights, StudentWeights
-from paretone.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
+from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.hift import GENERATOR, Hift
 from paretone.models.cosyvoice2.language_model import HEAD, LAYERS, LanguageModel
 from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
+from paretone.models.cosyvoice2.text import MERGES, VOCABULARY, TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import TokenToMel
-from paretone.models.cosyvoice2.tokenizer import MERGES, VOCABULARY, TextTokenizer
 from paretone.models.families.language_network import DraftTensors
 from paretone.models.files.checkpoints import read_float_weights, read_weights
 from paretone.models.files.config_file import ConfigFile

@@ -12,17 +12,209 @@ computed twice.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from paretone.models.cosyvoice2.acoustic_config import HiftConfig
-from paretone.models.cosyvoice2.hift_source import HarmonicSource, Noise, phase_precision
-from paretone.models.cosyvoice2.incremental import IncrementalConv, Progress, ReflectedStart, Upsampler, transposed
-from paretone.models.networks.modules import Modules
+from paretone.models.cosyvoice2.config import HiftConfig
+from paretone.models.networks.shapes import Modules
 from paretone.models.networks.weight_norm import PARAMETRISED, load_normalised
+
+# Layers that look both ways, run on a signal that is not there as a whole yet.
+#
+# A layer gives out what no later input can change and keeps the inputs that later outputs need. At the end of the
+# signal it pads as it would have padded the whole, so that all parts together are what the layer makes of the whole
+# signal, and every input is computed with once.
+
+
+class Progress:
+    """Progress of one signal in every layer."""
+
+    def __init__(self, last: bool = False) -> None:
+        self.last = last
+        """Whether the part that is passed on now is the last one; from the start, if the signal comes as a whole."""
+        self._kept: dict[Hashable, Any] = {}
+
+    def take(self, layer: Hashable) -> Any:
+        """State of ``layer`` from earlier parts; ``None`` for the first one."""
+        return self._kept.pop(layer, None)
+
+    def keep(self, layer: Hashable, what: Any) -> None:
+        """Have it ready for the next part."""
+        self._kept[layer] = what
+
+    def aligned(self, place: Hashable, *signals: Tensor) -> list[Tensor]:
+        """The part of several signals (B, channels, n) that all of them have reached."""
+        if (before := self.take(place)) is not None:
+            signals = tuple(torch.cat(pair, dim=-1) for pair in zip(before, signals, strict=True))
+        count = min(one.shape[-1] for one in signals)
+        self.keep(place, [one[..., count:].clone() for one in signals])
+        return [one[..., :count] for one in signals]
+
+
+class IncrementalConv(nn.Conv1d):
+    """A convolution with zeros around the signal, in the signal's precision and on its device."""
+
+    bias: Tensor
+
+    def forward(self, x: Tensor, progress: Progress) -> Tensor:  # type: ignore[override]  # never called as a Conv1d
+        """(B, channels, n) to what is final by now, (B, channels, m)."""
+        before, margin = progress.take(self), int(self.padding[0])
+        if before is None and progress.last:
+            return self._convolved(x, margin)
+        x = F.pad(x, (margin, 0)) if before is None else torch.cat([before, x], dim=-1)
+        if progress.last:
+            x = F.pad(x, (0, margin))
+        span, stride = self.dilation[0] * (self.kernel_size[0] - 1) + 1, self.stride[0]
+        count = max((x.shape[-1] - span) // stride + 1, 0)
+        progress.keep(self, x[..., count * stride :].clone())
+        return self._convolved(x) if count else x.new_empty(len(x), self.out_channels, 0)
+
+    def _convolved(self, x: Tensor, margin: int = 0) -> Tensor:
+        weight, bias = self.weight.to(x), self.bias.to(x)
+        return F.conv1d(x, weight, bias, self.stride, margin, self.dilation)
+
+
+def transposed(
+    layer: nn.Module, x: Tensor, weight: Tensor, bias: Tensor | None, stride: int, margin: int, progress: Progress
+) -> Tensor:
+    """A transposed convolution of ``layer`` that crops ``margin`` outputs at both ends of the signal: (B, channels, n)
+    to what is final by now, (B, outputs, m)."""
+    before = progress.take(layer)
+    if before is None and progress.last:
+        return F.conv_transpose1d(x, weight, bias, stride, margin)
+    inputs, given = (x, margin) if before is None else (torch.cat([before[0], x], dim=-1), before[1])
+    count, kernel = inputs.shape[-1], weight.shape[-1]
+    # An output is final once all inputs are there that begin no later than it does.
+    final = count * stride
+    dropped = max(count - -(-(kernel - stride) // stride), 0)
+    progress.keep(layer, (inputs[..., dropped:].clone(), max(final, given) - dropped * stride))
+    if not count:
+        return x.new_empty(len(x), weight.shape[1], 0)
+    full = F.conv_transpose1d(inputs, weight, bias, stride)
+    return full[..., given : full.shape[-1] - margin if progress.last else final]
+
+
+class Upsampler(nn.ConvTranspose1d):
+    """A transposed convolution, cropped at both ends of the signal."""
+
+    def forward(self, x: Tensor, progress: Progress) -> Tensor:  # type: ignore[override]  # nor as a ConvTranspose1d
+        """(B, channels, n) to what is final by now, (B, channels, m)."""
+        return transposed(self, x, self.weight, self.bias, self.stride[0], int(self.padding[0]), progress)
+
+
+class ReflectedStart(nn.Module):
+    """One more sample in front of the signal: its second."""
+
+    def forward(self, x: Tensor, progress: Progress) -> Tensor:
+        """(B, channels, n) to what is final by now, (B, channels, m); one more altogether."""
+        waiting = progress.take(self)
+        if waiting is _STARTED:
+            progress.keep(self, _STARTED)
+            return x
+        x = x if waiting is None else torch.cat([waiting, x], dim=-1)
+        if x.shape[-1] < 2:
+            progress.keep(self, x)
+            return x[..., :0]
+        progress.keep(self, _STARTED)
+        return torch.cat([x[..., 1:2], x], dim=-1)
+
+
+_STARTED = "started"
+
+
+# The excitation of the HiFT vocoder: harmonics of the pitch in voiced frames, noise in the others.
+#
+# Official: ``SourceModuleHnNSF`` and ``SineGen2`` of ``cosyvoice/hifigan/generator.py``, after neural source-filter
+# models (Wang et al., arXiv 1904.12088). Upstream's random start phase is left out: it is added to a sample that the
+# interpolation never reads. Phases are sums over the whole request, in float64; in float32, as upstream has them, their
+# rounding after some seconds is louder than that of all other layers. Upstream's rounding is an option. The source is
+# computed on the CPU, so that it is the same on every device.
+
+
+AMPLITUDE = 0.1
+VOICED_NOISE = 0.003
+UNVOICED_NOISE = AMPLITUDE / 3
+LOWEST_VOICED = 10.0
+"""Hertz; below, a frame counts as unvoiced."""
+
+
+def phase_precision(config: HiftConfig) -> torch.dtype:
+    """Precision of pitch and phases."""
+    return torch.float32 if config.float32_phases else torch.float64
+
+
+class Noise(Protocol):
+    """Random numbers of the source."""
+
+    def draw(self, frames: int) -> Tensor:
+        """Standard normal noise for the next frames, (1, frames · samples per frame, harmonics + 1)."""
+
+
+class SeededNoise:
+    """Noise that depends on a seed and on how many frames precede, not on how they are grouped, nor on the device."""
+
+    def __init__(self, seed: int, config: HiftConfig) -> None:
+        self._generator = torch.Generator().manual_seed(seed)
+        self._shape = (config.samples_per_frame, config.harmonics + 1)
+
+    def draw(self, frames: int) -> Tensor:
+        """As :class:`Noise` says."""
+        drawn = [torch.randn(self._shape, generator=self._generator) for _ in range(frames)]
+        return torch.cat([torch.empty(0, self._shape[1]), *drawn])[None]
+
+
+class HarmonicSource(nn.Module):
+    """Pitch to excitation; a frame is given out when the next one is known, as its phases lead there."""
+
+    def __init__(self, config: HiftConfig) -> None:
+        super().__init__()
+        self.samples, self.sample_rate = config.samples_per_frame, config.sample_rate
+        self.partials = config.harmonics + 1
+        self.precision = phase_precision(config)
+        self.l_linear = nn.Linear(self.partials, 1)
+
+    def forward(self, pitch: Tensor, noise: Noise, progress: Progress) -> Tensor:
+        """``pitch`` (1, n) in hertz of the next frames to samples (1, 1, m)."""
+        before, pitch = progress.take(self), pitch.cpu()
+        cycles = (pitch[..., None].to(self.precision) * torch.arange(1, self.partials + 1) / self.sample_rate) % 1
+        if before is None:
+            first, total = 0, cycles.new_zeros(1, 1, self.partials, dtype=torch.float64)
+            phases = cycles[:, :0]
+        else:
+            first, total, phases, pending = before
+            pitch = torch.cat([pending, pitch], dim=1)
+        sums = torch.cat([total, cycles.double()], dim=1).cumsum(dim=1)
+        phases = torch.cat([phases, sums[:, 1:].to(self.precision) * 2 * math.pi * self.samples], dim=1)
+        count = pitch.shape[1] if progress.last else max(pitch.shape[1] - 1, 0)
+        given_out = first + count
+        # The frame before the next one to be given out is still interpolated from.
+        earlier = min(given_out, 1)
+        kept = phases.shape[1] - (pitch.shape[1] - count) - earlier
+        progress.keep(self, (given_out, sums[:, -1:], phases[:, kept:].clone(), pitch[:, count:].clone()))
+        sines = AMPLITUDE * self._interpolated(phases, first, count).sin().float()
+        voiced = (pitch[:, :count, None] > LOWEST_VOICED).repeat_interleave(self.samples, dim=1)
+        level = torch.where(voiced, VOICED_NOISE, UNVOICED_NOISE)
+        excitation = torch.where(voiced, sines, 0.0) + level * noise.draw(count)
+        return self.l_linear(excitation.to(self.l_linear.weight)).tanh().mT
+
+    def _interpolated(self, phases: Tensor, first: int, count: int) -> Tensor:
+        """Phases of the samples of ``count`` frames, (1, count · samples, partials), linearly between the middles of
+        frames. ``phases`` (1, n, partials) begin with the frame before frame ``first``, if there is one."""
+        begin = max(first - 1, 0)
+        index = torch.arange(first * self.samples, (first + count) * self.samples)
+        # In float32, these are the roundings of PyTorch's interpolation on a CPU, with its fused multiplications.
+        reciprocal = torch.tensor(1 / self.samples, dtype=self.precision).item()
+        place = ((index.double() + 0.5) * reciprocal - 0.5).to(self.precision).clamp(min=0)
+        left = place.long()
+        weight = (place - left)[:, None]
+        left, end = left - begin, phases.shape[1] - 1
+        early, late = phases[:, left.clamp(max=end)], phases[:, (left + 1).clamp(max=end)]
+        return ((1 - weight).double() * early.double() + (weight * late).double()).to(self.precision)
+
 
 SLOPE = 0.1
 """Slope of every leaky ReLU but the last, which has PyTorch's default."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from paretone.errors import CheckpointError
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
-from paretone.models.cosyvoice2.prompts import VoicePrompts
+from paretone.models.cosyvoice2.front_end import VoicePrompts
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.load_request import LoadRequest
 

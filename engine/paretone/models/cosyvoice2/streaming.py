@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from paretone.models.cosyvoice2.hift import AudioStream, Hift
-from paretone.models.cosyvoice2.hift_source import SeededNoise
+from paretone.models.cosyvoice2.hift import AudioStream, Hift, SeededNoise
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, FewEvaluations, MelStream, TokenToMel
 from paretone.models.families.passages import Decoded
 from paretone.models.families.token_decoder import TokenDecoder

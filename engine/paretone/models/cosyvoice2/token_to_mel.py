@@ -11,17 +11,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from paretone.errors import AudioError, TextError
-from paretone.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN, TOKEN_RATE, FlowConfig
-from paretone.models.cosyvoice2.flow_encoder import UpsamplingEncoder
-from paretone.models.cosyvoice2.flow_estimator import Estimator, conditions
-from paretone.models.cosyvoice2.memory import Memory
-from paretone.models.files.checkpoints import load_strictly
+from paretone.models.base import IntervalWeights
+from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, TOKEN_RATE, FlowConfig
+from paretone.models.cosyvoice2.flow_networks import (
+    Estimator,
+    EstimatorIntervalEmbedding,
+    Memory,
+    UpsamplingEncoder,
+    conditions,
+)
+from paretone.models.files.checkpoints import load_strictly, loaded_strictly, read_float_weights
 
 NOISE_SEED = 0
 LONGEST_SECONDS = 300
@@ -121,9 +127,9 @@ class MelStream:
     With ``chunked`` attention, tokens become frames as soon as their chunk and the look-ahead are there. What is
     remembered for that is nearly all keys and values of the estimator, for each step of the solver and both branches of
     guidance: in the release 4.6 MB for each of the first 500 frames, and 1.1 MB for each later one (see
-    :meth:`paretone.models.cosyvoice2.memory.Memory.projected`). When frames are to come ``at_once``, :meth:`push` only
-    collects, and nothing is remembered. Without ``chunked``, all of them see all others, as upstream does for requests
-    that are not streamed.
+    :meth:`paretone.models.cosyvoice2.flow_networks.Memory.projected`). When frames are to come ``at_once``,
+    :meth:`push` only collects, and nothing is remembered. Without ``chunked``, all of them see all others, as upstream
+    does for requests that are not streamed.
     """
 
     def __init__(
@@ -235,3 +241,47 @@ class MelStream:
             lengths.append(end - starts[-1])
         device = self._model.noise.device
         return torch.stack(starts).to(device), [length.to(device) for length in lengths]
+
+
+# Weights with which CosyVoice 2's flow carries mel frames over intervals of time.
+#
+# A file has the keys of the estimator in ``flow.pt``, and those of one more perceptron,
+# ``decoder.estimator.time_mlp.interval_mlp.{0,2}.{weight,bias}``; its metadata are those of
+# :mod:`paretone.models.files.interval_weights`, with the SHA-256 of ``flow.pt`` as ``base``. The encoder and all else
+# stay those of ``flow.pt``.
+
+
+PREFIX = "decoder.estimator."
+
+
+def add_interval(estimator: Estimator) -> None:
+    """Let ``estimator`` take intervals, without effect until the new perceptron has learnt."""
+    own = estimator.time_mlp
+    embedding = EstimatorIntervalEmbedding(own.linear_1.in_features, own.linear_2.out_features)
+    embedding = embedding.to(own.linear_1.weight.device, own.linear_1.weight.dtype)
+    embedding.linear_1, embedding.linear_2 = own.linear_1, own.linear_2
+    last = embedding.interval_mlp[2]
+    assert isinstance(last, nn.Linear)
+    nn.init.zeros_(last.weight)
+    nn.init.zeros_(last.bias)
+    estimator.time_mlp = embedding
+
+
+def official(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """``weights`` of an estimator by their keys in ``flow.pt``."""
+    return {PREFIX + name: value for name, value in weights.items()}
+
+
+def interval_estimator(flow: TokenToMel, weights: IntervalWeights) -> Estimator:
+    """An estimator as that of ``flow`` with such weights, on its device, ready for inference. Raises
+    :class:`paretone.errors.CheckpointError`."""
+
+    def make() -> Estimator:
+        made = new_estimator(flow.config)
+        add_interval(made)
+        return made
+
+    path = Path(weights.path)
+    named = {name.removeprefix(PREFIX): value for name, value in read_float_weights(path).items()}
+    estimator = loaded_strictly(make, named, str(path))
+    return estimator.to(flow.noise.device).eval().requires_grad_(False)

@@ -13,7 +13,7 @@ from paretone import device as devices
 from paretone.models.base import ModelInfo, Voice, WeightSet
 from paretone.models.f5.config import HOP, SAMPLE_RATE
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.passages import Passage, Passages, Prompt, TextFrontEnd
+from paretone.models.f5.front_end import Passage, Passages, Prompt, TextFrontEnd
 from paretone.models.f5.unett import UNetT
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.passages import Decoded, Sampler

@@ -12,10 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import torch
+from safetensors.torch import save
 from torch import Tensor
 
 from paretone.audio.mel import BIGVGAN, STYLES, VOCOS
 from paretone.errors import CheckpointError
+from paretone.files import write_atomically
 from paretone.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.f5.unett import UNetT
@@ -28,8 +31,7 @@ from paretone.models.files.checkpoints import (
     require_no_lora,
     sound_tensors,
 )
-from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.endings import PICKLED, SAFETENSORS, WEIGHTS
+from paretone.models.files.config_file import PICKLED, SAFETENSORS, WEIGHTS, ConfigFile
 from paretone.models.networks.shapes import without_weights
 from paretone.reading import named_first, shortened, shown
 from paretone.wording import listed
@@ -294,3 +296,15 @@ def _from_sidecar(sidecar: Path, entries: int) -> _Description:
         model.one_of("tokenizer", TOKENIZERS, TOKENIZERS[0]),
         front_end,
     )
+
+
+def save_official(path: Path, model: DiT, step: int, metadata: Mapping[str, str] | None = None) -> None:
+    """Write the weights under their official keys in float16, whole or not at all. Raises :class:`OSError`."""
+    weights = {f"ema_model.transformer.{key}": _stored(key, value) for key, value in model.state_dict().items()}
+    weights |= {"initted": torch.tensor(True), "step": torch.tensor(step)}
+    write_atomically(path, save(weights, dict(metadata) if metadata else None))
+
+
+def _stored(key: str, value: torch.Tensor) -> torch.Tensor:
+    """Weights in half precision; the rotary frequencies in full, because positions multiply their error."""
+    return value.cpu().contiguous().to(torch.float32 if key.endswith("inv_freq") else torch.float16)

@@ -16,7 +16,7 @@ from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
 from paretone.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulate
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 from paretone.sampling.guidance import ALL, NOTHING
 from paretone.sampling.operations import OperationCounts
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from paretone.models.kernels.products import PackableLinear
 from paretone.models.networks.layers import NORM_EPSILON, FeedForward, SelfAttention, rotary_frequencies, rotary_table
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 
 GELU_SLOPE = math.sqrt(8 / math.pi)
 GELU_PIECE = 131072

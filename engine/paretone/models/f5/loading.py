@@ -12,13 +12,10 @@ from paretone.audio.mel import VOCOS, MelFrontEnd
 from paretone.errors import CheckpointError
 from paretone.models.base import WeightSet
 from paretone.models.f5.adapter import F5Speech
-from paretone.models.f5.characters import CharacterFrontEnd
 from paretone.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.passages import TextFrontEnd
-from paretone.models.f5.phones import FramePhones
-from paretone.models.f5.prompts import PromptReader
+from paretone.models.f5.front_end import CharacterFrontEnd, FramePhones, PromptReader, TextFrontEnd
 from paretone.models.f5.text import Vocabulary
 from paretone.models.f5.unett import UNetT
 from paretone.models.files import interval_weights, weight_sets

@@ -20,7 +20,7 @@ from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import chosen_branches, drops_text
 from paretone.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
 from paretone.models.networks.layers import TimeEmbedding
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 from paretone.sampling.flow import Probe
 from paretone.sampling.guidance import ALL
 from paretone.sampling.operations import OperationCounts

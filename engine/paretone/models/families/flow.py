@@ -56,7 +56,7 @@ from paretone.models.families.speech import Speech
 from paretone.models.files import interval_weights, weight_sets
 from paretone.models.kernels import products
 from paretone.models.kernels.compiled import notes_of
-from paretone.models.kernels.flow_graphs import GraphedEvaluator
+from paretone.models.kernels.graphs import GraphedEvaluator
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.sampling.branch_guidance import BranchGuidance

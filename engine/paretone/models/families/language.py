@@ -53,7 +53,7 @@ from paretone.models.families.speech import Speech
 from paretone.models.families.token_decoder import TokenDecoder, largest_difference
 from paretone.models.families.token_model import TokenModel
 from paretone.models.files.language_weights import find_language_weights, places_of
-from paretone.models.kernels.causal_graphs import GraphedTransformer
+from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.reading import shown
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode

@@ -41,9 +41,8 @@ from paretone.models.families.passages import FramedPassage, Passages, Prompt, S
 from paretone.models.families.speech import Joiner, Speech
 from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
-from paretone.models.kernels.fused_masked import FusedMasked, MaskedRun
-from paretone.models.kernels.masked_graphs import with_graphs
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
+from paretone.models.kernels.graphs import with_graphs
 from paretone.models.networks.masked_network import MaskedNetwork
 from paretone.observer import SILENT, Observer
 from paretone.sampling.demasking import Canvas, CanvasRun, Guide, demask

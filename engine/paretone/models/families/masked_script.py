@@ -12,8 +12,7 @@ from paretone.models.families import parts
 from paretone.models.families.pacing import AssumedPace, Pace
 from paretone.models.families.passages import FramedPassage
 from paretone.models.families.token_decoder import GridDecoder
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.observer import Observer, StepReport
 from paretone.sampling.demasking import CanvasRun, Guide, Rules, Schedule, SeededCanvasNoise
 from paretone.sampling.demasking_schedule import Block, block_bounds

@@ -28,8 +28,7 @@ from paretone.wording import listed
 
 if TYPE_CHECKING:
     from paretone.models.families.evaluations import Stage
-    from paretone.models.kernels.fused_masked import FusedMasked
-    from paretone.models.kernels.masked_rows import MaskedRequest
+    from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 
 Check = Callable[..., None]
 """Called with a result and the arguments that it is the result of; raises :class:`paretone.errors.PlugInError`."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from paretone.errors import Cancelled, PlainError, PlugInError
-from paretone.front_end.markup import markup_notes
+from paretone.front_end.speakable import markup_notes
 from paretone.measure.processor_time import ProcessorTime, processor_time
 from paretone.models.base import ModelInfo, Piece, Script, Synthesis, Voice, keep_finished_part
 from paretone.models.families.pacing import Pace

@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from paretone.models.kernels.few_rows import HalfProduct, Product, product
 from paretone.models.kernels.fused_causal import FusedTransformer
-from paretone.models.kernels.half_products import HalfProduct, Product, product
 from paretone.models.networks.causal import CausalTransformer
 from paretone.sampling.cache import KeyValueCache, Prefixes
 

@@ -24,11 +24,9 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from paretone.errors import CheckpointError
-from paretone.models.files import digests
-from paretone.models.files.bundled import original
-from paretone.models.files.endings import READ
-from paretone.models.files.packed_weights import PackedFile, unpacking
-from paretone.models.files.sorted_metadata import with_sorted_metadata
+from paretone.models.files import bundled
+from paretone.models.files.bundled import PackedFile, original, unpacking, with_sorted_metadata
+from paretone.models.files.config_file import READ
 from paretone.models.networks.shapes import uninitialised
 from paretone.reading import first_line, named_first, require_regular, shortened, shown
 from paretone.wording import grouped, listed
@@ -147,7 +145,7 @@ def metadata_of(path: Path) -> dict[str, str]:
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Any]:
     """A safetensors file, open; as it was before it was packed, if it was
-    (:mod:`paretone.models.files.packed_weights`). Raises :class:`CheckpointError`, also for what is read from it
+    (:mod:`paretone.models.files.bundled`). Raises :class:`CheckpointError`, also for what is read from it
     within."""
     _require_file(path)
     try:
@@ -392,13 +390,13 @@ def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:
     ``check`` is called every few megabytes and may raise to cancel. Raises :class:`CheckpointError`.
     """
     try:
-        return original(digests.sha256(path, check))
+        return original(bundled.file_sha256(path, check))
     except OSError as error:
         raise CheckpointError(f"The checkpoint {path} cannot be read: {error.strerror or error}.") from None
 
 
 def is_packed_file(path: Path) -> bool:
-    """Whether only Paretone can read the weights at ``path``: see :mod:`paretone.models.files.packed_weights`. Raises
+    """Whether only Paretone can read the weights at ``path``: see :mod:`paretone.models.files.bundled`. Raises
     :class:`CheckpointError`."""
     if path.suffix != ".safetensors":
         return False

@@ -1,5 +1,5 @@
-"""The one reader of descriptions of models: ``config.json``, ``config.yaml``, ``model.yaml`` and ``layout.json``, of
-published models and of bundled ones.
+"""Files of models: how weight files are called, and the one reader of descriptions, ``config.json``, ``config.yaml``,
+``model.yaml`` and ``layout.json``, of published models and of bundled ones. Torch-free.
 
 Whatever is missing, of another kind or out of range is named, with file and field. What these numbers build is held
 against the weights by :func:`paretone.models.networks.shapes.within`.
@@ -19,6 +19,21 @@ from paretone.reading import read_json, read_yaml, shortened, shown
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+
+SAFETENSORS = ".safetensors"
+PICKLED = (".pt", ".pth", ".ckpt")
+"""Files that ``torch.save`` writes."""
+WEIGHTS = (SAFETENSORS, *PICKLED)
+"""Files of weights in any folder."""
+READ = (*WEIGHTS, ".bin")
+"""Files that are read as weights when they are named; others call anything ``.bin``."""
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """What is called a file of weights in ``folder``, by name, whether or not it can be read."""
+    return sorted(one for one in folder.glob("*") if one.suffix in READ)
+
 
 Sizes = TypeVar("Sizes", bound="DataclassInstance")
 MOST = 2**31 - 1

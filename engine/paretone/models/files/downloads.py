@@ -22,8 +22,7 @@ from paretone.by_name import meant
 from paretone.errors import PlainError
 from paretone.extras import how_to_add
 from paretone.files import flows, reason, target
-from paretone.models.files.releases import RELEASES, Release, RemoteFile
-from paretone.models.files.shard_index import shard_of_each
+from paretone.models.files.releases import RELEASES, Release, RemoteFile, shard_of_each
 
 BLOCK = 1 << 20
 """Bytes between two looks at whether the user has cancelled."""

@@ -1,7 +1,7 @@
 """Weights of flow models that carry the state over an interval of time in one evaluation: files that are recognised by
 their metadata, and backbones with such weights.
 
-A file has the model's official keys, and those of one more embedding (:mod:`paretone.models.networks.interval`).
+A file has the model's official keys, and those of one more embedding (:mod:`paretone.models.networks.diffusion`).
 Metadata: ``interval`` ("true"), ``method``, ``evaluations`` (the most on which it was trained), ``sway`` (of the grid
 that the evaluations stand on), ``guidance`` (JSON, the options of the guidance that the weights include), ``base``
 (SHA-256 of the checkpoint that they were made from), ``steps`` and ``temperature`` (scale of the initial noise that
@@ -23,8 +23,7 @@ from paretone.errors import CheckpointError
 from paretone.files import write_atomically
 from paretone.models.base import IntervalWeights
 from paretone.models.files.checkpoints import fingerprint, loaded_strictly, metadata_of, read_float_weights
-from paretone.models.networks.diffusion import DiffusionTransformer
-from paretone.models.networks.interval import add_interval
+from paretone.models.networks.diffusion import DiffusionTransformer, add_interval
 from paretone.paths import own_place
 from paretone.reading import parsed_json
 from paretone.setting.knobs import Values

@@ -1,4 +1,4 @@
-"""Packing the bundled weights for the installable package, see :mod:`paretone.models.files.packed_weights`. Torch-free.
+"""Packing the bundled weights for the installable package, see :mod:`paretone.models.files.bundled`. Torch-free.
 
 Package registries take files of 100 MiB, and half precision hardly compresses. ``packaging/packed_build.py`` calls
 :func:`pack_models` when a wheel is built; the repository keeps the weights as they were trained.
@@ -17,8 +17,8 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 from paretone.files import TEMPORARY, write_atomically
-from paretone.models.files import bundled, digests
-from paretone.models.files.packed_weights import (
+from paretone.models.files import bundled
+from paretone.models.files.bundled import (
     BASE,
     BASE_DIGEST,
     FORMAT,
@@ -27,9 +27,9 @@ from paretone.models.files.packed_weights import (
     PACKED,
     STEPS,
     unpacking,
+    with_sorted_metadata,
 )
-from paretone.models.files.pruning import renumbered
-from paretone.models.files.sorted_metadata import with_sorted_metadata
+from paretone.models.files.layer_importance import renumbered
 
 LARGEST = 127
 """Largest whole number, up and down."""
@@ -69,7 +69,7 @@ def packed(path: Path, identity: str, there: Path, base: Path | None) -> bytes:
     told |= {PACKED: FORMAT, ORIGIN: identity}
     bases: dict[str, np.ndarray] = {}
     if base is not None:
-        told |= {BASE: Path(os.path.relpath(base, there.parent)).as_posix(), BASE_DIGEST: digests.sha256(base)}
+        told |= {BASE: Path(os.path.relpath(base, there.parent)).as_posix(), BASE_DIGEST: bundled.file_sha256(base)}
         bases = _read(base)[1]
         # Drafts keep the numbers of the layers, students count theirs from 0.
         if told.get("kind") == "student":
@@ -120,4 +120,4 @@ def _metadata(path: Path) -> Mapping[str, str]:
 
 
 def _identity(path: Path) -> str:
-    return _metadata(path).get(ORIGIN) or digests.sha256(path)
+    return _metadata(path).get(ORIGIN) or bundled.file_sha256(path)

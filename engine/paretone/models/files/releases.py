@@ -1,4 +1,4 @@
-"""The official releases: which files belong to each model, where they lie and under which licence. Torch-free."""
+"""The official releases: which files belong to each model, where they lie, and under which licence. Torch-free."""
 
 from __future__ import annotations
 
@@ -6,8 +6,53 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from paretone.models.files.licences import APACHE, HIGGS, MIT, NON_COMMERCIAL
-from paretone.models.files.shard_index import INDEX
+from paretone.reading import parsed_json
+
+NON_COMMERCIAL = "CC-BY-NC-4.0"
+MIT = "MIT"
+APACHE = "Apache-2.0"
+HIGGS = "LicenseRef-Boson-Higgs-Audio-2-Community"
+
+
+@dataclass(frozen=True)
+class Licence:
+    """A licence in a few words, and where it can be read."""
+
+    summary: str
+    link: str
+
+
+LICENCES: Mapping[str, Licence] = {
+    NON_COMMERCIAL: Licence(
+        "use, share and adapt with attribution, for non-commercial purposes only.",
+        "https://creativecommons.org/licenses/by-nc/4.0/",
+    ),
+    MIT: Licence("use for any purpose; keep the copyright notice.", "https://opensource.org/license/mit"),
+    APACHE: Licence(
+        "use for any purpose; keep the notices and say what was changed.", "https://www.apache.org/licenses/LICENSE-2.0"
+    ),
+    HIGGS: Licence(
+        "use for any purpose with attribution to Boson AI; above 100,000 users a year, only with their consent.",
+        "https://huggingface.co/bosonai/higgs-audio-v2-tokenizer",
+    ),
+}
+"""By their SPDX identifier."""
+
+
+INDEX = "model.safetensors.index.json"
+
+
+def shard_of_each(content: bytes) -> dict[str, str]:
+    """The file of each weight, from the contents of an :data:`INDEX`. Raises :class:`ValueError` for anything else."""
+    try:
+        listed = dict(parsed_json(content)["weight_map"])
+        # A shard lies next to its index: a name with a folder in it would lead elsewhere.
+        sound = bool(listed) and all(Path(name).name == name for name in listed.values())
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from None
+    if not sound:
+        raise ValueError("it names no files next to it")
+    return listed
 
 
 @dataclass(frozen=True)

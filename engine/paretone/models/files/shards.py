@@ -1,18 +1,51 @@
-"""Weights of a Hugging Face folder: ``model.safetensors``, or shards listed by ``model.safetensors.index.json``."""
+"""A Hugging Face folder: its weights, in one file ``model.safetensors`` or in shards listed by
+``model.safetensors.index.json``, and its ``tokenizer.json``."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import fingerprint, opened, sound_tensors
-from paretone.models.files.shard_index import INDEX, shard_of_each
-from paretone.reading import first_line, read_bytes
+from paretone.models.files.checkpoints import fingerprint, opened, require_part, sound_tensors
+from paretone.models.files.releases import INDEX, shard_of_each
+from paretone.reading import first_line, read_bytes, read_json
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+TOKENIZER = "tokenizer.json"
+
+
+def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str]) -> Tokenizer:
+    """The tokenizer in ``folder`` of the model called ``title``, which must have the tokens ``marks``; ``install`` says
+    how to get the package. Raises :class:`CheckpointError` if package, file or tokens are missing."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise CheckpointError(
+            f"{title} reads text with the package tokenizers, which is not installed; {install}"
+        ) from None
+    path = folder / TOKENIZER
+    require_part(path, f"it belongs in the folder of {title}'s weights")
+    try:
+        read_json(path)  # The package reads what is nested deeply until its stack is full.
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # The package raises nothing more special.
+        raise CheckpointError(
+            f"{path} cannot be read as a tokenizer ({first_line(error)}); download it again."
+        ) from None
+    missing = [mark for mark in marks if tokenizer.token_to_id(mark) is None]
+    if missing:
+        raise CheckpointError(f"{path} lacks {', '.join(missing)}; it is not the tokenizer of {title}.")
+    return tokenizer
+
 
 WEIGHTS = "model.safetensors"
 

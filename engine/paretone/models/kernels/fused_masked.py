@@ -20,22 +20,188 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from paretone.models.kernels.half_products import Product
-from paretone.models.kernels.layer_span import LayerSpan
-from paretone.models.kernels.masked_layers import PRODUCTS, FusedLayer, fused_layer, plain_product
-from paretone.models.kernels.masked_rows import MaskedRequest, Memory, Rows, Wanted, rotated
-from paretone.models.kernels.precision import DTYPES
+from paretone.models.kernels import products
+from paretone.models.kernels.few_rows import Product
+from paretone.models.kernels.precision import DTYPES, Int8Linear
+from paretone.models.kernels.products import PackedProduct
 from paretone.models.networks.causal import rotations
-from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.networks.masked_network import BidirectionalLayer, MaskedConfig, MaskedNetwork
 from paretone.sampling.demasking import Guide
 from paretone.setting.plan import WHOLE
+
+Memory = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""Is given a layer, and the keys and values of the first branch there, and returns those that are attended to."""
+
+Wanted = tuple[slice | Tensor, ...]
+"""Rows of each branch, counted within it."""
+
+
+@dataclass(frozen=True)
+class MaskedRequest:
+    """The rows before a canvas, and its length."""
+
+    text: Tensor
+    """Ids of text tokens, (text,)."""
+    reference: Tensor
+    """Codes (codebooks, frames) that the canvas continues; there may be none."""
+    frames: int
+    """Of the canvas."""
+    positions: Tensor | None = None
+    """Of text, reference and canvas, (text + reference + frames,); ``None``: 0 and on."""
+    alone_positions: Tensor | None = None
+    """Of the canvas in the unconditional branch, (frames,); ``None``: 0 and on."""
+
+    @property
+    def prefix(self) -> int:
+        """Rows before the canvas."""
+        return len(self.text) + self.reference.shape[1]
+
+    def shortened(self, frames: int) -> MaskedRequest:
+        """The same with only the first ``frames`` of the canvas."""
+        positions, alone = self.positions, self.alone_positions
+        return replace(
+            self,
+            frames=frames,
+            positions=None if positions is None else positions[: self.prefix + frames],
+            alone_positions=None if alone is None else alone[:frames],
+        )
+
+    def operations(self, config: MaskedConfig, targets: int, guide: Guide) -> float:
+        """Operations of a step that scores ``targets`` frames (1 multiply-add = 2 operations); what the last and the
+        first layer leave out is not taken off."""
+        alone = config.operations(self.frames, 0) if guide is Guide.BOTH else 0.0
+        return config.operations(self.prefix + self.frames, targets) + alone
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of each branch in a pass, and their rotations."""
+
+    parts: tuple[slice, ...]
+    """Rows of each branch."""
+    cosines: Tensor
+    """(rows, 1, head_width)."""
+    sines: Tensor
+    """The same; those of a pair's first half are negative."""
+    seen: tuple[Tensor, ...] = ()
+    """Which rows of each branch are attended to, (1, rows) of truth values; without any, all are."""
+
+    def wanted(self, first: int, last: int, frames: int) -> tuple[slice, ...]:
+        """The rows, within each branch, of the frames from ``first`` to ``last``: the canvas of ``frames`` ends it."""
+        starts = (part.stop - part.start - frames for part in self.parts)
+        return tuple(slice(start + first, start + last) for start in starts)
+
+    def without_prefix(self, prefix: int) -> Rows:
+        """The same without the first ``prefix`` rows, which are of the first branch."""
+        first, *others = self.parts
+        parts = (slice(0, first.stop - prefix), *(slice(one.start - prefix, one.stop - prefix) for one in others))
+        return Rows(parts, self.cosines[prefix:], self.sines[prefix:])
+
+
+def rotated(turned: Tensor, rows: Rows) -> Tensor:
+    """Rotate pairs of which the first half of a head holds one part and the second half the other."""
+    return torch.addcmul(turned * rows.cosines, turned.roll(turned.shape[-1] // 2, dims=-1), rows.sines)
+
+
+class LayerSpan:
+    """Layers that lie side by side, neither the first nor the last among them, and what they added when they ran."""
+
+    def __init__(self, layers: range) -> None:
+        self.layers = layers
+        self.recording = True
+        """Whether the next pass computes them, or adds what they added."""
+        self._added: Tensor | None = None
+
+    def passed(self, hidden: Tensor) -> Tensor:
+        """Rows (n, hidden) before the span to those after it, by what was added to the first n when it ran."""
+        if self._added is None:
+            raise ValueError("The layers of the span have not run yet.")
+        return hidden + self._added[: len(hidden)]
+
+    def ran(self, before: Tensor, after: Tensor) -> None:
+        """Keep what the layers added: rows (n, hidden) before the span, and after it."""
+        self._added = after - before
+
+
+@dataclass(frozen=True)
+class FusedLayer:
+    """One layer: the weights of its norms, and its products."""
+
+    attention_norm: Tensor
+    queries_keys_values: Product
+    turned_norm: Tensor
+    """Weights of the norms of queries and keys, (heads + key heads, head_width)."""
+    output: Product
+    feed_forward_norm: Tensor
+    gate_up: Product
+    down: Product
+
+
+def fused_layer(
+    layer: BidirectionalLayer,
+    product: Callable[[Tensor], Product],
+    inner: torch.dtype,
+    stream: torch.dtype,
+    share: bool,
+) -> FusedLayer:
+    """``layer`` with weights that ``product`` takes; norms of queries and keys in ``inner``, the others in ``stream``.
+    With ``share``, the weights of ``layer`` become parts of ours."""
+    attention, feed_forward = layer.self_attn, layer.mlp
+    turned = [
+        norm.weight.expand(heads, -1)
+        for norm, heads in (
+            (attention.q_norm, attention.config.heads),
+            (attention.k_norm, attention.config.key_value_heads),
+        )
+    ]
+    return FusedLayer(
+        attention_norm=layer.input_layernorm.weight.detach().to(stream),
+        queries_keys_values=product(_side_by_side((attention.q_proj, attention.k_proj, attention.v_proj), share)),
+        turned_norm=torch.cat(turned).detach().to(inner),
+        output=product(attention.o_proj.weight.detach()),
+        feed_forward_norm=layer.post_attention_layernorm.weight.detach().to(stream),
+        gate_up=product(_side_by_side((feed_forward.gate_proj, feed_forward.up_proj), share)),
+        down=product(feed_forward.down_proj.weight.detach()),
+    )
+
+
+def _side_by_side(linears: Sequence[nn.Linear], share: bool) -> Tensor:
+    """Their weights in one; where they ``share`` it, theirs are parts of it afterwards."""
+    weight = torch.cat([one.weight.detach() for one in linears])
+    if share:
+        parts = weight.split([one.out_features for one in linears])
+        for one, part in zip(linears, parts, strict=True):
+            one.weight = nn.Parameter(part, requires_grad=False)
+    return weight
+
+
+def plain_product(weight: Tensor) -> Product:
+    """The product with ``weight`` (out, in) as it is."""
+    return PackedProduct(weight) if products.can_pack(weight) else partial(F.linear, weight=weight)
+
+
+def _int8(weight: Tensor) -> Product:
+    return Int8Linear(weight, None).forward
+
+
+def _narrow(dtype: torch.dtype) -> Callable[[Tensor], Product]:
+    def product(weight: Tensor) -> Product:
+        weight = weight.to(dtype)
+        return lambda x: F.linear(x.to(dtype), weight)
+
+    return product
+
+
+PRODUCTS = {"int8": _int8, **{name: _narrow(dtype) for name, dtype in DTYPES.items()}}
+"""Product types by precision."""
 
 
 class FusedMasked:

@@ -1,6 +1,5 @@
-"""Forwards recorded as CUDA graphs, by their shapes: how they are recorded, and a cache of recordings. Each family puts
-its own on it: :mod:`paretone.models.kernels.flow_graphs`, :mod:`paretone.models.kernels.causal_graphs`,
-:mod:`paretone.models.kernels.masked_graphs`.
+"""Forwards recorded as CUDA graphs, by their shapes: how they are recorded, a cache of recordings, and what each family
+records.
 
 A recording reads its inputs from fixed memory and leaves its output there. Whatever runs is copied in first: nothing is
 approximated. Where lengths are rounded up, what is padded is masked, so that results are equal to rounding. Where a
@@ -9,16 +8,29 @@ forward cannot be recorded, it runs as it would without, and a note says so.
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from functools import cache
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from paretone.failures import is_out_of_memory
+from paretone.models.f5.unett import UNetT, UNetTConditioning
+from paretone.models.kernels.compiled import times_of
+from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
+from paretone.models.networks.causal import NOTHING, CausalConfig, Probe
+from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer
+from paretone.sampling.cache import KeyValueCache
+from paretone.sampling.demasking import Guide
+from paretone.sampling.operations import OperationCounts
 from paretone.setting.plan import Graphing
 
 WARM_UPS = 3
@@ -178,3 +190,402 @@ class GraphCache(Generic[Entry]):
         """Give up those used longest ago until ``more`` fit in."""
         while self._kept and (len(self._kept) + more > self.most or (self.room is not None and self.bytes > self.room)):
             self._kept.popitem(last=False)
+
+
+# --- Short passes of causal transformers ------------------------------------------------------------------------------
+MOST_CACHES = 2
+"""Most caches of a language model, for the lengths used last; recorded graphs belong to a cache."""
+MOST_TOKENS = 16
+"""Longer passes of a language model, such as reading a prompt, are not recorded: they come once."""
+
+
+class GraphedTransformer(nn.Module):
+    """A fused transformer whose short passes are recordings. Its caches are of lengths in multiples of ``bucket`` and
+    used again: it serves one request at a time."""
+
+    def __init__(self, plain: FusedTransformer, cache: GraphCache[_Step], bucket: int) -> None:
+        super().__init__()
+        self._plain, self._cache, self._bucket = (plain,), cache, bucket
+        self._caches: OrderedDict[int, KeyValueCache] = OrderedDict()
+        """By length; the one used last comes last."""
+
+    @property
+    def plain(self) -> FusedTransformer:
+        """The plain computation, without recordings."""
+        return self._plain[0]
+
+    @property
+    def config(self) -> CausalConfig:
+        """Sizes."""
+        return self.plain.config
+
+    @property
+    def fused_layers(self) -> tuple[FusedLayer, ...]:
+        """The layers, in order."""
+        return self.plain.fused_layers
+
+    def rotation(self, positions: Tensor) -> Tensor:
+        """As :meth:`paretone.models.kernels.fused_causal.FusedTransformer.rotation`."""
+        return self.plain.rotation(positions)
+
+    def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
+        """An empty cache; the next one of its length takes its memory."""
+        room = math.ceil(capacity / self._bucket) * self._bucket
+        if room not in self._caches:
+            while len(self._caches) >= MOST_CACHES:
+                self._cache.forget(self._caches.popitem(last=False)[1])
+            self._caches[room] = self.plain.cache(room, batch)
+            # What was never written is masked, but must be numbers.
+            self._caches[room].clear_memory()
+        self._caches.move_to_end(room)
+        self._caches[room].crop(0)
+        return self._caches[room]
+
+    def reach(self, positions: int) -> None:
+        """As :meth:`paretone.models.kernels.fused_causal.FusedTransformer.reach`."""
+        self.plain.reach(positions)
+
+    def operations(self, tokens: int, context: int = 0) -> float:
+        """Operations of a pass."""
+        return self.plain.operations(tokens, context)
+
+    def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
+        """As :meth:`paretone.models.kernels.fused_causal.FusedTransformer.fill`."""
+        self.plain.fill(embedded, cache, positions)
+
+    @torch.inference_mode()
+    def forward(
+        self,
+        embedded: Tensor,
+        cache: KeyValueCache | None = None,
+        positions: Tensor | None = None,
+        probe: Probe | None = None,
+        skip: frozenset[int] = NOTHING,
+    ) -> Tensor:
+        """As :meth:`paretone.models.kernels.fused_causal.FusedTransformer.forward`."""
+        tokens = embedded.shape[1]
+        looked_into = probe is not None or bool(skip)
+        if cache is None or positions is None or looked_into or not 1 <= tokens <= MOST_TOKENS:
+            return self.plain(embedded, cache, positions, probe, skip)
+        if cache not in self._caches.values():
+            return self.plain(embedded, cache, positions)
+        end = cache.length + tokens
+        seen = min(math.ceil(end / self._bucket) * self._bucket, cache.capacity)
+        found = self._cache.find(
+            ("language", id(self.plain), id(cache), tokens, seen),
+            lambda: _Step(self.plain, self._cache.record, cache, seen, embedded, positions),
+            f"a pass over {tokens} token{'s' if tokens > 1 else ''} within {seen}",
+        )
+        if found is None:
+            return self.plain(embedded, cache, positions)
+        hidden = found.hidden(embedded, cache.length, positions)
+        cache.advance(tokens)
+        return hidden
+
+
+class _Step:
+    """The recording of a pass over a few tokens, with all of the cache's first ``seen`` places in view and those after
+    the tokens masked."""
+
+    def __init__(
+        self,
+        transformer: FusedTransformer,
+        record: Record,
+        cache: KeyValueCache,
+        seen: int,
+        embedded: Tensor,
+        positions: Tensor,
+    ) -> None:
+        config, device, tokens = transformer.config, transformer.device, embedded.shape[1]
+        self._of = transformer, cache
+        # Recording runs it: what it then writes into the cache must be what belongs there.
+        self._embedded, self._positions = embedded.clone(), positions.clone()
+        self._offsets = torch.arange(tokens, device=device)
+        self._places = self._offsets + cache.length
+        memory, keys, values = cache.first(seen)
+        every = torch.arange(seen, device=device)
+        groups = config.heads // config.key_value_heads
+        heads, key_heads, width = config.heads, config.key_value_heads, config.head_width
+
+        def run() -> Tensor:
+            rotation = transformer.rotation(self._positions)
+            late = every[None] > self._places[:, None]
+            mask = torch.zeros(tokens, seen, dtype=self._embedded.dtype, device=device)
+            mask = mask.masked_fill(late, -math.inf).repeat(groups, 1)
+            hidden = self._embedded.reshape(-1, config.hidden)
+            for index, layer in enumerate(transformer.fused_layers):
+                projected = layer.queries_keys_values(layer.attention_norm(hidden)).view(1, tokens, -1, width)
+                turn(projected.narrow(2, 0, heads + key_heads), rotation)
+                query, both = projected.split((heads, 2 * key_heads), dim=2)
+                memory[index].index_copy_(1, self._places, both)
+                query = query.transpose(1, 2).reshape(1, key_heads, -1, width)
+                mixed = F.scaled_dot_product_attention(query, keys[index], values[index], mask)
+                mixed = mixed.reshape(1, heads, tokens, width)
+                hidden = layer.output(mixed.transpose(1, 2).reshape(-1, heads * width)) + hidden
+                gate, up = layer.gate_up(layer.feed_forward_norm(hidden)).chunk(2, dim=-1)
+                hidden = layer.down(F.silu(gate) * up) + hidden
+            return transformer.final_norm(hidden).view_as(self._embedded)
+
+        self._replay, self._output = record(run)
+
+    def hidden(self, embedded: Tensor, length: int, positions: Tensor) -> Tensor:
+        """The hidden states of ``embedded`` after ``length`` others."""
+        self._embedded.copy_(embedded)
+        torch.add(self._offsets, length, out=self._places)
+        self._positions.copy_(positions)
+        self._replay()
+        return self._output.clone()
+
+
+# --- Evaluations of flow models ---------------------------------------------------------------------------------------
+FRAME_AXES = {"rotary": 0, "constant": 1, "to_sample": 1}
+"""Along which axis of what a flow model's evaluations share its frames lie."""
+
+
+class GraphedEvaluator:
+    """Everything is computed, by recordings. See :class:`paretone.sampling.flow.Evaluator`."""
+
+    def __init__(self, backbone: DiffusionTransformer | UNetT, cache: GraphCache[_Evaluation], bucket: int) -> None:
+        self._backbone, self._cache = backbone, cache
+        # The convolutions of E2-TTS would see what is padded: each of its lengths has its own graph.
+        self._bucket = bucket if isinstance(backbone, DiffusionTransformer) else 1
+
+    def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
+        length = state.shape[1]
+        frames = math.ceil(length / self._bucket) * self._bucket
+        key = "flow", id(self._backbone), run.branches, frames, state.shape[0], state.shape[2], self._bucket > 1
+        found = self._cache.find(
+            key,
+            lambda: _Evaluation(self._backbone, self._cache.record, state, run, frames, masked=self._bucket > 1),
+            f"an evaluation of {frames} frames in {run.branches} branch{'es' if run.branches > 1 else ''}",
+        )
+        if found is None:
+            return self._backbone.velocity(state, evaluation, run)
+        return found.velocities(state, evaluation, run)
+
+    def operations(self, evaluation: int, counts: OperationCounts) -> float:
+        return counts.evaluation
+
+
+class _Evaluation:
+    """The recording of one evaluation."""
+
+    def __init__(
+        self,
+        backbone: DiffusionTransformer | UNetT,
+        record: Record,
+        state: Tensor,
+        run: Any,
+        frames: int,
+        *,
+        masked: bool,
+    ) -> None:
+        # Recordings are found by what they are of, which must not go while they stay.
+        self._of = backbone
+        self._state = state.new_zeros(state.shape[0], frames, state.shape[2])
+        rows = run.branches * len(state)
+        mask = torch.ones(rows, frames, dtype=torch.bool, device=state.device) if masked else None
+        changes = {
+            name: _each(getattr(run, name), partial(_lengthened, axis=axis, more=frames - state.shape[1]))
+            for name, axis in FRAME_AXES.items()
+            if hasattr(run, name)
+        }
+        # What the backbone's own ``begin`` returns: the two kinds of backbone have nothing to do with each other's.
+        self._run: Any = replace(
+            run, mask=mask, **changes, **{name: one.clone() for name, one in times_of(run, 0).items()}
+        )
+        self._owner: Conditioning | UNetTConditioning | None = None
+        self._take_over(run, state.shape[1])
+
+        def evaluate() -> Tensor:
+            with _padding_unseen(backbone):
+                return backbone.velocity(self._state, 0, self._run)
+
+        self._replay, self._output = record(evaluate)
+
+    def velocities(self, state: Tensor, evaluation: int, run: Conditioning | UNetTConditioning) -> Tensor:
+        length = state.shape[1]
+        if run is not self._owner:
+            self._take_over(run, length)
+        self._state[:, :length].copy_(state)
+        for name, one in times_of(run, evaluation).items():
+            getattr(self._run, name).copy_(one)
+        self._replay()
+        return self._output[:, :length]
+
+    def _take_over(self, run: Conditioning | UNetTConditioning, length: int) -> None:
+        """Copy in what a new run's evaluations share."""
+        self._owner = run
+        self._state.zero_()
+        if self._run.mask is not None:
+            self._run.mask.copy_(torch.arange(self._run.mask.shape[1], device=self._run.mask.device) < length)
+        for name, axis in FRAME_AXES.items():
+            if hasattr(run, name):
+                for target, source in zip(_parts(self._run, name), _parts(run, name), strict=True):
+                    target.narrow(axis, 0, source.shape[axis]).copy_(source)
+
+
+@contextlib.contextmanager
+def _padding_unseen(backbone: DiffusionTransformer | UNetT) -> Iterator[None]:
+    """Padded frames are not attended to, also in families that do so among items of different lengths: there, they are
+    part of the official model, here they are none of it."""
+    modules = [block.attention for block in backbone.blocks]
+    for one in modules:
+        one.attends_padding = False
+    try:
+        yield
+    finally:
+        for one in modules:
+            del one.attends_padding
+
+
+def _parts(run: Conditioning | UNetTConditioning, name: str) -> tuple[Tensor, ...]:
+    value = getattr(run, name)
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _each(value: Tensor | tuple[Tensor, ...], change: Callable[[Tensor], Tensor]) -> Tensor | tuple[Tensor, ...]:
+    return tuple(map(change, value)) if isinstance(value, tuple) else change(value)
+
+
+def _lengthened(value: Tensor, axis: int, more: int) -> Tensor:
+    """A copy with ``more`` zeros after it."""
+    shape = list(value.shape)
+    shape[axis] = more
+    return torch.cat([value, value.new_zeros(shape)], dim=axis)
+
+
+# --- Steps of masked models, by length bucket -------------------------------------------------------------------------
+# The rows before the canvas, the canvas, and the frames that are filled in are each rounded up to the bucket. Padded
+# rows are attended to by none; which frames are filled in is read from fixed memory. So passages, blocks and texts of
+# different lengths share a recording, and results are equal to rounding.
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of a recording: rows before the canvas, frames of it, and scored frames."""
+
+    prefix: int
+    frames: int
+    scored: int
+
+    def up_to(self, bucket: int) -> Sizes:
+        """Each rounded up to a multiple of ``bucket``."""
+        return Sizes(*(math.ceil(one / bucket) * bucket for one in (self.prefix, self.frames, self.scored)))
+
+
+class GraphedRun(MaskedRun):
+    """A masked network on one canvas, its steps recordings."""
+
+    def __init__(
+        self,
+        network: FusedMasked,
+        request: MaskedRequest,
+        guidance: float,
+        cache: GraphCache[_DemaskingStep],
+        bucket: int,
+    ) -> None:
+        super().__init__(network, request, guidance)
+        self._cache, self._bucket = cache, bucket
+
+    @torch.inference_mode()
+    def scores(self, codes: Tensor, first: int, last: int, guide: Guide) -> Tensor:
+        possible = self._possible(guide, first, last)
+        exact = Sizes(self._request.prefix, self._request.frames, last - first)
+        sizes, branches = exact.up_to(self._bucket), 2 if possible is Guide.BOTH else 1
+        found = self._cache.find(
+            ("masked", id(self._network), sizes, possible, self._guidance, self._bucket > 1),
+            lambda: _DemaskingStep(self, sizes, possible, self._cache.record, masked=self._bucket > 1),
+            f"a step with {sizes.prefix + branches * sizes.frames} rows",
+        )
+        if found is None:
+            return super().scores(codes, first, last, guide)
+        self._count(last - first, possible)
+        scores, difference = found.scores(self, codes, first, last)
+        if difference is not None:
+            self._difference = (first, last), difference
+        return scores
+
+
+def with_graphs(network: FusedMasked, cache: GraphCache[_DemaskingStep], bucket: int) -> FusedMasked:
+    """``network``, whose steps are recordings of lengths in multiples of ``bucket``."""
+    return network.beginning(lambda request, guidance: GraphedRun(network, request, guidance, cache, bucket))
+
+
+class _PaddedRun(MaskedRun):
+    """A canvas with room for any that is no longer, whose contents are copied in."""
+
+    def __init__(self, like: GraphedRun, sizes: Sizes, *, masked: bool) -> None:
+        request, device = like._request, like._network.device
+        padding = request.text.new_zeros(sizes.prefix)
+        super().__init__(like._network, MaskedRequest(padding, request.reference[:, :0], sizes.frames), like._guidance)
+        self._seen = torch.zeros(1, sizes.prefix + sizes.frames, dtype=torch.bool, device=device)
+        self._places = torch.arange(sizes.scored, device=device)
+        if masked:
+            seen = self._seen, self._seen[:, sizes.prefix :]
+            self._guided, self._unguided = (
+                replace(rows, seen=seen[: len(rows.parts)]) for rows in (self._guided, self._unguided)
+            )
+
+    def wanted(self, rows: Rows, first: int, last: int) -> tuple[Tensor, ...]:
+        # A row after the frames of its branch would be another branch's.
+        frames = self._request.frames
+        places = self._places.clamp(max=frames - 1)
+        return tuple(places + (part.stop - part.start - frames) for part in rows.parts)
+
+    def take_over(self, run: MaskedRun) -> None:
+        """Copy in what all steps of ``run`` share."""
+        prefix, frames, room = run._request.prefix, run._request.frames, self._request.prefix
+        self._seen[:, :prefix] = True
+        self._seen[:, prefix:room] = False
+        self._seen[:, room : room + frames] = True
+        self._seen[:, room + frames :] = False
+        for target, source in zip(
+            (self._prefix, *self._prefix_projected), (run._prefix, *run._prefix_projected), strict=True
+        ):
+            target[:prefix].copy_(source)
+        for mine, theirs in ((self._guided, run._guided), (self._unguided, run._unguided)):
+            for target, source in ((mine.cosines, theirs.cosines), (mine.sines, theirs.sines)):
+                target[:prefix].copy_(source[:prefix])
+                for part, other in zip(mine.parts, theirs.parts, strict=True):
+                    start = part.stop - self._request.frames
+                    target[start : start + frames].copy_(source[other.stop - frames : other.stop])
+
+    def look_at(self, first: int) -> None:
+        """Score the frames from ``first`` on."""
+        torch.arange(first, first + len(self._places), out=self._places)
+
+
+class _DemaskingStep:
+    """The recording of one step."""
+
+    def __init__(self, run: GraphedRun, sizes: Sizes, guide: Guide, record: Record, *, masked: bool) -> None:
+        config = run._network.config
+        self._static = _PaddedRun(run, sizes, masked=masked)
+        self._codes = torch.full((config.codebooks, sizes.frames), config.mask, device=run._network.device)
+        self._owner: GraphedRun | None = None
+        self._take_over(run)
+        self._guide = guide
+        if guide is Guide.REUSED:
+            found = run._last_difference()
+            self._static._difference = (0, sizes.scored), found.new_zeros(sizes.scored, found.shape[1])
+        self._replay, self._output = record(lambda: self._static.scores(self._codes, 0, sizes.scored, guide))
+
+    def scores(self, run: GraphedRun, codes: Tensor, first: int, last: int) -> tuple[Tensor, Tensor | None]:
+        """Scores, and what guidance found if it was computed."""
+        if run is not self._owner:
+            self._take_over(run)
+        frames = min(codes.shape[1], self._codes.shape[1])
+        self._codes[:, :frames].copy_(codes[:, :frames])
+        self._static.look_at(first)
+        scored, difference = last - first, None
+        if self._guide is Guide.REUSED:
+            self._static._last_difference()[:scored].copy_(run._last_difference())
+        self._replay()
+        if self._guide is Guide.BOTH:
+            difference = self._static._last_difference()[:scored].clone()
+        return self._output[:, :scored], difference
+
+    def _take_over(self, run: GraphedRun) -> None:
+        self._owner = run
+        self._static.take_over(run)

@@ -20,10 +20,9 @@ from paretone.models.families.language_network import LanguageNetwork
 from paretone.models.families.official_ids import OfficialIds
 from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder, optimised
 from paretone.models.llasa.config import CONTEXT, LONGEST_PASSAGE, TOKEN_RATE
-from paretone.models.llasa.prompt import rendered
+from paretone.models.llasa.tokenizer import rendered
 from paretone.models.llasa.voices import LlasaPrompt, VoiceReader
-from paretone.models.llasa.windows import Window, WindowedDecoder
-from paretone.models.llasa.xcodec2 import XCodec2Decoder
+from paretone.models.llasa.xcodec2 import Window, WindowedDecoder, XCodec2Decoder
 from paretone.observer import SILENT, Observer
 from paretone.sampling.autoregressive import Request
 from paretone.sampling.tokens import Nucleus, TokenSampler

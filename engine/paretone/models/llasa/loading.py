@@ -6,10 +6,8 @@ import torch
 
 from paretone.models.files.language_weights import find_language_weights, places
 from paretone.models.llasa.adapter import LlasaSpeech
-from paretone.models.llasa.checkpoint import LlasaFolder, parameters
-from paretone.models.llasa.codec_checkpoint import load_decoder
-from paretone.models.llasa.codec_encoder import VoiceEncoder
-from paretone.models.llasa.voices import VoiceReader
+from paretone.models.llasa.checkpoint import LlasaFolder, load_decoder, parameters
+from paretone.models.llasa.voices import VoiceEncoder, VoiceReader
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
 from paretone.models.load_request import LoadRequest
 from paretone.paths import data_folder

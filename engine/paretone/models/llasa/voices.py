@@ -2,22 +2,140 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+from torch import nn
+from torch.nn import functional
 
 from paretone.audio.prompt_resampling import resample
 from paretone.audio.recording import read_recording
 from paretone.errors import AudioError, CheckpointError
+from paretone.files import keep_array, kept_array
 from paretone.front_end.numbers import spell_numbers
 from paretone.models.base import Voice
 from paretone.models.families.voices import Remembered, changed, transcript_notes, transcript_of
-from paretone.models.llasa.codec_encoder import VoiceEncoder
-from paretone.models.llasa.config import LONGEST_REFERENCE, USUAL_RATE
+from paretone.models.files.checkpoints import require_all_loaded
+from paretone.models.files.shards import Shards
+from paretone.models.llasa.config import INSTALL, LONGEST_REFERENCE, USUAL_RATE
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
 from paretone.wording import beyond
+
+if TYPE_CHECKING:
+    from transformers import Xcodec2Model
+
+
+# From a recording to the codes of XCodec2, by the encoder of the release converted for ``transformers``.
+#
+# Encoder and w2v-bert together are as large as the language model, but a voice is encoded only once: codes are kept by
+# what they depend on, the samples and the encoder's weights, and the encoder is loaded only when a voice is new. Many
+# recordings, which a model is trained on, are encoded one after another by an encoder that is loaded once.
+
+
+BANDS = 80
+"""Mel bands that w2v-bert hears, two frames of 10 ms at a time."""
+CODE_SAMPLES = 320
+
+
+class VoiceEncoder:
+    """Encodes recordings, each only once."""
+
+    def __init__(self, folder: Path, cache: Path, device: torch.device | str = "cpu", several: bool = False) -> None:
+        """``folder`` is the converted release; codes are kept in the folder ``cache``. For ``several`` recordings the
+        encoder stays loaded until :meth:`rest`."""
+        self._folder = folder
+        self._cache = cache
+        self._device = device
+        self._several = several
+        self._loaded: Xcodec2Model | None = None
+
+    def __call__(
+        self,
+        samples: np.ndarray,
+        status: Callable[[str], None] = lambda text: None,
+        check: Callable[[], None] = lambda: None,
+    ) -> tuple[int, ...]:
+        """Codes of (n,) float32 ``samples`` at 16 kHz: n // 320 + 1, the last of them partly silence.
+
+        ``check`` may raise to cancel. Raises :class:`CheckpointError` if the encoder, or the package that runs it,
+        is missing or does not fit.
+        """
+        shards = Shards.find(self._folder)
+        digest = hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes())
+        digest.update(shards.fingerprint(check).encode())
+        kept = self._cache / f"{digest.hexdigest()}.npy"
+        codes = kept_array(kept, np.int32, 1)
+        if codes is None:
+            status("Encoding the voice …")
+            codes = self._encode(samples, shards, check)
+            keep_array(kept, codes)
+        return tuple(codes.tolist())
+
+    def rest(self) -> None:
+        """Free the memory of an encoder that stayed loaded."""
+        self._loaded = None
+
+    @torch.inference_mode()
+    def _encode(self, samples: np.ndarray, shards: Shards, check: Callable[[], None]) -> np.ndarray:
+        model = self._loaded
+        if model is None:
+            model = load_encoder(shards)
+            nn.Module.to(model, self._device)  # transformers' own hides its arguments from type checkers
+            self._loaded = model if self._several else None
+        check()
+        padded = torch.from_numpy(np.pad(samples, (0, CODE_SAMPLES - len(samples) % CODE_SAMPLES)))
+        features = _features(functional.pad(padded, (CODE_SAMPLES // 2, CODE_SAMPLES // 2)).numpy())
+        found = model.encode(padded[None, None].to(self._device), features.to(self._device))
+        return found.audio_codes[0, 0].cpu().numpy().astype(np.int32)
+
+
+def load_encoder(shards: Shards) -> Xcodec2Model:
+    """All of the converted release, with the decoder, which comes along.
+
+    Raises :class:`CheckpointError` if ``transformers`` is missing or the release is not the converted one.
+    """
+    try:
+        from transformers import Xcodec2Model
+        from transformers.utils.logging import disable_progress_bar
+    except ImportError:
+        raise CheckpointError(
+            f"A voice is encoded by the package transformers, 5.13 or later, which is not installed; {INSTALL}"
+        ) from None
+    _, names = shards.read(lambda name: False)
+    if not any(name.startswith("acoustic_encoder.") for name in names):
+        raise CheckpointError(
+            f"{shards.where} is the original release of XCodec2, which can only decode here: to speak in a voice, put "
+            "the folder of HKUSTAudio/xcodec2-hf in its place; or switch speaking in the voice off."
+        )
+    disable_progress_bar()
+    try:
+        # With output_loading_info it returns a pair, which its types do not say.
+        loaded: Any = Xcodec2Model.from_pretrained(
+            shards.folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, local_files_only=True
+        )
+        model, found = loaded
+    # What can be wrong with such a folder shows as errors of many kinds, from three packages.
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError, ImportError) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise CheckpointError(f"{shards.where} cannot be loaded ({first}); download it again.") from None
+    require_all_loaded(found, str(shards.where))
+    return model.eval().requires_grad_(False)
+
+
+def _features(samples: np.ndarray) -> torch.Tensor:
+    """Input of w2v-bert: log-mel frames as Kaldi computes them, normalised over time, two to a row."""
+    from transformers import SeamlessM4TFeatureExtractor
+
+    extractor = SeamlessM4TFeatureExtractor(
+        feature_size=BANDS, num_mel_bins=BANDS, sampling_rate=SAMPLE_RATE, stride=2, padding_value=1.0
+    )
+    return extractor(samples, sampling_rate=SAMPLE_RATE, return_tensors="pt")["input_features"]
+
 
 SLOWEST, FASTEST = USUAL_RATE / 3, USUAL_RATE * 2.5
 """Bytes of text a second between which a transcript may fit its recording."""

@@ -20,11 +20,11 @@ from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.flow import FlowSpeech
 from paretone.models.families.passages import Decoded, Sampler
 from paretone.models.megatts3.config import LATENT_STRIDE
-from paretone.models.megatts3.decoding import LatentDecoder
 from paretone.models.megatts3.dit import MegaConditioning, MegaDiT
 from paretone.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt
-from paretone.models.megatts3.phone_table import ENGLISH_TONE, SILENCE
+from paretone.models.megatts3.phones import ENGLISH_TONE, SILENCE
 from paretone.models.megatts3.segments import level_matched, segment_fader
+from paretone.models.megatts3.wavvae import LatentDecoder
 from paretone.sampling.flow import OvershootNoise, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from paretone.sampling.operations import OperationCounts

@@ -19,8 +19,8 @@ from paretone.audio.mel import slaney_filterbank
 from paretone.errors import AudioError, CheckpointError
 from paretone.models.files.checkpoints import loaded_strictly
 from paretone.models.megatts3.passages import Timed
-from paretone.models.megatts3.phone_table import separated
-from paretone.models.networks.modules import Modules
+from paretone.models.megatts3.phones import separated
+from paretone.models.networks.shapes import Modules
 from paretone.wording import beyond
 
 SAMPLE_RATE = 16000

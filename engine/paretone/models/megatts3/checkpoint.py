@@ -28,8 +28,7 @@ from paretone.models.files.config_file import ConfigFile
 from paretone.models.megatts3.aligner import Aligner
 from paretone.models.megatts3.config import DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.megatts3.duration_model import DurationModel
-from paretone.models.megatts3.durations import FRAMES_MULTIPLE
+from paretone.models.megatts3.duration_model import FRAMES_MULTIPLE, DurationModel
 from paretone.models.megatts3.graphemes import GraphemeModel
 from paretone.models.megatts3.wavvae import WavVAE
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from paretone.models.kernels.products import PackableLinear
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
-from paretone.models.megatts3.phone_encoder import PhoneEncoder, convolve
+from paretone.models.megatts3.phones import PhoneEncoder, convolve
 from paretone.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
 from paretone.models.networks.layers import (
     AdaptiveNorm,
@@ -32,7 +32,7 @@ from paretone.models.networks.layers import (
     rotary_table,
     sinusoids,
 )
-from paretone.models.networks.modules import Modules
+from paretone.models.networks.shapes import Modules
 from paretone.sampling.operations import OperationCounts
 
 SPEAKER_AND_TEXT, TEXT, NOTHING = BRANCHES = (0, 1, 2)

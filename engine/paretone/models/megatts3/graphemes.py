@@ -18,7 +18,7 @@ from paretone.extras import how_to_add
 from paretone.models.files.checkpoints import require_all_loaded, require_part
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.files.shards import Shards
-from paretone.models.megatts3.phone_table import SILENCE, UNKNOWN, separated
+from paretone.models.megatts3.phones import SILENCE, UNKNOWN, separated
 from paretone.reading import first_line, shown
 
 if TYPE_CHECKING:

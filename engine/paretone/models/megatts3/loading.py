@@ -8,22 +8,21 @@ from pathlib import Path
 from paretone import device as devices
 from paretone.audio.mel import MelFrontEnd
 from paretone.models.base import Voice
-from paretone.models.f5.prompts import PromptReader
+from paretone.models.f5.front_end import PromptReader
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.interval_weights import find_interval_weights, folders
 from paretone.models.kernels.precision import offered
 from paretone.models.load_request import LoadRequest
 from paretone.models.megatts3.adapter import FrontEnd, MegaSpeech
 from paretone.models.megatts3.checkpoint import OfficialFolder
-from paretone.models.megatts3.decoding import LatentDecoder, WavDecoder
 from paretone.models.megatts3.dit import BRANCHES, MegaDiT
-from paretone.models.megatts3.durations import Tempo
+from paretone.models.megatts3.duration_model import Tempo
 from paretone.models.megatts3.front_end import OfficialFrontEnd
 from paretone.models.megatts3.passages import MegaPassages, MegaPrompt
-from paretone.models.minis.folder import NATURAL_PHONES
-from paretone.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
-from paretone.models.minis.megatts3_mini.front_end import MegaMiniFrontEnd
-from paretone.models.minis.natural.grouped import GroupedCodec
+from paretone.models.megatts3.wavvae import LatentDecoder, WavDecoder
+from paretone.models.minis.megatts3_mini import MegaMiniFolder, MegaMiniFrontEnd
+from paretone.models.minis.natural_vocoder import GroupedCodec
+from paretone.models.minis.speaking import NATURAL_PHONES
 from paretone.setting.knobs import Values
 
 OFFICIAL = "official"

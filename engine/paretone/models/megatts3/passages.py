@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from paretone.models.megatts3.config import LATENT_STRIDE
-from paretone.models.megatts3.phone_table import frames_of_phones, tones_for_speech
+from paretone.models.megatts3.phones import frames_of_phones, tones_for_speech
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from paretone.errors import TextError
-from paretone.front_end.language import CHINESE, ENGLISH, HAN, WORD, language_of
-from paretone.front_end.lexicon import default_lexicon
-from paretone.front_end.normalisation import normalise
-from paretone.front_end.speakable import name_characters
-from paretone.models.f5.chunks import split
+from paretone.front_end.speakable import CHINESE, ENGLISH, HAN, WORD, language_of, name_characters
+from paretone.front_end.writing import write_out
+from paretone.models.f5.text import split
 
 ENGLISH_BYTES = 130
 CHINESE_CHARACTERS, LOOK_AHEAD = 60, 30
@@ -65,7 +63,7 @@ def _normalised(text: str, language: str) -> tuple[str, tuple[str, ...]]:
             "WeTextProcessing, or write them in words."
         )
         return text.strip(), (note,) if digits else ()
-    result = normalise(text, default_lexicon())
+    result = write_out(text)
     notes = []
     if WORD.findall(result.text.lower()) != WORD.findall(text.lower()):
         notes.append(

@@ -22,8 +22,7 @@ from torch import Tensor, nn
 
 from paretone.errors import CheckpointError
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.networks.modules import Modules
-from paretone.models.networks.shapes import without_weights
+from paretone.models.networks.shapes import Modules, without_weights
 from paretone.reading import shown
 from paretone.sampling.cache import KeyValueCache
 from paretone.wording import listed

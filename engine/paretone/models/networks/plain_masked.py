@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import MaskedRequest
 from paretone.models.networks.masked_network import MaskedNetwork
 from paretone.sampling.demasking import Guide
 

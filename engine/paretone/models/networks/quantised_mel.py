@@ -17,9 +17,30 @@ from torch import Tensor, nn
 from paretone.errors import CheckpointError
 from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.networks.mel_statistics import MelStatistics
+from paretone.models.networks.streaming import StreamedBlocks
 from paretone.models.networks.vocos import ConvNeXtBlock
 from paretone.reading import shown
+
+
+class MelStatistics(nn.Module):
+    """Mean and scale of every band, (bands,), as buffers: callers give and get plain log mels."""
+
+    mel_mean: Tensor
+    mel_scale: Tensor
+
+    def __init__(self, bands: int) -> None:
+        super().__init__()
+        self.register_buffer("mel_mean", torch.zeros(bands))
+        self.register_buffer("mel_scale", torch.ones(bands))
+
+    def normalised(self, mel: Tensor) -> Tensor:
+        """Log mel (…, bands) with mean zero and variance one over the corpus."""
+        return (mel - self.mel_mean) / self.mel_scale
+
+    def log_mel(self, normalised: Tensor) -> Tensor:
+        """The log mel (…, bands) of what :meth:`normalised` returns."""
+        return normalised * self.mel_scale + self.mel_mean
+
 
 CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
 
@@ -174,3 +195,33 @@ def _described(path: Path) -> ConfigFile:
     file = ConfigFile.read(path)
     # Codecs that were told who speaks listed the voices that they knew.
     return ConfigFile({name: value for name, value in file.entries.items() if name != "voices"}, file.where)
+
+
+class StreamedCodec:
+    """One passage; what it remembers is the passage's own."""
+
+    def __init__(self, codec: QuantisedMel, voice: Tensor) -> None:
+        """``voice`` (bands,) as :meth:`QuantisedMel.decode` takes it."""
+        self._codec, self._voice = codec, voice[None]
+        self._tokens = StreamedBlocks(codec.decoder["tokens"].children())
+        self._frames = StreamedBlocks(codec.decoder["frames"].children())
+
+    def push(self, codes: Tensor) -> Tensor:
+        """The next tokens' codes (n, …) to the frames that are final now, (m, bands)."""
+        return self._left(self._frames.push(self._codec.spread(self._tokens.push(self._entered(codes)))))
+
+    def finish(self, codes: Tensor) -> Tensor:
+        """The last tokens' codes (n, …), of which there may be none, to the rest of the frames, (m, bands)."""
+        hidden = torch.cat([self._tokens.push(self._entered(codes)), self._tokens.finish()], dim=2)
+        return self._left(torch.cat([self._frames.push(self._codec.spread(hidden)), self._frames.finish()], dim=2))
+
+    def whole(self, codes: Tensor) -> Tensor:
+        """All codes (n, …) to all frames (m, bands) at once, independently of the rest."""
+        return self._codec.decode(codes[None], self._voice)[0]
+
+    def _entered(self, codes: Tensor) -> Tensor:
+        """Ready for the first block, (1, width, n)."""
+        return self._codec.entered(codes[None], self._voice)
+
+    def _left(self, hidden: Tensor) -> Tensor:
+        return self._codec.left(hidden)[0]

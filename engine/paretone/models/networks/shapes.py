@@ -9,16 +9,39 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from paretone.errors import CheckpointError
 from paretone.failures import is_out_of_memory
 from paretone.reading import first_line
 from paretone.wording import grouped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Generic, TypeVar, overload
+
+    Kind = TypeVar("Kind", bound=nn.Module)
+
+    class Modules(nn.ModuleList, Generic[Kind]):
+        def __init__(self, modules: Iterable[Kind] = ()) -> None: ...
+
+        def __iter__(self) -> Iterator[Kind]: ...
+
+        @overload
+        def __getitem__(self, idx: slice) -> Modules[Kind]: ...
+
+        @overload
+        def __getitem__(self, idx: int) -> Kind: ...
+
+        def __getitem__(self, idx: int | slice) -> Modules[Kind] | Kind: ...
+
+else:
+    Modules = nn.ModuleList
+
 
 Held = Mapping[str, Tensor] | Mapping[str, tuple[int, ...]]
 """Weights, or their shapes, by name."""

@@ -17,8 +17,7 @@ from torch.nn import functional
 from paretone.errors import CheckpointError
 from paretone.models.files.checkpoints import load_strictly, read_weights
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.networks.modules import Modules
-from paretone.models.networks.shapes import uninitialised
+from paretone.models.networks.shapes import Modules, uninitialised
 
 PARTS = "feature_extractor", "backbone", "head"
 """Those of an official ``config.yaml``, each with its ``init_args``."""

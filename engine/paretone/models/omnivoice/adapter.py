@@ -18,15 +18,18 @@ from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked import MaskedSpeech
 from paretone.models.families.masked_script import MaskedScript
 from paretone.models.families.speech import Joiner
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.networks.masked_network import MaskedNetwork
+from paretone.models.omnivoice.front_end import (
+    OmniVoicePassage,
+    OmniVoicePassages,
+    OmniVoicePrompt,
+    VoiceReader,
+    prepare,
+)
 from paretone.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
-from paretone.models.omnivoice.joining import StreamedPassages, WholePassages
-from paretone.models.omnivoice.passages import OmniVoicePassage, OmniVoicePassages, prepare
-from paretone.models.omnivoice.text import combined
-from paretone.models.omnivoice.tokenizer import OmniVoiceTokenizer
-from paretone.models.omnivoice.voices import OmniVoicePrompt, VoiceReader
+from paretone.models.omnivoice.sound import StreamedPassages, WholePassages
+from paretone.models.omnivoice.text import OmniVoiceTokenizer, combined
 from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values

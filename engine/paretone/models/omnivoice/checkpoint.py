@@ -19,9 +19,8 @@ from paretone.models.files.shards import Shards
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.shapes import without_weights
 from paretone.models.omnivoice.config import INSTALL
-from paretone.models.omnivoice.higgs import HiggsConfig, HiggsDecoder
-from paretone.models.omnivoice.higgs_encoder import HiggsEncoder
-from paretone.models.omnivoice.tokenizer import OmniVoiceTokenizer
+from paretone.models.omnivoice.higgs import HiggsConfig, HiggsDecoder, HiggsEncoder
+from paretone.models.omnivoice.text import OmniVoiceTokenizer
 from paretone.reading import named_first
 
 if TYPE_CHECKING:

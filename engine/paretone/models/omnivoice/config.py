@@ -16,7 +16,7 @@ LONGEST_TOLD = 600.0
 LONGEST_REFERENCE = 20.0
 """Seconds after which upstream warns of a reference."""
 SLOWEST, FASTEST = 4.0, 40.0
-"""Latin letters a second (see :mod:`paretone.models.omnivoice.duration`) between which a transcript fits a
+"""Latin letters a second (see :mod:`paretone.models.omnivoice.text`) between which a transcript fits a
 recording."""
 
 CLONE = Switch(

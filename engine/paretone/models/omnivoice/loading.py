@@ -7,7 +7,7 @@ from paretone.models.families.masked_networks import offered
 from paretone.models.load_request import LoadRequest
 from paretone.models.omnivoice.adapter import OmniVoiceSpeech
 from paretone.models.omnivoice.checkpoint import OmniVoiceFolder
-from paretone.models.omnivoice.voices import VoiceReader
+from paretone.models.omnivoice.front_end import VoiceReader
 from paretone.paths import data_folder
 
 FRONT_END = "qwen3"

@@ -5,11 +5,202 @@ Source: ``_combine_text`` and ``_tokenize_with_nonverbal_tags`` of k2-fsa/OmniVo
 
 from __future__ import annotations
 
+import bisect
+import difflib
+import functools
+import json
 import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from paretone.errors import SettingError
 from paretone.front_end import chunking
-from paretone.models.omnivoice.tables import tables
-from paretone.models.omnivoice.tags import is_chinese
+from paretone.models.files.shards import read_tokenizer
+from paretone.models.omnivoice.config import INSTALL
+from paretone.paths import resource
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+@dataclass(frozen=True)
+class Tables:
+    """See ``resources/omnivoice/tables.json``."""
+
+    languages: dict[str, str]
+    """Ids of languages (ISO 639) by their English names, in small letters."""
+    duration_weights: dict[str, float]
+    """Duration of a character of each kind, a Latin letter being 1."""
+    duration_ranges: tuple[tuple[int, str], ...]
+    """The last code point of each range of characters, and their kind."""
+    split_punctuation: frozenset[str]
+    """Characters after which a text may be cut."""
+    closing_marks: frozenset[str]
+    end_punctuation: frozenset[str]
+    abbreviations: frozenset[str]
+    """Abbreviations: full stops that do not end a sentence."""
+    nonverbal: str
+    """A regular expression of the tags that stand for sounds, such as ``[laughter]``."""
+    instruct_english: frozenset[str]
+    instruct_chinese: frozenset[str]
+    instruct_translations: dict[str, str]
+    """Chinese words by the English ones that they are the same as."""
+    instruct_exclusive: tuple[frozenset[str], ...]
+    """Words of which no more than one may be said."""
+
+
+@functools.cache
+def tables() -> Tables:
+    """All of them."""
+    read = json.loads(resource("omnivoice", "tables.json").read_text(encoding="utf-8"))
+    return Tables(
+        read["languages"],
+        read["duration_weights"],
+        tuple((last, kind) for last, kind in read["duration_ranges"]),
+        frozenset(read["split_punctuation"]),
+        frozenset(read["closing_marks"]),
+        frozenset(read["end_punctuation"]),
+        frozenset(read["abbreviations"]),
+        read["nonverbal"],
+        frozenset(read["instruct_english"]),
+        frozenset(read["instruct_chinese"]),
+        read["instruct_translations"],
+        tuple(map(frozenset, read["instruct_exclusive"])),
+    )
+
+
+# Duration of a text: by the kinds of its characters, and at the pace of the reference.
+#
+# Source: ``RuleDurationEstimator`` of k2-fsa/OmniVoice (``omnivoice/utils/duration.py``).
+
+
+USUAL_TEXT, USUAL_FRAMES = "Nice to meet you.", 25
+"""Text and frames that give the pace without a reference."""
+SHORT_FRAMES = 50
+"""Estimates below this are made longer: short texts are spoken more slowly."""
+
+_KINDS = {"M": "mark", "P": "punctuation", "S": "punctuation", "Z": "space", "N": "digit"}
+"""Kinds of characters that go by their Unicode category, whatever their script."""
+
+
+def weight(text: str) -> float:
+    """Length of ``text``, in Latin letters."""
+    return sum(map(_character, text))
+
+
+def expected_frames(text: str, reference: str = "", reference_frames: int = 0, speed: float = 1.0) -> int:
+    """Frames that ``text`` takes at the pace of a ``reference`` that says so much in ``reference_frames``; at the usual
+    pace if there is none. At least 1."""
+    if not reference or not reference_frames or not weight(reference):
+        reference, reference_frames = USUAL_TEXT, USUAL_FRAMES
+    estimate = weight(text) / (weight(reference) / reference_frames)
+    if 0 < estimate < SHORT_FRAMES:
+        estimate = SHORT_FRAMES * (estimate / SHORT_FRAMES) ** (1 / 3)
+    if speed != 1.0:
+        estimate /= speed
+    return max(1, int(estimate))
+
+
+@functools.lru_cache(maxsize=4096)
+def _character(one: str) -> float:
+    known = tables()
+    return known.duration_weights[_kind(one)]
+
+
+def _kind(one: str) -> str:
+    if one.isascii() and one.isalpha():
+        return "latin"
+    if one == " ":
+        return "space"
+    by_category = _KINDS.get(unicodedata.category(one)[0])
+    if by_category is not None:
+        return by_category
+    ranges = tables().duration_ranges
+    place = bisect.bisect_left(ranges, (ord(one), ""))
+    return ranges[place][1] if place < len(ranges) else "cjk" if ord(one) > 0x20000 else "default"
+
+
+# The language and the style tags that OmniVoice reads before a text.
+#
+# Source: ``_resolve_language`` and ``_resolve_instruct`` of k2-fsa/OmniVoice; what those warn of or raise is said here
+# in sentences, in the same cases.
+
+
+_COMMAS = re.compile(r"\s*[,，]\s*")
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def language(name: str) -> tuple[str | None, tuple[str, ...]]:
+    """The id of a language given by id or English name, and remarks for the user; ``None``: no language.
+
+    An unknown language is ignored, as upstream, and a note says so.
+    """
+    known, name = tables().languages, name.strip()
+    lowered = name.lower()
+    if not name or lowered == "none":
+        return None, ()
+    if name in known.values():
+        return name, ()
+    if lowered in known:
+        return known[lowered], ()
+    close = difflib.get_close_matches(lowered, [*known, *known.values()], n=3, cutoff=0.7)
+    like = f" Did you mean {' or '.join(close)}?" if close else ""
+    return None, (
+        f"OmniVoice does not know the language {name!r}, so no language was set.{like} It takes an id such as en, zh "
+        "or ja, or an English name.",
+    )
+
+
+def is_chinese(text: str) -> bool:
+    """Whether there is a Chinese character in ``text``."""
+    return bool(_CHINESE.search(text))
+
+
+def instruct(said: str, *, chinese: bool) -> str | None:
+    """A description of the voice, such as ``female, low pitch``, as OmniVoice was trained with; ``None``: no
+    description.
+
+    ``chinese`` is whether the text is: words are then said in Chinese, unless an accent asks for English. Raises
+    :class:`SettingError` for unknown words and for such as exclude each other.
+    """
+    words = [word.lower() for word in _COMMAS.split(said.strip()) if word.strip()]
+    if not words:
+        return None
+    known = tables()
+    for word in words:
+        if word not in known.instruct_english and word not in known.instruct_chinese:
+            raise SettingError(_unknown(word))
+    dialect = next((word for word in words if word.endswith("话")), None)
+    accent = next((word for word in words if word.endswith(" accent")), None)
+    if dialect and accent:
+        raise SettingError(
+            f"{dialect} is a dialect of Chinese, but {accent} is of English: no voice has both; leave one out."
+        )
+    chinese = dialect is not None or (chinese and accent is None)
+    translations = known.instruct_translations
+    if not chinese:
+        translations = {theirs: ours for ours, theirs in translations.items()}
+    words = [translations.get(word, word) for word in words]
+    for group in known.instruct_exclusive:
+        _require_one(words, group)
+    return ("，" if any(map(is_chinese, words)) else ", ").join(words)
+
+
+def _require_one(words: Sequence[str], group: frozenset[str]) -> None:
+    found = [word for word in words if word in group]
+    if len(found) > 1:
+        raise SettingError(f"A voice cannot be both {found[0]!r} and {found[1]!r}; leave one out.")
+
+
+def _unknown(word: str) -> str:
+    known = tables()
+    close = difflib.get_close_matches(word, [*known.instruct_english, *known.instruct_chinese], n=1, cutoff=0.6)
+    like = f"did you mean {close[0]!r}?" if close else f"it knows {', '.join(sorted(known.instruct_english))}."
+    return f"OmniVoice does not know the description {word!r} of a voice; {like}"
+
 
 SHORTEST_CHUNK = 3
 """Characters below which a piece of text joins its neighbour."""
@@ -87,3 +278,45 @@ def _clauses(text: str) -> list[str]:
 def _is_abbreviation(text: str) -> bool:
     words = text.split()
     return bool(words) and words[-1] in tables().abbreviations
+
+
+# OmniVoice's tokenizer: Qwen3's, with marks of language, description and text, and tags that stand for sounds.
+
+
+DENOISE = "<|denoise|>"
+LANGUAGE = "<|lang_start|>", "<|lang_end|>"
+INSTRUCT = "<|instruct_start|>", "<|instruct_end|>"
+TEXT = "<|text_start|>", "<|text_end|>"
+NOT_TOLD = "None"
+
+
+@dataclass(frozen=True)
+class OmniVoiceTokenizer:
+    """Texts to ids of the model's vocabulary."""
+
+    tokenizer: Tokenizer
+
+    @classmethod
+    def read(cls, folder: Path) -> OmniVoiceTokenizer:
+        """Read ``tokenizer.json``. Raises :class:`paretone.errors.CheckpointError` if package, file or tokens are
+        missing."""
+        return cls(read_tokenizer(folder, "OmniVoice", INSTALL, (DENOISE, *LANGUAGE, *INSTRUCT, *TEXT)))
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of ids."""
+        return self.tokenizer.get_vocab_size(with_added_tokens=True)
+
+    def prompt(self, text: str, language: str | None, instruct: str | None, *, denoise: bool) -> list[int]:
+        """The ids in front of a canvas that says ``text`` (with what the reference says in front of it)."""
+        style = (
+            f"{DENOISE if denoise else ''}{LANGUAGE[0]}{language or NOT_TOLD}{LANGUAGE[1]}"
+            f"{INSTRUCT[0]}{instruct or NOT_TOLD}{INSTRUCT[1]}"
+        )
+        ids = self._ids(style)
+        for segment in segments(f"{TEXT[0]}{text}{TEXT[1]}"):
+            ids.extend(self._ids(segment))
+        return ids
+
+    def _ids(self, text: str) -> list[int]:
+        return self.tokenizer.encode(text, add_special_tokens=False).ids

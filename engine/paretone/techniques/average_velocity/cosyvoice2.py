@@ -15,13 +15,12 @@ from torch import Tensor
 from paretone.models import load_model
 from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry
-from paretone.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN
 from paretone.models.cosyvoice2.adapter import CosySpeech
 from paretone.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
-from paretone.models.cosyvoice2.flow_estimator import Estimator, conditions
-from paretone.models.cosyvoice2.intervals import add_interval, official
-from paretone.models.cosyvoice2.prompts import VoicePrompts
-from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
+from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN
+from paretone.models.cosyvoice2.flow_networks import Estimator, conditions
+from paretone.models.cosyvoice2.front_end import VoicePrompts
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel, add_interval, official
 from paretone.models.families.voices import changed
 from paretone.models.files.checkpoints import fingerprint
 from paretone.sampling.guidance import is_guided

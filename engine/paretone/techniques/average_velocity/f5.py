@@ -11,7 +11,7 @@ from torch import Tensor
 
 from paretone.models.f5.dit import DiT
 from paretone.models.files.interval_weights import PREFIX
-from paretone.models.networks.interval import add_interval
+from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
 from paretone.techniques.average_velocity.subjects import Field, Subject

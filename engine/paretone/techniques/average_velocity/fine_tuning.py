@@ -10,7 +10,7 @@ from torch import Tensor
 
 from paretone.errors import TrainingError
 from paretone.models.catalogue import F5, CatalogueEntry, entry
-from paretone.models.cosyvoice2.acoustic_config import FlowConfig
+from paretone.models.cosyvoice2.config import FlowConfig
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from paretone.models.files.interval_weights import described, plain_names, user_folder
 from paretone.setting.knobs import Values, checked

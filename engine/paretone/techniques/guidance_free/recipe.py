@@ -27,9 +27,8 @@ import torch
 from torch import Tensor
 
 from paretone.errors import SettingError, TrainingError
-from paretone.models.f5.checkpoint import F5Checkpoint
+from paretone.models.f5.checkpoint import F5Checkpoint, save_official
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.saving import save_official
 from paretone.models.files.checkpoints import fingerprint
 from paretone.stopping import may_stop
 from paretone.training.batches import BatchQueue

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.layer_span import LayerSpan
-from paretone.models.kernels.masked_rows import MaskedRequest, Rows
-from paretone.models.kernels.spaced_run import SpacedRun
+from paretone.models.kernels.fused_masked import FusedMasked, LayerSpan, MaskedRequest, Rows
+from paretone.models.kernels.kept_prefix import SpacedRun
 from paretone.sampling.demasking import Guide
 
 

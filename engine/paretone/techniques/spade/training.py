@@ -33,8 +33,14 @@ from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.files.language_weights import STUDENTS, places, places_of
-from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
-from paretone.models.files.pruning import require_layers
+from paretone.models.files.layer_importance import (
+    COSINE,
+    DIVERGENCE,
+    FILE,
+    ImportanceRecord,
+    read_record,
+    require_layers,
+)
 from paretone.observer import Passing
 from paretone.paths import own_place
 from paretone.setting.knobs import Values

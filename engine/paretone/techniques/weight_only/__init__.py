@@ -1,7 +1,7 @@
 """Weights of 8 or 4 bits for passes of few tokens (language models): packed once, used where that is faster.
 
 ``record`` keeps what was measured on each device, ``measuring`` measures it, ``packing`` packs. The products themselves
-are in :mod:`paretone.models.kernels.packed_products`. Torch-free.
+are in :mod:`paretone.models.kernels.few_rows`. Torch-free.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from paretone.errors import SettingError
 from paretone.measure.timing import paired_ratio
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.token_model import TokenModel
-from paretone.models.kernels import packed_products
+from paretone.models.kernels import few_rows
 from paretone.techniques import resolve
 from paretone.techniques.base import JobTask
 from paretone.techniques.weight_only import NAME
@@ -47,13 +47,13 @@ def packed(tokens: TokenModel, bits: str, group: int, anyway: bool, model: str, 
 def narrowed(tokens: TokenModel, bits: str, group: int) -> TokenModel:
     """``tokens`` with packed weights."""
     return tokens.with_products(
-        lambda product, inputs: packed_products.packed(product, inputs, 8 if bits == INT8 else 4, group)
+        lambda product, inputs: few_rows.packed_product(product, inputs, 8 if bits == INT8 else 4, group)
     )
 
 
 def require_available() -> None:
     """Raise :class:`SettingError` if this build of torch lacks the operators."""
-    if not packed_products.available():
+    if not few_rows.can_read_packed():
         raise SettingError(
             "This build of torch has no products with packed whole-number weights for processors; do without them."
         )

@@ -18,10 +18,10 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from paretone.files import write_atomically
-from paretone.models.minis.folder import CONFIG, LAYOUT_FILE, WEIGHTS
+from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
 from paretone.models.networks.causal import CausalConfig, TransformerLayer
 from paretone.models.networks.diffusion import DiffusionTransformer
-from paretone.models.networks.mel_statistics import MelStatistics
+from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.training.batches import BatchQueue, Corpus, QueuedClip
 from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network, Rated
 from paretone.training.optimisers import LayerMatrices

@@ -20,10 +20,7 @@ from torch import Tensor
 
 from paretone.errors import PlainError
 from paretone.files import write_atomically
-from paretone.models.minis.natural.decoder import WEIGHT_FILE, NaturalDecoder
-from paretone.models.minis.natural.latent_space import LatentSpace
-from paretone.models.minis.natural.layout import COMPONENTS
-from paretone.models.minis.natural.spectra import BLOCKS, SCALE
+from paretone.models.minis.natural_decoder import BLOCKS, COMPONENTS, SCALE, WEIGHT_FILE, LatentSpace, NaturalDecoder
 from paretone.training.everyday import corpus_sentences
 from paretone.training.natural_teacher import MISSING, NaturalTeacher
 
@@ -34,7 +31,7 @@ BLOCKS_BEFORE = 4
 
 
 def decoder_weights() -> dict[str, Tensor]:
-    """The weights of :class:`paretone.models.minis.natural.spectra.SpectralNetwork` under its names, matrices as int8
+    """The weights of :class:`paretone.models.minis.natural_decoder.SpectralNetwork` under its names, matrices as int8
     with their scales. Raises :class:`PlainError` when hibari-tts is not installed."""
     try:
         import hibari

@@ -12,8 +12,7 @@ from typing import Any, Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
-from paretone.models.minis.natural.decoder import NaturalDecoder
-from paretone.models.minis.natural.layout import PITCH, PITCH_SCALE, VOICING
+from paretone.models.minis.natural_decoder import PITCH, PITCH_SCALE, VOICING, NaturalDecoder
 from paretone.training.batches import Corpus, draw_state, restore_draw
 from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network
 from paretone.training.natural_corpus import NaturalClip

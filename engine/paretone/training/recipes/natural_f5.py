@@ -28,14 +28,10 @@ import yaml
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.phones import PHONES
-from paretone.front_end.phones import PhoneVocabulary
-from paretone.front_end.timed_phone import TimedPhone
-from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
+from paretone.front_end.phones import PHONES, PhoneVocabulary, TimedPhone, labels
+from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint, save_official
 from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE, BackboneConfig
 from paretone.models.f5.dit import DiT
-from paretone.models.f5.saving import save_official
 from paretone.models.files.checkpoints import fingerprint
 from paretone.training.batches import Corpus, QueuedClip, held_out_pairs, moved
 from paretone.training.f5_checkpoints import diffusion_transformer

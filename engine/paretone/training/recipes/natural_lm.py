@@ -2,7 +2,7 @@
 (:mod:`paretone.training.recipes.natural_tokens`).
 
 The alignment, which a small model cannot learn, is given by the layout: text is one phone per token, and positions
-restart at the speech (:mod:`paretone.models.minis.lm_mini.layout`).
+restart at the speech (:mod:`paretone.models.minis.lm_mini`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from torch import Tensor
 
 from paretone.front_end.phones import PhoneVocabulary
 from paretone.models.families.training_layout import HuggingFaceNames
-from paretone.models.minis.lm_mini.checkpoint import TOKENIZER
-from paretone.models.minis.lm_mini.layout import Layout
-from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
+from paretone.models.minis.lm_mini import TOKENIZER, Layout
+from paretone.models.minis.quantisers import SpeechTokenizer
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.quantised_mel import read_quantised_mel
 from paretone.training.batches import Corpus
@@ -93,7 +92,7 @@ class NaturalLm(TokenRecipe):
         }
 
     def export(self, folder: Path) -> None:
-        """Write a folder that :class:`paretone.models.minis.lm_mini.checkpoint.LmMiniFolder` and transformers read."""
+        """Write a folder that :class:`paretone.models.minis.lm_mini.LmMiniFolder` and transformers read."""
         network, layout = self.average.module, self.layout
         config = _described(network.transformer.config, layout)
         write_mini(folder, network.tensors(), self.steps, config, _listed(layout))

@@ -23,17 +23,15 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from paretone.files import write_atomically
-from paretone.front_end.natural.phones import PHONES
+from paretone.front_end.phones import PHONES
 from paretone.models.megatts3.checkpoint import CONFIG, TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.megatts3.phone_table import ENGLISH_TONE
-from paretone.models.minis.folder import WEIGHTS
-from paretone.models.minis.megatts3_mini.checkpoint import VOCABULARY
-from paretone.models.minis.megatts3_mini.front_end import DURATION_HOP
-from paretone.models.minis.megatts3_mini.phones import phones_of_frames
-from paretone.models.minis.natural.grouped import GROUP, GROUPED, grouped
-from paretone.models.minis.natural.layout import SAMPLE_RATE
+from paretone.models.megatts3.phones import ENGLISH_TONE
+from paretone.models.minis.megatts3_mini import DURATION_HOP, VOCABULARY, phones_of_frames
+from paretone.models.minis.natural_decoder import SAMPLE_RATE
+from paretone.models.minis.natural_vocoder import GROUP, GROUPED, grouped
+from paretone.models.minis.speaking import WEIGHTS
 from paretone.training.batches import Corpus, QueuedClip, held_out_pairs
 from paretone.training.flow_matching import (
     LatentBatch,

@@ -1,7 +1,7 @@
 """The recipe of the bundled masked-diffusion model, ``voice-omni``: OmniVoice's network, small, over the codes of
 ``voice-codec`` (:mod:`paretone.training.recipes.natural_tokens`).
 
-The alignment, which a small model cannot learn, is given by the layout (:mod:`paretone.models.minis.omni_mini.layout`).
+The alignment, which a small model cannot learn, is given by the layout (:mod:`paretone.models.minis.omni_mini`).
 Network and parameter names are the official ones.
 
 It is trained on canvases: utterances of which some cells are hidden, as demasking meets them. What is known in
@@ -25,11 +25,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.minis.omni_mini.checkpoint import CODEC
-from paretone.models.minis.omni_mini.codec import ResidualCodec
-from paretone.models.minis.omni_mini.layout import Layout, positions
-from paretone.models.networks.bidirectional import Qwen3Config
-from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.minis.omni_mini import CODEC, Layout, positions
+from paretone.models.minis.quantisers import ResidualCodec
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork, Qwen3Config
 from paretone.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
 from paretone.stopping import may_stop
 from paretone.training.batches import Corpus, held_out_pairs, moved
@@ -272,7 +270,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
         return [Joined.of(items) for items in held_out_pairs(self._held_out, self.options.validation_items, 6)]
 
     def export(self, folder: Path) -> None:
-        """Write a folder that :class:`paretone.models.minis.omni_mini.checkpoint.OmniMiniFolder` reads."""
+        """Write a folder that :class:`paretone.models.minis.omni_mini.OmniMiniFolder` reads."""
         network = self.average.module
         config = _described(network.config)
         write_mini(folder, official_tensors(network), self.steps, config, LAYOUT.as_dict())

@@ -24,9 +24,24 @@ from torch import Tensor
 from paretone.audio.mel import htk_filterbank
 from paretone.files import write_atomically
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.minis.natural.frame_rates import at_latent_frames, latent_frames, mel_frame_at
-from paretone.models.minis.natural.layout import COMPONENTS, FORMANT, FORMANT_SCALE, LEVEL, LEVEL_SCALE, PITCH, VOICING
-from paretone.models.minis.natural.mel_reader import CONFIG_FILE, WEIGHT_FILE, MelReader, MelReaderConfig
+from paretone.models.minis.natural_decoder import (
+    COMPONENTS,
+    FORMANT,
+    FORMANT_SCALE,
+    LEVEL,
+    LEVEL_SCALE,
+    PITCH,
+    VOICING,
+)
+from paretone.models.minis.natural_vocoder import (
+    CONFIG_FILE,
+    WEIGHT_FILE,
+    MelReader,
+    MelReaderConfig,
+    at_latent_frames,
+    latent_frames,
+    mel_frame_at,
+)
 from paretone.stopping import may_stop
 from paretone.training.batches import Corpus
 from paretone.training.learner import LearningOptions
@@ -171,7 +186,7 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         return {name: total / len(self.held_out) for name, total in sums.items()}
 
     def export(self, folder: Path) -> None:
-        """Write what :meth:`paretone.models.minis.natural.mel_reader.MelReader.load` reads, in half precision."""
+        """Write what :meth:`paretone.models.minis.natural_vocoder.MelReader.load` reads, in half precision."""
         folder.mkdir(parents=True, exist_ok=True)
         reader = self.average.module
         content = json.dumps({"mel_reader": asdict(reader.config)}, indent=1) + "\n"

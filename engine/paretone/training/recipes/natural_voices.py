@@ -19,8 +19,8 @@ import soundfile
 
 from paretone.errors import PlainError
 from paretone.files import write_atomically
-from paretone.front_end.natural.phones import timed_phones
-from paretone.models.minis.natural.layout import HOP, SAMPLE_RATE
+from paretone.front_end.phones import timed_phones
+from paretone.models.minis.natural_decoder import HOP, SAMPLE_RATE
 from paretone.models.shipped_voices import INDEX
 from paretone.training.natural_corpus import Manner, Speaker
 from paretone.training.natural_teacher import NaturalTeacher, at_prompt_level

@@ -17,13 +17,13 @@ import numpy as np
 
 from paretone.bench.report import table
 from paretone.errors import CheckpointError, PlainError
-from paretone.front_end.timed_phone import TimedPhone
+from paretone.front_end.phones import TimedPhone
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.f5.adapter import F5Speech
 from paretone.models.f5.checkpoint import NATURAL_PHONES
-from paretone.models.f5.phones import FramePhones
+from paretone.models.f5.front_end import FramePhones
 from paretone.models.shipped_voices import read_voice
 from paretone.studies import definition, results
 from paretone.studies.report import write_report

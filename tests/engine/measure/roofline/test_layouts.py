@@ -46,7 +46,7 @@ from tests.engine.models.llasa import small_release as small_llasa
 from tests.engine.models.megatts3 import small_release as megatts3
 from tests.engine.models.megatts3.small_release import write_folder
 from tests.engine.models.megatts3.test_official_speech import write_voice
-from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import write_bundled
+from tests.engine.models.minis.small_megatts3_mini import write_bundled
 from tests.engine.models.omnivoice import small_release as omnivoice
 from tests.workload import workload
 

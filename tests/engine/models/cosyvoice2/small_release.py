@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
+from paretone.models.cosyvoice2.config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from paretone.models.cosyvoice2.hift import GENERATOR, PLAIN_CONVOLUTIONS, Hift
 from paretone.models.cosyvoice2.language_model import STOPS
 from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER
@@ -94,7 +94,7 @@ def write_release(root: Path) -> None:
 
 
 class NoNoise:
-    """See :class:`paretone.models.cosyvoice2.hift_source.Noise`."""
+    """See :class:`paretone.models.cosyvoice2.hift.Noise`."""
 
     def __init__(self, config: HiftConfig) -> None:
         self._shape = (config.samples_per_frame, config.harmonics + 1)

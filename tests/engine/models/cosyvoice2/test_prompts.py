@@ -13,11 +13,10 @@ from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
 from paretone.files import wav
 from paretone.models.base import Voice
 from paretone.models.cosyvoice2.config import CROSS_LINGUAL, INSTRUCT, USUAL_TOKENS, ZERO_SHOT
-from paretone.models.cosyvoice2.passages import prepare
-from paretone.models.cosyvoice2.prompts import VoicePrompt, VoicePrompts
+from paretone.models.cosyvoice2.front_end import VoicePrompt, VoicePrompts, prepare
 from paretone.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
+from paretone.models.cosyvoice2.text import TextTokenizer
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
-from paretone.models.cosyvoice2.tokenizer import TextTokenizer
 from tests.engine.models.cosyvoice2.small_release import write_recording_encoder, write_tokenizer
 
 CODES, WIDTH = 100, 24

@@ -10,20 +10,23 @@ import torch
 from torch import Tensor, nn
 
 from paretone.errors import AudioError, CheckpointError, TextError
-from paretone.models.cosyvoice2 import memory as memories
-from paretone.models.cosyvoice2.acoustic_config import EstimatorConfig, FlowConfig, HiftConfig
-from paretone.models.cosyvoice2.flow_estimator import conditions
+from paretone.models.cosyvoice2 import flow_networks as memories
+from paretone.models.cosyvoice2.config import EstimatorConfig, FlowConfig, HiftConfig
+from paretone.models.cosyvoice2.flow_networks import CausalConv, Growing, Memory, chunk_mask, conditions
 from paretone.models.cosyvoice2.hift import (
     GENERATOR,
     PLAIN_CONVOLUTIONS,
     AudioStream,
+    HarmonicSource,
+    IncrementalConv,
     InverseSpectrum,
+    Progress,
+    ReflectedStart,
     ResidualStack,
+    SeededNoise,
     SourceSpectrum,
+    Upsampler,
 )
-from paretone.models.cosyvoice2.hift_source import HarmonicSource, SeededNoise
-from paretone.models.cosyvoice2.incremental import IncrementalConv, Progress, ReflectedStart, Upsampler
-from paretone.models.cosyvoice2.memory import CausalConv, Growing, Memory, chunk_mask
 from paretone.models.cosyvoice2.streaming import CosyDecoder
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from paretone.models.networks.weight_norm import PARAMETRISED, stored_shapes

@@ -9,8 +9,7 @@ import pytest
 
 from paretone.errors import CheckpointError, TextError
 from paretone.models.cosyvoice2 import text
-from paretone.models.cosyvoice2.text import NUMBERS_NOTE, normalised, read_text
-from paretone.models.cosyvoice2.tokenizer import ADDED, END_OF_PROMPT, TextTokenizer
+from paretone.models.cosyvoice2.text import ADDED, END_OF_PROMPT, NUMBERS_NOTE, TextTokenizer, normalised, read_text
 from tests.engine.models.cosyvoice2.small_release import SIZE, write_tokenizer
 
 

@@ -15,28 +15,34 @@ import torch
 
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import AudioError, CheckpointError, SettingError, TextError
-from paretone.front_end.frame_phones import labels
-from paretone.front_end.natural.phones import PHONES as ALL_PHONES
-from paretone.front_end.natural.reading import NaturalReader
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PHONES as ALL_PHONES
+from paretone.front_end.phones import PhoneVocabulary, labels
+from paretone.front_end.reading import NaturalReader
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Voice
 from paretone.models.catalogue import entry
 from paretone.models.f5 import text
-from paretone.models.f5.characters import CharacterFrontEnd
 from paretone.models.f5.checkpoint import NATURAL_PHONES
-from paretone.models.f5.chunks import maximum_bytes, split, split_for_streaming
 from paretone.models.f5.config import HOP, SAMPLE_RATE
-from paretone.models.f5.duration import PromptLevel, prompt_frames, sampled_frames, total_frames
-from paretone.models.f5.passages import Prompt
-from paretone.models.f5.prompts import PromptReader
+from paretone.models.f5.front_end import (
+    CharacterFrontEnd,
+    Prompt,
+    PromptLevel,
+    PromptReader,
+    prompt_frames,
+    sampled_frames,
+    total_frames,
+)
 from paretone.models.f5.text import (
     Vocabulary,
     encode_bytes,
     finished_transcript,
+    maximum_bytes,
     pinyin_tokens,
     require_speakable,
     spaced_transcript,
+    split,
+    split_for_streaming,
 )
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise

@@ -16,9 +16,9 @@ from paretone.models.base import Piece, Synthesis, flow_model
 from paretone.models.catalogue import voice
 from paretone.models.families.pacing import FEWEST_STEPS, AssumedPace, Pace
 from paretone.models.families.token_model import TokenModel
-from paretone.models.kernels.half_products import available
-from paretone.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
-from paretone.models.minis.natural.layout import HOP
+from paretone.models.kernels.few_rows import available
+from paretone.models.minis.lm_mini import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
+from paretone.models.minis.natural_decoder import HOP
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import stream, synthesise
@@ -126,7 +126,7 @@ def test_speech_that_repeats_itself_is_stopped(model: LmMiniSpeech, monkeypatch:
 
 
 def test_a_model_that_ends_at_once_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paretone.models.minis.lm_mini.adapter.SHORTEST", 0.0)
+    monkeypatch.setattr("paretone.models.minis.lm_mini.SHORTEST", 0.0)
     silent = load(write_model(tmp_path / "silent", end_score=100.0))
     with pytest.raises(PlainError, match="stopped immediately and said nothing"):
         spoken(silent, setting())

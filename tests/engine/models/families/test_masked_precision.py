@@ -10,7 +10,7 @@ import torch
 from paretone.models import load_model
 from paretone.models.catalogue import entry, harvard_sentences, voice
 from paretone.models.kernels.fused_masked import FusedMasked
-from paretone.models.kernels.int8 import Int8Linear
+from paretone.models.kernels.precision import Int8Linear
 from paretone.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, demask
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted

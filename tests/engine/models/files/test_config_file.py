@@ -15,8 +15,8 @@ import torch
 from paretone.errors import CheckpointError
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
-from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from paretone.models.minis.lm_mini import LmMiniFolder
+from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.models.networks.causal import CausalConfig
 from paretone.models.networks.masked_network import MaskedConfig
 from paretone.models.networks.vocos import VocosConfig

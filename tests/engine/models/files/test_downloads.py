@@ -15,8 +15,7 @@ from paretone.errors import Cancelled, PlainError
 from paretone.models import catalogue
 from paretone.models.files import downloads
 from paretone.models.files.downloads import download, extent
-from paretone.models.files.licences import LICENCES, NON_COMMERCIAL
-from paretone.models.files.releases import RELEASES
+from paretone.models.files.releases import LICENCES, NON_COMMERCIAL, RELEASES
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from tests.engine.models.hub import CONTENT, SHARDS, WEIGHTS, Hub, assert_complete, files_of
 

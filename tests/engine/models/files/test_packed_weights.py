@@ -14,10 +14,10 @@ from safetensors.torch import load, save_file
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.files import bundled, packed_weights, packing
+from paretone.models.files import bundled, packing
+from paretone.models.files.bundled import BASE, FORMAT, LAYERS, PACKED, STEPS
 from paretone.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, plain_file, read_weights
-from paretone.models.files.packed_weights import BASE, FORMAT, LAYERS, PACKED, STEPS
-from paretone.models.files.pruning import pruned
+from paretone.models.files.layer_importance import pruned
 from paretone.models.files.shards import Shards
 
 MODEL, STUDENT, GUIDED = "m/model.safetensors", "m/students/student.safetensors", "m/cfg_free/w.safetensors"
@@ -205,7 +205,7 @@ def test_differences_from_another_base_are_refused(packed: Path) -> None:
 
 def test_differences_from_differences_are_refused(packed: Path) -> None:
     other = packed / "m" / "cfg_free" / "w.safetensors"
-    rewritten(packed / STUDENT, {BASE: "../cfg_free/w.safetensors", packed_weights.BASE_DIGEST: sha256(other)})
+    rewritten(packed / STUDENT, {BASE: "../cfg_free/w.safetensors", bundled.BASE_DIGEST: sha256(other)})
     with pytest.raises(CheckpointError, match="which itself holds differences only"):
         read_weights(packed / STUDENT)
 

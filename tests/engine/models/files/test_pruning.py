@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from paretone.errors import SettingError
-from paretone.models.files.pruning import layer_of, pruned, require_layers
+from paretone.models.files.layer_importance import layer_of, pruned, require_layers
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import knobs_of, spade, technique

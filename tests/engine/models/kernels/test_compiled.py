@@ -15,8 +15,7 @@ import torch
 
 from paretone import device
 from paretone.models.kernels import compiled
-from paretone.models.kernels.fused_masked import FusedMasked, MaskedRun
-from paretone.models.kernels.masked_rows import MaskedRequest
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.observer import Observer
 from paretone.sampling.demasking import Guide

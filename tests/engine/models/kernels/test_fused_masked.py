@@ -6,11 +6,9 @@ import pytest
 import torch
 
 from paretone.models.families.masked_networks import MaskedNetworks
-from paretone.models.kernels.fused_masked import FusedMasked
+from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.kernels.kept_prefix import KeptPrefixRun
-from paretone.models.kernels.masked_rows import MaskedRequest
-from paretone.models.networks.bidirectional import Qwen3Config
-from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
+from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork, Qwen3Config
 from paretone.models.networks.plain_masked import PlainRun
 from paretone.sampling.demasking import Canvas, Guide, Rules, SeededCanvasNoise, demask
 from paretone.sampling.demasking_schedule import Block

@@ -18,8 +18,7 @@ from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.models import load_model
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voice
-from paretone.models.kernels.causal_graphs import GraphedTransformer
-from paretone.models.kernels.graphs import GraphCache, record_cuda
+from paretone.models.kernels.graphs import GraphCache, GraphedTransformer, record_cuda
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique

@@ -13,8 +13,7 @@ import torch
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.kernels import products
-from paretone.models.kernels.int8 import Int8Linear
-from paretone.models.kernels.precision import in_precision, offered
+from paretone.models.kernels.precision import Int8Linear, in_precision, offered
 
 FRAMES = 40
 IDS = torch.arange(FRAMES)[None] % 4
@@ -114,7 +113,7 @@ def test_an_int8_layer_is_right_on_older_processors_too() -> None:
     """Sums of two products of 8 bits need more than the 16 bits that they get without VNNI."""
     code = (
         "import torch\n"
-        "from paretone.models.kernels.int8 import Int8Linear\n"
+        "from paretone.models.kernels.precision import Int8Linear\n"
         "layer = Int8Linear(torch.ones(256, 256), None)\n"
         "assert (layer(torch.ones(32, 256)) / 256 - 1).abs().max() < 0.01\n"
     )

@@ -12,12 +12,21 @@ from torch import Tensor, nn
 
 from paretone.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
 from paretone.models.kernels import products
-from paretone.models.kernels.half_products import HalfProduct, available, can_halve, product, weight_of
-from paretone.models.kernels.packed_products import GROUPS, Int4Product, Int8Product, packed
-from paretone.models.kernels.packed_products import ROWS as PACKED_ROWS
-from paretone.models.kernels.packed_products import available as packs
+from paretone.models.kernels.few_rows import FEW_ROWS as PACKED_ROWS
+from paretone.models.kernels.few_rows import (
+    GROUPS,
+    HalfProduct,
+    Int4Product,
+    Int8Product,
+    available,
+    can_halve,
+    packed_product,
+    product,
+    weight_of,
+)
+from paretone.models.kernels.few_rows import can_read_packed as packs
+from paretone.models.kernels.fused_causal import QuickNorm
 from paretone.models.kernels.products import FEED_FORWARD_ROWS, ROWS, PackableLinear, PackedProduct
-from paretone.models.kernels.quick_norm import QuickNorm
 
 TOLERANCE = 1e-5
 
@@ -205,9 +214,9 @@ def test_any_number_of_inputs_has_eight_bits(inputs: int) -> None:
 @needs_operators
 def test_inputs_that_make_no_groups_stay_as_they_are() -> None:
     plain = product(drawn(inputs=48)[0])
-    assert packed(plain, 48, 4, 32) is plain
-    assert isinstance(packed(plain, 48, 8), Int8Product)
-    assert isinstance(packed(product(drawn()[0]), 256, 4, 32), Int4Product)
+    assert packed_product(plain, 48, 4, 32) is plain
+    assert isinstance(packed_product(plain, 48, 8), Int8Product)
+    assert isinstance(packed_product(product(drawn()[0]), 256, 4, 32), Int4Product)
 
 
 needs_fbgemm = pytest.mark.skipif(not available(), reason="this build of torch lacks FBGEMM's operators")

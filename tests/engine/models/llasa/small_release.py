@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from paretone.files import wav
-from paretone.models.files.shard_index import INDEX
+from paretone.models.files.releases import INDEX
 from paretone.models.files.shards import WEIGHTS
 from paretone.models.llasa.checkpoint import EMBEDDING, HEAD
 from paretone.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder

@@ -17,15 +17,14 @@ from safetensors.torch import load_file, save_file
 from paretone.errors import AudioError, Cancelled, CheckpointError, TextError
 from paretone.models import catalogue, load_model
 from paretone.models.base import Piece, Synthesis, Voice
-from paretone.models.files.shard_index import INDEX
+from paretone.models.files.releases import INDEX
 from paretone.models.files.shards import WEIGHTS
 from paretone.models.llasa import adapter
 from paretone.models.llasa.adapter import LlasaSpeech
 from paretone.models.llasa.config import FIRST_CODES
-from paretone.models.llasa.prompt import SPEECH_START, rendered
-from paretone.models.llasa.tokenizer import LlasaTokenizer, code_token
+from paretone.models.llasa.tokenizer import SPEECH_START, LlasaTokenizer, code_token, rendered
 from paretone.models.llasa.voices import LlasaPrompt, spoken_bytes
-from paretone.models.llasa.windows import Window
+from paretone.models.llasa.xcodec2 import Window
 from paretone.observer import Observer, StepReport
 from paretone.sampling.tokens import Nucleus, TokenSampler
 from paretone.setting.knobs import Values

@@ -17,12 +17,20 @@ from paretone.errors import CheckpointError
 from paretone.models import catalogue, load_model
 from paretone.models.base import Voice
 from paretone.models.files.shards import WEIGHTS
-from paretone.models.llasa import codec_encoder
-from paretone.models.llasa.codec_checkpoint import load_decoder
-from paretone.models.llasa.codec_encoder import VoiceEncoder
-from paretone.models.llasa.voices import VoiceReader
-from paretone.models.llasa.windows import FADE_CODES, Window, WindowedDecoder
-from paretone.models.llasa.xcodec2 import CODES, REACH, CodecAttention, InverseTransform, XCodec2Config, XCodec2Decoder
+from paretone.models.llasa import voices
+from paretone.models.llasa.checkpoint import load_decoder
+from paretone.models.llasa.voices import VoiceEncoder, VoiceReader
+from paretone.models.llasa.xcodec2 import (
+    CODES,
+    FADE_CODES,
+    REACH,
+    CodecAttention,
+    InverseTransform,
+    Window,
+    WindowedDecoder,
+    XCodec2Config,
+    XCodec2Decoder,
+)
 from paretone.paths import data_folder
 from paretone.setting.setting import Setting
 from paretone.speaking import make_ready, synthesise
@@ -267,7 +275,7 @@ def test_a_voice_is_encoded_once(
 ) -> None:
     said: list[str] = []
     first = VoiceEncoder(codec, tmp_path)(samples, said.append)
-    monkeypatch.setattr(codec_encoder, "load_encoder", lambda shards: pytest.fail("The encoder was loaded again."))
+    monkeypatch.setattr(voices, "load_encoder", lambda shards: pytest.fail("The encoder was loaded again."))
     assert VoiceEncoder(codec, tmp_path)(samples, said.append) == first
     assert said == ["Encoding the voice …"]
     with pytest.raises(pytest.fail.Exception):
@@ -282,8 +290,8 @@ def test_the_encoder_of_several_recordings_is_loaded_once(
     codec: Path, samples: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[object] = []
-    load = codec_encoder.load_encoder
-    monkeypatch.setattr(codec_encoder, "load_encoder", lambda shards: loaded.append(load(shards)) or loaded[-1])
+    load = voices.load_encoder
+    monkeypatch.setattr(voices, "load_encoder", lambda shards: loaded.append(load(shards)) or loaded[-1])
     alone = [VoiceEncoder(codec, tmp_path / "alone")(one) for one in (samples, samples[:8000])]
     assert len(loaded) == 2
     encoder = VoiceEncoder(codec, tmp_path / "several", several=True)

@@ -20,9 +20,8 @@ from paretone.models import load_model
 from paretone.models.base import Synthesis, Utterance, Voice
 from paretone.models.catalogue import entry, voice, voices
 from paretone.models.megatts3.adapter import MegaSpeech
-from paretone.models.minis.natural.decoder import NaturalDecoder
-from paretone.models.minis.natural.grouped import GROUP, GROUP_HOP, MARGIN
-from paretone.models.minis.natural.layout import HOP
+from paretone.models.minis.natural_decoder import HOP, NaturalDecoder
+from paretone.models.minis.natural_vocoder import GROUP, GROUP_HOP, MARGIN
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import NO_VALUES, defaults
 from paretone.setting.setting import Setting, UsedTechnique
@@ -30,7 +29,7 @@ from paretone.speaking import scripted, stream
 from paretone.techniques import compatibility_of, ditreducio, resolve, technique
 from paretone.techniques.ditreducio.preparation import calibrate_model
 from paretone.techniques.ditreducio.table import StrategyTable
-from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import LAYERS, write_bundled
+from tests.engine.models.minis.small_megatts3_mini import LAYERS, write_bundled
 from tests.engine.techniques.ditreducio.observing import Recorder
 
 MINI = "megatts3-mini"

@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from paretone.errors import CheckpointError
 from paretone.models.megatts3.config import OPTIONS, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.megatts3.phone_encoder import PhoneEncoder, RelativeAttention
+from paretone.models.megatts3.phones import PhoneEncoder, RelativeAttention
 from paretone.sampling.flow import OvershootNoise, integrate, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from paretone.setting.knobs import defaults

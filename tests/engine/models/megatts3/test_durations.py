@@ -19,10 +19,9 @@ from paretone.models.megatts3.aligner import (
     log_mel,
     read_alignment,
 )
-from paretone.models.megatts3.duration_model import DurationConfig, DurationModel, rotated
-from paretone.models.megatts3.durations import Tempo, settled_durations
+from paretone.models.megatts3.duration_model import DurationConfig, DurationModel, Tempo, rotated, settled_durations
 from paretone.models.megatts3.passages import Timed
-from paretone.models.megatts3.phone_table import phone_number
+from paretone.models.megatts3.phones import phone_number
 from tests.engine.models.megatts3.small_release import DURATION_CONFIG, SMALL_ALIGNER, random_weights, shapes_of
 
 PHONES = torch.tensor([[145, 101, 120, 130, 163, 110]])

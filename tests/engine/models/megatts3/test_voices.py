@@ -10,9 +10,8 @@ from paretone.audio.recording import Recording
 from paretone.errors import AudioError
 from paretone.files import wav
 from paretone.measure.loudness import integrated_loudness
-from paretone.models.megatts3.voices import PromptRecording, prepare_recording, prepare_voice, read_latents
-from paretone.models.megatts3.wavvae import WavVAE
-from paretone.models.megatts3.wavvae_encoder import Encoder
+from paretone.models.megatts3.front_end import PromptRecording, prepare_recording, prepare_voice, read_latents
+from paretone.models.megatts3.wavvae import Encoder, WavVAE
 from tests.engine.models.megatts3.small_release import SMALL_WAVVAE
 
 WINDOW = 1200

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.megatts3.wavvae import WavVAE
-from paretone.models.megatts3.wavvae_encoder import Encoder, PaddedConv1d, sampled_latents
+from paretone.models.megatts3.wavvae import Encoder, PaddedConv1d, WavVAE, sampled_latents
 from tests.engine.models.megatts3.small_release import WAVVAE_CONFIG, wavvae_weights, write_config
 
 

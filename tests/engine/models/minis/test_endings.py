@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from paretone.audio.cross_fade import DECAY, RELEASE
-from paretone.front_end.natural.phones import last_sound
-from paretone.front_end.natural.reading import SHORTEST_SILENCE, NaturalReader
+from paretone.front_end.phones import last_sound
+from paretone.front_end.reading import SHORTEST_SILENCE, NaturalReader
 from paretone.measure.intelligibility import Judge, words_of
 from paretone.models import load_model
 from paretone.models.base import SpeechModel, Synthesis
 from paretone.models.catalogue import entry, voices
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise

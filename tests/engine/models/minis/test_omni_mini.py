@@ -17,14 +17,11 @@ from paretone.errors import CheckpointError
 from paretone.models import load_model
 from paretone.models.base import Synthesis, Voice
 from paretone.models.catalogue import entry, voice, voices
-from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
-from paretone.models.minis.natural.layout import HOP, LATENT
-from paretone.models.minis.natural.vocoder import LatentVocoder
-from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
-from paretone.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from paretone.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
-from paretone.models.minis.omni_mini.decoding import ResidualGridDecoder
-from paretone.models.minis.omni_mini.layout import Layout
+from paretone.models.minis.natural_coding import NOBODY, NaturalCoding
+from paretone.models.minis.natural_decoder import HOP, LATENT
+from paretone.models.minis.natural_vocoder import LatentVocoder
+from paretone.models.minis.omni_mini import Layout, OmniMiniFolder, OmniMiniSpeech, ResidualGridDecoder
+from paretone.models.minis.quantisers import ResidualCodec, ResidualCodecConfig
 from paretone.models.networks.quantised_mel import read_quantised_mel
 from paretone.setting.setting import Setting
 from paretone.speaking import synthesise

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from paretone.audio.mel import MelFrontEnd
-from paretone.front_end.natural.reading import NaturalReader
+from paretone.front_end.reading import NaturalReader
 from paretone.models.base import Voice
 from paretone.models.catalogue import voice
-from paretone.models.f5.prompts import PromptReader
-from paretone.models.minis.prompts import phones_of_prompt
+from paretone.models.f5.front_end import PromptReader
+from paretone.models.minis.speaking import phones_of_prompt
 from tests.voices import FIRST
 
 OTHER = "The juice of lemons makes fine punch, and nobody knows why."

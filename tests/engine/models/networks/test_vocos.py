@@ -15,13 +15,11 @@ from torch import nn
 from paretone.errors import CheckpointError
 from paretone.models.catalogue import entry
 from paretone.models.families.token_decoder import TokenDecoder, streaming_difference
-from paretone.models.minis.lm_mini.checkpoint import LmMiniFolder
-from paretone.models.minis.lm_mini.decoding import GatheringDecoder
-from paretone.models.minis.natural.coding import NOBODY, NaturalCoding
-from paretone.models.minis.natural.layout import HOP
-from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from paretone.models.minis.natural.vocoder import LatentVocoder
-from paretone.models.networks.mel_statistics import MelStatistics
+from paretone.models.minis.lm_mini import GatheringDecoder, LmMiniFolder
+from paretone.models.minis.natural_coding import NOBODY, NaturalCoding
+from paretone.models.minis.natural_decoder import HOP
+from paretone.models.minis.natural_vocoder import LatentVocoder, MelReader, MelReaderConfig
+from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.models.networks.shapes import uninitialised, without_weights
 from paretone.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd
 from paretone.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig

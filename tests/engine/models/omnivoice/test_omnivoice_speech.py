@@ -18,10 +18,10 @@ from paretone.models.base import Piece, Synthesis, Voice, flow_model
 from paretone.models.catalogue import voice
 from paretone.models.families.masked_script import guide_of
 from paretone.models.kernels.fused_masked import MaskedRun
-from paretone.models.omnivoice import duration, tags
+from paretone.models.omnivoice import text as texts
 from paretone.models.omnivoice.adapter import OmniVoiceSpeech
 from paretone.models.omnivoice.higgs import WindowedHiggs
-from paretone.models.omnivoice.joining import StreamedPassages, WholePassages
+from paretone.models.omnivoice.sound import StreamedPassages, WholePassages
 from paretone.models.omnivoice.text import is_spoken, sentences
 from paretone.observer import Observer
 from paretone.sampling.demasking import Guide
@@ -490,9 +490,9 @@ def test_what_can_be_heard() -> None:
 
 
 def test_languages_by_name_and_id_and_hints_for_others() -> None:
-    assert tags.language(" German ") == ("de", ())
-    assert tags.language("") == tags.language("None") == (None, ())
-    found, (note,) = tags.language("Germn")
+    assert texts.language(" German ") == ("de", ())
+    assert texts.language("") == texts.language("None") == (None, ())
+    found, (note,) = texts.language("Germn")
     assert found is None
     assert "Did you mean german" in note
 
@@ -508,15 +508,17 @@ def test_languages_by_name_and_id_and_hints_for_others() -> None:
 )
 def test_descriptions_that_cannot_be(said: str, words: str) -> None:
     with pytest.raises(SettingError, match=words):
-        tags.instruct(said, chinese=False)
+        texts.instruct(said, chinese=False)
 
 
 def test_durations_never_vanish() -> None:
-    assert duration.frames("", "", 0) == 1
-    assert duration.frames("a") < duration.frames("a much longer text than that")
+    assert texts.expected_frames("", "", 0) == 1
+    assert texts.expected_frames("a") < texts.expected_frames("a much longer text than that")
     # A reference that says nothing has no pace.
-    assert duration.frames("Some words.", "\u0301", 40) == duration.frames("Some words.")
-    assert duration.frames("Some words.", speed=2.0) == pytest.approx(duration.frames("Some words.") / 2, abs=1)
+    assert texts.expected_frames("Some words.", "\u0301", 40) == texts.expected_frames("Some words.")
+    assert texts.expected_frames("Some words.", speed=2.0) == pytest.approx(
+        texts.expected_frames("Some words.") / 2, abs=1
+    )
 
 
 JOINING_RATE = 24000

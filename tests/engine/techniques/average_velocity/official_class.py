@@ -10,7 +10,7 @@ import torch
 
 from paretone.models.f5.config import BackboneConfig
 from paretone.models.f5.dit import DiT
-from paretone.models.networks.interval import add_interval
+from paretone.models.networks.diffusion import add_interval
 from paretone.paths import resource
 from paretone.sampling.flow import sampling_grid
 from tests.engine.export.official_comparison import SMALL, VERSIONS, VOCABULARY

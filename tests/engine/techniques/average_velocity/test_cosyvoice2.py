@@ -16,10 +16,15 @@ from paretone.models import load_model
 from paretone.models.base import IntervalWeights
 from paretone.models.catalogue import entry, voice
 from paretone.models.cosyvoice2.checkpoint import FLOW
-from paretone.models.cosyvoice2.flow_estimator import Estimator, conditions
-from paretone.models.cosyvoice2.intervals import add_interval, interval_estimator, official
-from paretone.models.cosyvoice2.memory import Memory
-from paretone.models.cosyvoice2.token_to_mel import FewEvaluations, MelStream, TokenToMel
+from paretone.models.cosyvoice2.flow_networks import Estimator, Memory, conditions
+from paretone.models.cosyvoice2.token_to_mel import (
+    FewEvaluations,
+    MelStream,
+    TokenToMel,
+    add_interval,
+    interval_estimator,
+    official,
+)
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from paretone.models.files.interval_weights import described, metadata, save_interval_weights
 from paretone.setting.knobs import Values

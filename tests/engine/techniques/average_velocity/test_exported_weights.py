@@ -22,7 +22,7 @@ from paretone.models.files.interval_weights import (
     metadata,
     save_interval_weights,
 )
-from paretone.models.networks.interval import add_interval
+from paretone.models.networks.diffusion import add_interval
 from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.knobs import Values

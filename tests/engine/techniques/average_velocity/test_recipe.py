@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from paretone.errors import SettingError, TrainingError
-from paretone.front_end.frame_phones import labels
+from paretone.front_end.phones import labels
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.networks.interval import IntervalEmbedding
+from paretone.models.networks.diffusion import IntervalEmbedding
 from paretone.sampling.flow import sampling_grid
 from paretone.sampling.guidance import guided_velocity, three_branch_velocity
 from paretone.setting.knobs import Values

@@ -19,7 +19,7 @@ from paretone.models.files.interval_weights import described, metadata, save_int
 from paretone.models.megatts3 import graphemes
 from paretone.models.megatts3.checkpoint import OfficialFolder
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.networks.interval import add_interval
+from paretone.models.networks.diffusion import add_interval
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise

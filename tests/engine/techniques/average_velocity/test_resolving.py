@@ -20,7 +20,7 @@ from paretone.models.files.interval_weights import (
     save_interval_weights,
 )
 from paretone.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from paretone.models.networks.interval import IntervalEmbedding
+from paretone.models.networks.diffusion import IntervalEmbedding
 from paretone.sampling.guidance import TwoWeightGuidance
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique

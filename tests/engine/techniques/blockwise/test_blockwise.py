@@ -17,10 +17,8 @@ from paretone.models import load_model
 from paretone.models.base import Synthesis
 from paretone.models.catalogue import entry, voice
 from paretone.models.families.pacing import FEWEST_STEPS
-from paretone.models.kernels.fused_masked import MaskedRun
-from paretone.models.kernels.masked_rows import MaskedRequest
-from paretone.models.minis.omni_mini.adapter import OmniMiniSpeech
-from paretone.models.minis.omni_mini.decoding import ResidualGridDecoder
+from paretone.models.kernels.fused_masked import MaskedRequest, MaskedRun
+from paretone.models.minis.omni_mini import OmniMiniSpeech, ResidualGridDecoder
 from paretone.observer import Observer, StepReport
 from paretone.sampling.demasking import Guide
 from paretone.setting.knobs import Values

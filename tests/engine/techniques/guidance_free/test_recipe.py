@@ -51,7 +51,7 @@ def checkpoint(tmp_path: Path) -> F5Checkpoint:
 
 @pytest.fixture(scope="module")
 def examples() -> Examples:
-    from paretone.front_end.frame_phones import labels
+    from paretone.front_end.phones import labels
     from paretone.training.spoken_tokens import VOCABULARY
 
     corpus = toy_corpus()

@@ -15,7 +15,7 @@ from paretone.errors import Cancelled, SettingError
 from paretone.models.base import Utterance
 from paretone.models.catalogue import voices
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, read_record
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.observer import Observer
 from paretone.techniques.spade.importance import bootstrapped
 from paretone.techniques.spade.measuring import measure_layers, own_speech, without

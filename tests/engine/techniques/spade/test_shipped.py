@@ -6,7 +6,7 @@ import pytest
 
 from paretone.models import load_model
 from paretone.models.catalogue import entry, voice
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted

@@ -15,7 +15,7 @@ import torch
 from paretone.errors import ProfileError, SettingError
 from paretone.models.base import Synthesis
 from paretone.models.catalogue import voice
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.plan import NotPrepared

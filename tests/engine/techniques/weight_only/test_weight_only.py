@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from paretone.errors import SettingError
-from paretone.models.kernels import packed_products
-from paretone.models.kernels.packed_products import Int8Product
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.kernels import few_rows
+from paretone.models.kernels.few_rows import Int8Product
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import foreseen, resolve
@@ -25,7 +25,7 @@ from paretone.techniques.weight_only.record import Measured, Record, current_mac
 from tests.engine.models.small_causal import small_model
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, spoken, write_all
 
-pytestmark = pytest.mark.skipif(not packed_products.available(), reason="this build of torch lacks the operators")
+pytestmark = pytest.mark.skipif(not few_rows.can_read_packed(), reason="this build of torch lacks the operators")
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def _short_decoder() -> Iterator[None]:
 
 @cache
 def _decoder(device: torch.device) -> object:
-    from paretone.models.minis.natural.decoder import NaturalDecoder
+    from paretone.models.minis.natural_decoder import NaturalDecoder
 
     decoder = NaturalDecoder.load(device=device)
     decoder.network.blocks = decoder.network.blocks[:1]

@@ -13,17 +13,16 @@ import torch
 import yaml
 
 from paretone.errors import CheckpointError
-from paretone.front_end.natural.phones import PHONES, phrases
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PHONES, PhoneVocabulary, phrases
 from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import load_strictly, read_weights
 from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE
-from paretone.models.minis.folder import WEIGHTS
-from paretone.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
-from paretone.models.minis.natural.grouped import GROUPED, ungrouped
-from paretone.models.minis.natural.layout import LEVEL
+from paretone.models.minis.megatts3_mini import MegaMiniFolder
+from paretone.models.minis.natural_decoder import LEVEL
+from paretone.models.minis.natural_vocoder import GROUPED, ungrouped
+from paretone.models.minis.speaking import WEIGHTS
 from paretone.paths import resource
 from paretone.setting import compatibility
 from paretone.training.natural_corpus import AlignmentOptions, evened, evened_phrases, voice_frames

@@ -17,11 +17,9 @@ import torch
 from paretone.audio.mel import MelFrontEnd
 from paretone.audio.resampling import resample
 from paretone.models.f5.dit import DiT
-from paretone.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
-from paretone.models.minis.natural.frame_rates import latent_frames
-from paretone.models.minis.natural.layout import FORMANT, HOP, LATENT, LEVEL, LEVEL_SCALE, PITCH, SAMPLE_RATE, VOICE
-from paretone.models.minis.natural.mel_reader import MelReader, MelReaderConfig
-from paretone.models.minis.omni_mini.codec import ResidualCodec
+from paretone.models.minis.natural_decoder import FORMANT, HOP, LATENT, LEVEL, LEVEL_SCALE, PITCH, SAMPLE_RATE, VOICE
+from paretone.models.minis.natural_vocoder import MelReader, MelReaderConfig, latent_frames
+from paretone.models.minis.quantisers import ResidualCodec, SpeechTokenizer
 from paretone.models.networks.quantised_mel import read_quantised_mel
 from paretone.models.shipped_voices import INDEX, read_voice
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity

@@ -9,7 +9,7 @@ import pytest
 
 from paretone.errors import SettingError
 from paretone.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.views.figure import Bars
 from tests.engine.small_language import write_model
 from tests.engine.speaking import load, view, write_all

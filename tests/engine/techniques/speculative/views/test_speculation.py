@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from paretone.errors import SettingError
-from paretone.models.minis.lm_mini.adapter import LmMiniSpeech
+from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.techniques.speculative.view import PAPER, TOLERANCES, paired_speed_up
 from paretone.views.figure import Lines
 from tests.engine.small_language import write_model

@@ -1,0 +1,117 @@
+"""How long every symbol of a sentence lasts when nothing is known of its delivery.
+
+The layout is that of hibari-tts's network of lengths: an embedding, two ConvNeXt blocks, one transformer layer that is
+passed six times, and two convolutions. Its weights are those of the wheel: matrices as whole numbers of eight bits with
+one scale each, the rest in half precision; see ``NOTICE`` next to the file. The same network gave the lengths in the
+speech that bundled models learnt from, so that nothing has to be learnt again, and mean lengths are exact.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from paretone.front_end.lexicon import bundled, read_network
+from paretone.front_end.phones import EDGE
+from paretone.models.files.checkpoints import load_strictly
+from paretone.models.minis.natural_decoder import EPSILON, dequantised
+from paretone.models.networks.vocos import ConvNeXtBlock
+
+FILE = "lengths.safetensors"
+UNIT = 0.025
+"""Seconds."""
+WIDTH, INNER, HEADS, BLOCKS, PASSES, KERNEL = 192, 384, 2, 2, 6, 5
+
+_BLOCK_PARTS = {"dwconv": "dw", "norm": "norm", "pwconv1": "pw1", "pwconv2": "pw2"}
+ORIGINAL_NAMES = (
+    {"emb.weight": "pn.text.emb.weight", "layer.self_attn.in_proj_weight": "/Transpose_25_output_0"}
+    | {f"blocks.{number}.gamma": f"pn.text.convs.{number}.gamma" for number in range(BLOCKS)}
+    | {
+        f"blocks.{number}.{ours}.{end}": f"pn.text.convs.{number}.{theirs}.{end}"
+        for number in range(BLOCKS)
+        for ours, theirs in _BLOCK_PARTS.items()
+        for end in ("weight", "bias")
+        if not (ours.startswith("pw") and end == "weight")
+    }
+    | {
+        f"blocks.{number}.{ours}.weight": f"/convs.{number}/{theirs}_1/Transpose_output_0"
+        for number in range(BLOCKS)
+        for ours, theirs in (("pwconv1", "pw1"), ("pwconv2", "pw2"))
+    }
+    | {
+        f"layer.{part}": f"pn.text.attn.{part}"
+        for part in (
+            *("self_attn.in_proj_bias", "self_attn.out_proj.bias", "linear1.bias", "linear2.bias"),
+            *(f"norm{number}.{end}" for number in (1, 2) for end in ("weight", "bias")),
+        )
+    }
+    | {
+        f"layer.{ours}.weight": f"/{theirs}_4/Transpose_output_0"
+        for ours, theirs in (("self_attn.out_proj", "out_proj"), ("linear1", "linear1"), ("linear2", "linear2"))
+    }
+    | {f"norm.{end}": f"pn.text.norm.{end}" for end in ("weight", "bias")}
+    | {f"out.{number}.{end}": f"pn.dur.{number}.{end}" for number in (0, 2) for end in ("weight", "bias")}
+)
+"""Names in the graph of the wheel by ours."""
+
+
+class _Block(ConvNeXtBlock):
+    def __init__(self) -> None:
+        super().__init__(WIDTH, INNER, EPSILON)
+        self.dwconv = nn.Conv1d(WIDTH, WIDTH, KERNEL, padding=KERNEL // 2, groups=WIDTH)
+
+
+class LengthNetwork(nn.Module):
+    """Symbols to lengths."""
+
+    def __init__(self, symbols: int) -> None:
+        super().__init__()
+        self.emb = nn.Embedding(symbols, WIDTH)
+        self.blocks = nn.Sequential(*(_Block() for _ in range(BLOCKS)))
+        self.layer = nn.TransformerEncoderLayer(
+            WIDTH, HEADS, INNER, 0.0, "gelu", EPSILON, batch_first=True, norm_first=True
+        )
+        self.norm = nn.LayerNorm(WIDTH, EPSILON)
+        self.out = nn.Sequential(nn.Conv1d(WIDTH, WIDTH, 3, padding=1), nn.GELU(), nn.Conv1d(WIDTH, 1, 1))
+
+    def forward(self, symbols: Tensor) -> Tensor:
+        """(n,) numbers of symbols to (n,) lengths in units of 25 ms, not rounded."""
+        hidden = self.blocks(self.emb(symbols)[None].mT).mT
+        for _ in range(PASSES):
+            hidden = self.layer(hidden)
+        return self.out(self.norm(hidden).mT).flatten().expm1()
+
+
+class SymbolLengths:
+    """Lengths of the symbols of sentences."""
+
+    def __init__(self, network: LengthNetwork, symbols: Sequence[str]) -> None:
+        """``symbols`` in the order of the network's embedding."""
+        self._network = network
+        self._numbers = {symbol: number for number, symbol in enumerate(symbols) if symbol != EDGE}
+
+    @classmethod
+    def load(cls, path: Path) -> SymbolLengths:
+        """Read the file that :mod:`paretone.training.recipes.natural_front_end` wrote. Raises
+        :class:`CheckpointError`."""
+        weights, (symbols,) = read_network(path, "symbols")
+        network = LengthNetwork(len(symbols)).eval()
+        load_strictly(network, dequantised(weights), str(path))
+        return cls(network, symbols)
+
+    @torch.inference_mode()
+    def units(self, symbols: Sequence[str]) -> np.ndarray:
+        """(n,) float32: mean lengths of ``symbols``, a sentence with :data:`EDGE` at both ends, in units of 25 ms."""
+        numbers = [self._numbers.get(symbol, 0) for symbol in symbols]
+        return self._network(torch.tensor(numbers)).numpy()
+
+
+@functools.lru_cache(maxsize=1)
+def default_lengths() -> SymbolLengths:
+    """The bundled network, read once."""
+    return SymbolLengths.load(bundled(FILE))

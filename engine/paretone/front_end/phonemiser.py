@@ -1,0 +1,363 @@
+"""English text to the phonemes of natural speech, sentence by sentence.
+
+The reference is the front end of hibari-tts, which made the phones that bundled models learnt from; what it reads
+rightly is read alike (``tests/engine/front_end/reference.tsv`` says how nearly). The data are the same; the
+code is ours and needs neither spaCy nor onnxruntime.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+
+from paretone.errors import TextError
+from paretone.front_end.chunking import sentences
+from paretone.front_end.lexicon import PRIMARY, Context, Lexicon, default_lexicon, unstressed, weakened, weight
+from paretone.front_end.numbers import ONES, TENS
+from paretone.front_end.phones import CONSONANTS, PUNCTUATION, VOWELS
+from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text
+from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
+from paretone.front_end.writing import write_out
+from paretone.stopping import may_stop
+
+# Words whose neighbours say how they are pronounced, where their part of speech, as the tagger finds it, does not.
+
+
+_AFTER: dict[str, tuple[frozenset[str], str]] = {
+    "bass": (frozenset("player players guitar guitars clef line lines drum drums voice voices notes".split()), "JJ"),
+    "dove": (frozenset("into in under down off headfirst".split()), "VBD"),
+    "minute": (
+        frozenset(
+            "amount amounts change changes detail details difference differences measurements particles quantities "
+            "traces".split()
+        ),
+        "JJ",
+    ),
+    "tear": (frozenset(["in"]), "VB"),
+}
+"""Words that come next, and the part of speech that they say."""
+_NOT_OBJECTS = frozenset("did do does i might must n't never not strongly they to we who will would you".split())
+"""In front of "object to", which is a verb then."""
+_METAL = frozenset(
+    "acid bullet bullets content contamination crystal glass level levels mine mines ore paint pipe pipes poisoning "
+    "shot weight weights".split()
+)
+_LEAD = "lˈɛd"
+
+
+def settled_tag(words: Sequence[str], place: int, tag: str) -> str:
+    """The part of speech of the word at ``place``, which the tagger takes for ``tag``."""
+    word, following = words[place].lower(), _following(words, place)
+    if word == "object" and following == "to":
+        return "VB" if place and words[place - 1].lower() in _NOT_OBJECTS else tag
+    others, other = _AFTER.get(word, (frozenset(), tag))
+    return other if following in others else tag
+
+
+def settled_reading(words: Sequence[str], place: int) -> str | None:
+    """Phonemes of the word at ``place`` that go with no part of speech: of the metal."""
+    return _LEAD if words[place].lower() == "lead" and _following(words, place) in _METAL else None
+
+
+def _following(words: Sequence[str], place: int) -> str:
+    return words[place + 1].lower() if place + 1 < len(words) else ""
+
+
+# A sentence in plain words to phonemes: tokens, parts of speech, pronunciations, and what a sentence changes in them.
+#
+# Words are pronounced from the last to the first, because small words depend on the sound after them ("the apple").
+# What the dictionary does not list as a whole is put together from its parts ("well-known", "YouTube"); what it does
+# not list in parts either is read by the network for unknown words.
+
+
+_PAUSES = frozenset(PUNCTUATION) - frozenset('"“”()')
+_SOUNDS = frozenset((*VOWELS, *CONSONANTS)) - frozenset("ɐᵊT")
+"""Sounds that decide how a small word before them is said."""
+_RUNS = re.compile(r"'?[^\W\d_]+(?:'[^\W\d_]+)*|\d+|[^\w\s]|_")
+_HUMPS = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SILENT = frozenset("',-._/")
+_LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_DIGITS = frozenset((*ONES, *TENS))
+_PLURAL_LETTERS = re.compile(r"([A-Z]{2,})('?s)")
+MOST_PARTS = 32
+"""Longest run of parts that is looked up in the dictionary."""
+
+
+@dataclass(frozen=True)
+class ReadWord:
+    """A word of a sentence."""
+
+    text: str
+    phonemes: str
+    listed: bool
+    """Whether the dictionary has it, or its parts."""
+
+
+@dataclass(frozen=True)
+class ReadSentence:
+    """A sentence as it will be spoken."""
+
+    phonemes: str
+    """Sounds with stress marks, punctuation, and blanks between words."""
+    words: tuple[ReadWord, ...]
+
+
+@dataclass
+class _Part:
+    """A word, or a part of one."""
+
+    text: str
+    tag: str
+    phonemes: str | None = None
+
+    @cached_property
+    def length(self) -> int:
+        """Its letters, capitals counted twice."""
+        return sum(2 - (one == one.lower()) for one in self.text)
+
+
+@dataclass
+class _Word:
+    """Parts without blanks between them, or a mark."""
+
+    parts: list[_Part]
+    blank: bool = False
+    mark: str | None = None
+    listed: bool = True
+    phonemes: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts)
+
+
+class SentenceReader:
+    """Reads sentences."""
+
+    def __init__(self, lexicon: Lexicon, tagger: Tagger, unknown: Callable[[str], str]) -> None:
+        """``unknown`` gives phonemes of words that the dictionary lacks."""
+        self._lexicon, self._tagger, self._unknown = lexicon, tagger, unknown
+
+    def __call__(self, text: str) -> ReadSentence:
+        """The phonemes of a sentence in plain words."""
+        words = self._words(tokens(text))
+        context = Context()
+        for word in reversed(words):
+            may_stop()
+            word.phonemes = word.mark if word.mark is not None else self._pronounce(word, context)
+            context = _context(context, word)
+        for before, word, after in zip(words, words[1:], words[2:], strict=False):
+            if word.text == "point" and before.text in _DIGITS and after.text in _DIGITS:
+                word.phonemes = unstressed(word.phonemes)
+        phonemes = "".join(word.phonemes + " " * word.blank for word in words)
+        spoken = tuple(
+            ReadWord(one.text, one.phonemes, one.listed) for one in words if one.mark is None and one.phonemes
+        )
+        return ReadSentence(re.sub(" +", " ", phonemes).strip(), spoken)
+
+    def _words(self, found: Sequence[Token]) -> list[_Word]:
+        words: list[_Word] = []
+        open_word = False
+        texts = [token.text for token in found]
+        for place, (token, tag) in enumerate(zip(found, self._tagger(texts), strict=True)):
+            if token.mark is not None:
+                words.append(_Word([], token.blank, token.mark))
+                open_word = False
+                continue
+            if not open_word:
+                words.append(_Word([]))
+            settled = settled_reading(texts, place)
+            if settled:
+                words[-1].parts.append(_Part(token.text, tag, settled))
+            else:
+                words[-1].parts += _parts(token.text, settled_tag(texts, place, tag))
+            words[-1].blank = token.blank
+            open_word = not token.blank
+        return words
+
+    def _pronounce(self, word: _Word, context: Context) -> str:
+        """The phonemes of ``word``: of the longest parts, from its end, that the dictionary has."""
+        parts, end = word.parts, len(word.parts)
+        following = context
+        while end:
+            first = max(0, end - MOST_PARTS)
+            start, said = self._longest(parts[first:end], following)
+            start += first
+            if said is None and parts[end - 1].text not in _SILENT:
+                word.listed = False
+                return self._by_spelling(word.text)
+            parts[start].phonemes = said or ""
+            following = _after(following, said or "", parts[start].text)
+            end = start
+        return _joined([part for part in parts if part.phonemes is not None])
+
+    def _longest(self, parts: Sequence[_Part], context: Context) -> tuple[int, str | None]:
+        """The first of the longest run of parts up to the last one that can be pronounced, and its phonemes."""
+        if parts[-1].phonemes is not None:
+            return len(parts) - 1, parts[-1].phonemes
+        runs = []
+        text, tag, most = "", "", 0
+        for start in reversed(range(len(parts))):
+            part = parts[start]
+            text = part.text + text
+            # The part of speech is that of the longest part, capitals counted twice; of several, the first one's.
+            if part.length >= most:
+                tag, most = part.tag, part.length
+            runs.append((start, text, tag))
+        for start, text, tag in reversed(runs):
+            said = self._listed(text, tag, context)
+            if said is not None:
+                return start, said
+        return len(parts) - 1, None
+
+    def _listed(self, text: str, tag: str, context: Context) -> str | None:
+        said = self._lexicon.pronounce(text, tag, context)
+        plural = _PLURAL_LETTERS.fullmatch(text)
+        if said is None and plural:
+            letters = self._lexicon.spelled(plural[1])
+            return letters and f"{letters}z"
+        return said
+
+    def _by_spelling(self, text: str) -> str:
+        said = []
+        for word in _LETTERS.findall(text):
+            may_stop()
+            said.append(self._unknown(word))
+        return " ".join(filter(None, said))
+
+
+def _parts(text: str, tag: str) -> list[_Part]:
+    return [_Part(part, tag) for run in _RUNS.findall(text) for part in _HUMPS.split(run)]
+
+
+def _joined(parts: Sequence[_Part]) -> str:
+    """The phonemes of a word of ``parts``: words with a slash or the like in between are apart, those of a compound
+    are one, of which the weaker half loses stress."""
+    if any(part.text in "/&+" for part in parts):
+        return " ".join(part.phonemes for part in parts if part.phonemes)
+    spoken = [part for part in parts if part.phonemes]
+    strengths = sorted(
+        (PRIMARY in (part.phonemes or ""), weight(part.phonemes or ""), place) for place, part in enumerate(spoken)
+    )
+    weaker: list[int] = []
+    if len(spoken) == 2 and len(spoken[0].text) == 1:
+        weaker = [1]
+    elif len(spoken) > 1 and sum(primary for primary, _, _ in strengths) > (len(spoken) + 1) // 2:
+        weaker = [place for _, _, place in strengths[: len(spoken) // 2]]
+    return "".join(
+        weakened(part.phonemes or "") if place in weaker else part.phonemes or "" for place, part in enumerate(spoken)
+    )
+
+
+def _context(after: Context, word: _Word) -> Context:
+    return _after(after, word.phonemes, "" if word.mark is not None else word.text)
+
+
+def _after(context: Context, phonemes: str, text: str) -> Context:
+    """What comes after whatever is in front of ``phonemes``."""
+    first = next((one for one in phonemes if one in _SOUNDS or one in _PAUSES), None)
+    vowel = context.vowel if first is None else None if first in _PAUSES else first in VOWELS
+    return Context(vowel, text in ("to", "To", "TO"))
+
+
+_MARK = r"[;:,.!?—…()\"]"
+_HEARD = (
+    (re.compile(r"\.{2,}|…"), "…"),
+    (re.compile(rf"\s*…\s*(?={_MARK}|$)"), "."),
+    (re.compile(r"\s*(?:…|\(|\))\s*"), ", "),
+    (re.compile(r'"'), ""),
+    (re.compile(r"[\s.,!]*\?[\s.,!?]*"), "? "),
+    (re.compile(r"[\s.,]*![\s.,!]*"), "! "),
+    (re.compile(r"[\s,]*([;:.—])[\s;:,.—]*"), r"\1 "),
+    (re.compile(r"[\s,]*,[\s,]*"), ", "),
+    (re.compile(r"(?<=\S)—"), " —"),
+    (re.compile(rf"^(?:{_MARK}|\s)+"), ""),
+)
+"""Brackets and dots are pauses, several marks are one, and blanks are where the teacher has them."""
+
+
+def familiar(phonemes: str) -> str:
+    """``phonemes`` with the punctuation that the models have heard: a pause for brackets and dots, one mark where
+    there are several."""
+    for pattern, marks in _HEARD:
+        phonemes = pattern.sub(marks, phonemes)
+    return phonemes.strip()
+
+
+@dataclass(frozen=True)
+class NaturalText:
+    """A text as it will be spoken."""
+
+    text: str
+    spoken: str
+    """The text with everything written out in words."""
+    sentences: tuple[str, ...]
+    """Phonemes of every sentence that has any: sounds, stress marks, punctuation, and blanks between words."""
+    words: tuple[ReadWord, ...]
+    dropped: tuple[str, ...]
+    """Characters that cannot be spoken, each once."""
+
+    @property
+    def guessed(self) -> tuple[str, ...]:
+        """Words that the dictionary lacks, each once: their pronunciation is a good guess."""
+        return tuple(dict.fromkeys(word.text for word in self.words if not word.listed))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the user that name what was dropped and what was guessed; empty when nothing was."""
+        found = []
+        if self.dropped:
+            found.append(f"Skipped unsupported characters: {name_characters(self.dropped)}.")
+        if self.guessed:
+            words, rest = ", ".join(self.guessed[:MOST_NAMED]), len(self.guessed) - MOST_NAMED
+            found.append(f"Read by rule, not in the lexicon: {words}{f' and {rest} more' if rest > 0 else ''}.")
+        return tuple(found)
+
+
+def _read_by_rule(word: str) -> str:
+    """A word that the dictionary lacks."""
+    # By name: most texts need no network, and so no torch.
+    return str(import_module("paretone.front_end.unknown_words").default_unknown_words()(word))
+
+
+class NaturalPhonemiser:
+    """Text to phonemes. Loads dictionary and tagger at the first use, the network at the first unknown word."""
+
+    def __init__(self, lexicon: Lexicon | None = None) -> None:
+        self._given_lexicon = lexicon
+
+    @functools.cached_property
+    def _reader(self) -> SentenceReader:
+        return SentenceReader(self._given_lexicon or default_lexicon(), default_tagger(), _read_by_rule)
+
+    def check(self, text: str) -> None:
+        """Raise :class:`TextError` for an empty text and for one that is too long."""
+        require_text(text)
+
+    def __call__(self, text: str) -> NaturalText:
+        """The phonemes of ``text``. Raises :class:`TextError` when nothing in it can be spoken."""
+        self.check(text)
+        read = self.read(text)
+        if not read.sentences:
+            raise TextError(nothing_to_say(read.dropped))
+        return read
+
+    def read(self, text: str) -> NaturalText:
+        """The phonemes of a part of a text, none if nothing in it can be spoken."""
+        written = [write_out(sentence) for sentence in sentences(text)]
+        read = [self._reader(one.text) for one in written]
+        return NaturalText(
+            text,
+            " ".join(one.text for one in written),
+            tuple(familiar(one.phonemes) for one in read if one.words),
+            tuple(word for one in read for word in one.words),
+            tuple(dict.fromkeys(character for one in written for character in one.dropped)),
+        )
+
+    def as_the_teacher(self, text: str) -> list[ReadSentence]:
+        """The sentences of ``text`` with all of the teacher's punctuation, to be compared with it."""
+        return [self._reader(write_out(sentence).text) for sentence in sentences(text)]

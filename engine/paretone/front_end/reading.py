@@ -1,0 +1,220 @@
+"""Texts as bundled models of natural speech speak them: pieces of phones with their times.
+
+What a model's front end uses::
+
+    reader = NaturalReader()
+    pieces, notes = reader.pieces("Is it 5:30 already?", speed=1.0, quick_start=True, seed=7)
+    ids = labels(pieces[0].phones, pieces[0].mel_frames, vocabulary)            # a phone a mel frame, 93.75 a second
+    ids = labels(pieces[0].phones, pieces[0].latent_frames, vocabulary, hop=300)  # a phone a latent frame, 80 a second
+
+(:func:`paretone.front_end.phones.labels`; ``vocabulary`` is the model's ``PhoneVocabulary``.) Words are between
+blanks and punctuation: :func:`paretone.front_end.phones.words`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from paretone.errors import SettingError, TextError
+from paretone.front_end.alignment import Alignment, align_phones
+from paretone.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, sentences
+from paretone.front_end.lengths import SymbolLengths, default_lengths
+from paretone.front_end.phonemiser import NaturalPhonemiser, NaturalText
+from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, last_sound, timed_phones
+from paretone.front_end.speakable import language_of
+from paretone.stopping import may_stop
+
+# How fast a sentence is spoken, and when each of its sounds.
+#
+# The network of lengths gives the mean reading. Speech that models learnt from was faster or slower than it by up to 15
+# % and had emphasis on some word in two of five sentences; :meth:`Prosody.drawn` draws the same, so that seeds differ
+# in timing as the training speech does.
+
+
+TEMPOS = (0.85, 1.15)
+"""Factors on the speed, between which those of sentences are drawn."""
+EMPHASISED = 0.4
+"""Share of sentences with emphasis on some word."""
+STRENGTHS = (0.4, 1.0)
+LONGER = 0.3
+"""What full emphasis adds to the length of a word."""
+FRAME = 0.0125
+"""Seconds of a latent frame; lengths are even numbers of them unless a word is emphasised."""
+UNIT_FRAMES = 2
+LEAD, TAIL = 8, 12
+"""Frames of silence kept before the first symbol and after the last."""
+
+
+@dataclass(frozen=True)
+class Prosody:
+    """How a sentence is spoken."""
+
+    tempo: float = 1.0
+    """Twice as fast at 2."""
+    emphasis: float | None = None
+    """Which word is emphasised, as a share of the words; ``None`` for none."""
+    strength: float = 0.0
+    """Of the emphasis, from 0 to 1."""
+
+    @classmethod
+    def drawn(cls, *seed: int) -> Prosody:
+        """One of those that the training speech has."""
+        draw = np.random.default_rng([one % 2**64 for one in seed])
+        tempo, emphasised, word, strength = (
+            draw.uniform(*TEMPOS),
+            draw.uniform(),
+            draw.uniform(),
+            draw.uniform(*STRENGTHS),
+        )
+        return cls(tempo, word if emphasised < EMPHASISED else None, strength)
+
+    def spoken(
+        self, phonemes: str, units: Callable[[Sequence[str]], np.ndarray], speed: float
+    ) -> tuple[TimedPhone, ...]:
+        """The phones of a sentence with start and end in seconds from its start, silence at both ends included.
+        ``units`` gives mean lengths of symbols in 25 ms."""
+        symbols = (EDGE, *phonemes, EDGE)
+        lengths = UNIT_FRAMES * np.maximum(np.round(units(symbols) / (self.tempo * speed)), 1).astype(int)
+        lengths[0], lengths[-1] = min(lengths[0], LEAD), min(lengths[-1], TAIL)
+        return timed_phones(symbols, self._emphasised(symbols, lengths).tolist(), FRAME)
+
+    def _emphasised(self, symbols: Sequence[str], lengths: np.ndarray) -> np.ndarray:
+        if self.emphasis is None:
+            return lengths
+        inside = word_at(symbols, self.emphasis)
+        ends = np.cumsum(lengths[inside]) * (1 + LONGER * self.strength)
+        longer = lengths.copy()
+        longer[inside] = np.diff(np.round(ends), prepend=0)
+        return longer
+
+
+def word_at(symbols: Sequence[str], share: float) -> np.ndarray:
+    """The places of the symbols of the word at ``share`` of all words; none if there is no word."""
+    apart = [symbol in (EDGE, " ") or symbol in PUNCTUATION for symbol in symbols]
+    numbers = np.cumsum([False, *(before and not here for before, here in pairwise(apart))])
+    inside = np.where(apart, 0, numbers)
+    return np.flatnonzero(inside == int(share * inside.max()) + 1)
+
+
+MEL_FRAMES_PER_SECOND = 24000 / 256
+SHORTEST_SILENCE = 0.15
+"""Seconds of silence after the last sound of a sentence that ends a piece, however fast it is spoken: at the speed of
+the training speech, none had less, and the last sound rings on as long as ever."""
+LONG, SYMBOL_SECONDS = 600, 0.07
+"""Symbols of a sentence that is cut in any case, and what one takes about."""
+
+
+@dataclass(frozen=True)
+class NaturalPiece:
+    """A piece of text as it will be spoken: one sentence or more, or a part of a long one."""
+
+    text: str
+    phonemes: tuple[str, ...]
+    """Of each sentence."""
+    phones: tuple[TimedPhone, ...] = field(repr=False)
+    """With start and end in seconds from the start of the piece; every sentence begins and ends with silence."""
+
+    @property
+    def seconds(self) -> float:
+        return self.phones[-1][2]
+
+    @property
+    def mel_frames(self) -> int:
+        """At 93.75 a second."""
+        return round(self.seconds * MEL_FRAMES_PER_SECOND)
+
+    @property
+    def latent_frames(self) -> int:
+        """At 80 a second."""
+        return round(self.seconds / FRAME)
+
+
+class NaturalReader:
+    """Reads English."""
+
+    def __init__(self, phonemise: NaturalPhonemiser | None = None, lengths: SymbolLengths | None = None) -> None:
+        self._phonemise = phonemise or NaturalPhonemiser()
+        self._lengths = lengths or default_lengths()
+        self._read = functools.lru_cache(maxsize=4096)(self._phonemise.read)
+        self._units = functools.lru_cache(maxsize=4096)(self._lengths.units)
+        self._read("ready")  # The lexicon is loaded with the model, so that no take pays for it.
+
+    def pieces(
+        self,
+        text: str,
+        speed: float = 1.0,
+        quick_start: bool = False,
+        by_sentence: bool = False,
+        seed: int | None = None,
+    ) -> tuple[tuple[NaturalPiece, ...], tuple[str, ...]]:
+        """``text`` in pieces, and what the user should know. With ``quick_start`` the first piece is shorter, so that
+        it is heard sooner; with ``by_sentence`` no piece has more than one sentence. The prosody of each sentence is
+        drawn from ``seed``, or the mean one without.
+
+        Raises :class:`TextError`, for texts in other languages too, and :class:`SettingError` for a
+        speed that is not positive.
+        """
+        if not speed > 0:
+            raise SettingError(f"The speed is {speed}, but must be greater than 0.")
+        self._phonemise.check(text)
+        language_of(text, "the bundled model speaks only English")
+        whole = self._phonemise(text)
+        first = FIRST_PIECE_SECONDS if quick_start else None
+        found = [
+            piece
+            for number, part in enumerate(sentences(text) if by_sentence else [text])
+            for piece in chunks(
+                part, lambda piece: self._mean_seconds(piece, speed), PIECE_SECONDS, None if number else first
+            )
+        ]
+        spoken = [piece for piece in found if self._read(piece).sentences]
+        whole_sentences = sentences(text)
+        pieces = []
+        for number, piece in enumerate(spoken):
+            may_stop()
+            ended = any(one.endswith(piece) or piece.endswith(one) for one in whole_sentences)
+            pieces.append(self._piece(piece, ended, speed, None if seed is None else (seed, number)))
+        return tuple(pieces), whole.notes
+
+    def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
+        """The phones of a recording (n,) at ``rate`` Hz.
+
+        Raises :class:`paretone.errors.AudioError` and :class:`TextError`.
+        """
+        said = self._phonemise.read(transcript).sentences
+        if not said:
+            raise TextError("Nothing in the transcript of the recording can be spoken; type its words, in English.")
+        spoken = (phone for phonemes in said for phone in Prosody().spoken(phonemes, self._units, 1.0))
+        return align_phones(samples, rate, [phone for phone in spoken if phone[0] != EDGE])
+
+    def text(self, text: str) -> NaturalText:
+        """A text as it is read, without times. Raises :class:`TextError` when nothing in it can be spoken."""
+        return self._phonemise(text)
+
+    def _piece(self, text: str, ended: bool, speed: float, seed: tuple[int, int] | None) -> NaturalPiece:
+        """A piece, at whose end a sentence is ``ended`` or goes on."""
+        phones: list[TimedPhone] = []
+        *before, last = self._read(text).sentences
+        said = (*before, f"{last}." if ended and last[-1] not in PUNCTUATION else last)
+        for place, phonemes in enumerate(said):
+            prosody = Prosody() if seed is None else Prosody.drawn(*seed, place)
+            start = phones[-1][2] if phones else 0.0
+            timed = prosody.spoken(phonemes, self._units, speed)
+            phones += ((name, round(begin + start, 4), round(end + start, 4)) for name, begin, end in timed)
+        name, start, end = phones[-1]
+        if ended:
+            phones[-1] = name, start, max(end, round(last_sound(phones) + SHORTEST_SILENCE, 4))
+        return NaturalPiece(text, said, tuple(phones))
+
+    def _mean_seconds(self, text: str, speed: float) -> float:
+        return sum(self._sentence_seconds(phonemes, speed) for phonemes in self._read(text).sentences)
+
+    def _sentence_seconds(self, phonemes: str, speed: float) -> float:
+        if len(phonemes) > LONG:
+            return len(phonemes) * SYMBOL_SECONDS / speed
+        return Prosody().spoken(phonemes, self._units, speed)[-1][2]

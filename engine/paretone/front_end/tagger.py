@@ -1,0 +1,233 @@
+"""Parts of speech of words in a sentence, for words that are pronounced by them ("read", "live", "record").
+
+An averaged perceptron (Collins, "Discriminative training methods for hidden Markov models", EMNLP 2002) that reads
+from left to right, with the tags of the Penn Treebank. Its weights are those of hibari-tts's tagger, which learnt from
+spaCy's; see ``NOTICE`` next to the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from paretone.front_end.lexicon import bundled, unreadable
+from paretone.front_end.phones import PUNCTUATION
+
+# A sentence in words and marks of punctuation, split as the tagger of parts of speech learnt it.
+#
+# Marks at either end of a word are their own tokens, contractions are two ("do", "n't"), and so are both parts and the
+# hyphen of a compound. What belongs together has no blank in between (:attr:`Token.blank`).
+
+
+_HEARD = frozenset(PUNCTUATION) - frozenset('"“”')
+"""The teacher reads over quotation marks."""
+_DASHES = ("-", "–", "—", "--", "---")
+_BRACKETS = {"(": "(", "[": "(", "{": "(", ")": ")", "]": ")", "}": ")"}
+_LEADING = re.compile(r"\.{2,}|-{2,}|[\"“”«»'‘(\[{)\]}.,;:!?…—–]")
+_TRAILING = re.compile(r"(?:\.{2,}|-{2,}|[\"“”«»')\]}(\[{,;:!?…—–.])$")
+_INSIDE = re.compile(r"\.{2,}|…|-{2,}|(?<=\w)[-–—~/:;,?!](?=\w)|—|(?<=[a-z])\.(?=[A-Z])|[()\[\]\"“”]")
+_CLIPPED = re.compile(
+    r"'(?:em|cause|til|bout|tis|twas|twere|round|n|nother|fraid|neath|nuff|tween|gainst)\b", re.IGNORECASE
+)
+_CONTRACTED = re.compile(r"(?<=\w)(?:n't|'(?:s|ll|re|ve|d|m))$", re.IGNORECASE)
+_NOT = frozenset(
+    "ai are ca could dare did do does had has have is may might must need ought sha should was were wo would".split()
+)
+_JOINED = {"cannot": 3, "gonna": 3, "gotta": 3}
+"""Words that the tagger knows as two, with the length of the first."""
+_DOTTED = re.compile(r"(?:\w\.){2,}|[A-Za-z]\.", re.ASCII)
+_SECOND_DOT = re.compile(r"(?<=\b\w\.)\.$")
+"""Of an abbreviation at the end of a sentence."""
+
+
+@dataclass
+class Token:
+    """A word, a part of one, or a mark."""
+
+    text: str
+    blank: bool = False
+    """Whether a blank follows."""
+    mark: str | None = None
+    """How punctuation is written in phonemes; ``None`` for words."""
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a sentence."""
+    found: list[Token] = []
+    quoted = False
+    for chunk in text.split():
+        if chunk in _DASHES:
+            found.append(Token(chunk, True, "—"))
+            continue
+        before, inside, after = _peeled(chunk)
+        parts = [Token(mark, mark=_mark(mark)) for mark in before]
+        quoted = quoted or "'" in before
+        parts += (Token(part, mark=_inner(part)) for part in _parts(inside))
+        for mark in after:
+            if mark == "'" and not quoted and parts:
+                parts.append(Token("'"))
+                continue
+            quoted = quoted and mark != "'"
+            parts.append(Token(mark, mark=_mark(mark)))
+        if parts:
+            parts[-1].blank = True
+            found += parts
+    if found:
+        found[-1].blank = False
+    return found
+
+
+def _peeled(chunk: str) -> tuple[list[str], str, list[str]]:
+    """Marks in front of a word, the word, and the marks after it."""
+    before: list[str] = []
+    after: list[str] = []
+    while (match := _LEADING.match(chunk)) and not _CLIPPED.match(chunk):
+        before.append(match[0])
+        chunk = chunk[match.end() :]
+    while (match := _TRAILING.search(chunk)) and not _DOTTED.fullmatch(chunk):
+        match = _SECOND_DOT.search(chunk) or match
+        after.append(match[0])
+        chunk = chunk[: match.start()]
+    return before, chunk, after[::-1]
+
+
+def _parts(word: str) -> Iterator[str]:
+    start = 0
+    for match in _INSIDE.finditer(word):
+        yield from _split_contraction(word[start : match.start()])
+        yield match[0]
+        start = match.end()
+    yield from _split_contraction(word[start:])
+
+
+def _split_contraction(word: str) -> Iterator[str]:
+    match = _CONTRACTED.search(word)
+    if match and (match[0].lower() != "n't" or word[: match.start()].lower() in _NOT):
+        yield from (*_split_contraction(word[: match.start()]), match[0])
+    elif word.lower() in _JOINED:
+        yield from (word[: _JOINED[word.lower()]], word[_JOINED[word.lower()] :])
+    elif word:
+        yield word
+
+
+def _inner(part: str) -> str | None:
+    """The mark that ``part`` is inside of a word, where a hyphen is none."""
+    return None if part in ("-", "~", "/", "'") or any(one.isalnum() for one in part) else _mark(part)
+
+
+def _mark(mark: str) -> str:
+    """How ``mark`` is heard; empty if it is not."""
+    heard = "—" if mark in _DASHES else _BRACKETS.get(mark, mark)
+    return heard if set(heard) <= _HEARD else ""
+
+
+FILE = "tagger.npz"
+STEP = 0.1
+"""What one unit of a stored weight is."""
+_BEFORE, _AFTER = ("-START2-", "-START-"), ("-END-", "-END2-")
+
+
+class Tagger:
+    """The trained tagger."""
+
+    def __init__(
+        self,
+        tags: Sequence[str],
+        rows: dict[str, int],
+        weights: np.ndarray,
+        frequent: set[str],
+        settled: dict[str, str],
+    ) -> None:
+        """``weights`` (features, tags) of the features in ``rows``; ``tags`` in alphabetical order. ``frequent`` words
+        are told to it as they are, others by their shape; ``settled`` words have one tag."""
+        self._tags, self._rows, self._weights = tuple(tags), rows, weights
+        self._frequent, self._settled = frequent, settled
+
+    @classmethod
+    def load(cls, path: Path) -> Tagger:
+        """Read the file that :mod:`paretone.training.recipes.natural_front_end` wrote. Raises
+        :class:`paretone.errors.CheckpointError`."""
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                return cls(
+                    stored["tags"].tolist(),
+                    {feature: row for row, feature in enumerate(_lines(stored["features"]))},
+                    stored["weights"],
+                    set(_lines(stored["frequent"])),
+                    dict(line.split("\t") for line in _lines(stored["settled"])),
+                )
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            raise unreadable(path, error) from error
+
+    def __call__(self, words: Sequence[str]) -> list[str]:
+        """The tag of each of ``words``, the words and punctuation of a sentence."""
+        told = (*_BEFORE, *map(self._told, words), *_AFTER)
+        tags = list(_BEFORE)
+        for place, word in enumerate(words):
+            tags.append(self._settled.get(word) or self._likeliest(_features(place, word, told, tags[-1], tags[-2])))
+        return tags[2:]
+
+    def _likeliest(self, features: Iterator[str]) -> str:
+        rows = [self._rows[feature] for feature in features if feature in self._rows]
+        scores = self._weights[rows].sum(0, dtype=np.int32)
+        return self._tags[len(scores) - 1 - int(scores[::-1].argmax())] if rows else "NN"
+
+    def _told(self, word: str) -> str:
+        plain = _class(word)
+        return plain if plain in self._frequent else f"<{_shape(word)}>"
+
+
+def _lines(stored: np.ndarray) -> list[str]:
+    return stored.tobytes().decode().split("\n")
+
+
+def _features(place: int, word: str, told: Sequence[str], tag: str, earlier: str) -> Iterator[str]:
+    """What the tag of ``word`` depends on: itself, two words on either side, and the two tags before it (``tag``
+    the nearer). ``told`` has two entries before the first word."""
+    here = place + 2
+    yield "b"
+    yield "i+" if place else "i0"
+    yield f"p1={word[0]}"
+    yield f"s3={word[-3:]}"
+    yield f"sh={_shape(word)}"
+    yield f"t-1={tag}"
+    yield f"t-2={earlier}"
+    yield f"t-12={tag},{earlier}"
+    yield f"w={told[here]}"
+    for distance in (1, 2):
+        yield f"w-{distance}={told[here - distance]}"
+        yield f"w+{distance}={told[here + distance]}"
+    yield f"s3-1={told[here - 1][-3:]}"
+    yield f"s3+1={told[here + 1][-3:]}"
+
+
+def _class(word: str) -> str:
+    if "-" in word[1:] and word[0] != "-":
+        return "!HYPHEN"
+    if word[0].isdigit():
+        return "!YEAR" if word.isdigit() and len(word) == 4 else "!DIGITS"
+    return word.lower()
+
+
+def _shape(word: str) -> str:
+    if word.isdigit():
+        return "d"
+    if not word.isalpha():
+        return "".join("d" if one.isdigit() else "x" if one.isalpha() else one for one in word[:4])
+    if word.islower():
+        return "x"
+    if word.isupper():
+        return "XX" if len(word) > 1 else "X1"
+    return "Xx" if word[0].isupper() and word[1:].islower() else "xX"
+
+
+@functools.lru_cache(maxsize=1)
+def default_tagger() -> Tagger:
+    """The bundled tagger, read once."""
+    return Tagger.load(bundled(FILE))

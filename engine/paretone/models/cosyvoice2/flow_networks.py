@@ -1,0 +1,542 @@
+"""The networks of CosyVoice 2's flow, run chunk by chunk: what their causal layers keep during a request, the conformer
+that gives every speech token two mel frames, and the estimator of the velocity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from paretone.models.cosyvoice2.config import FRAMES_PER_TOKEN, EncoderConfig, EstimatorConfig
+from paretone.models.networks.layers import sinusoids
+from paretone.models.networks.shapes import Modules
+
+GROWTH = 1.125
+"""Factor by which full memory grows, so that a frame is moved only a few times and little of it lies idle."""
+PROJECTED = 500
+"""Keys and values are kept for this many frames, ten seconds; see :meth:`Memory.projected`."""
+
+
+class Growing:
+    """A tensor (…, length, width) that grows along its second last axis, in place as long as there is room."""
+
+    def __init__(self) -> None:
+        self._held: Tensor | None = None
+        self.length = 0
+
+    @property
+    def everything(self) -> Tensor:
+        """All appended rows, as a view. Raises :class:`ValueError` before anything was."""
+        if self._held is None:
+            raise ValueError("Nothing was appended yet.")
+        return self._held[..., : self.length, :]
+
+    def extend(self, new: Tensor) -> Tensor:
+        """Append ``new`` and return everything up to its end, as a view."""
+        end, held = self.length + new.shape[-2], self._held
+        if held is None or end > held.shape[-2]:
+            room = max(end, int(GROWTH * self.length))
+            larger = new.new_empty(*new.shape[:-2], room, new.shape[-1])
+            if held is not None:
+                larger[..., : self.length, :] = held[..., : self.length, :]
+            held = self._held = larger
+        held[..., self.length : end, :] = new
+        self.length = end
+        return held[..., :end, :]
+
+
+class Memory:
+    """The past of one pass through causal layers, by layer. A new one knows nothing: zeros precede the first frame."""
+
+    def __init__(self) -> None:
+        self.closing = False
+        """Whether what comes now is the end of the request, so that nothing need be remembered."""
+        self._tails: dict[nn.Module, Tensor] = {}
+        self._contexts: dict[tuple[nn.Module, str], Growing] = {}
+
+    def preceded(self, layer: nn.Module, x: Tensor, width: int) -> Tensor:
+        """``x`` (B, channels, n) with the ``width`` frames that ``layer`` was shown before it."""
+        tail = self._tails.get(layer)
+        x = F.pad(x, (width, 0)) if tail is None else torch.cat([tail, x], dim=-1)
+        if not self.closing:
+            self._tails[layer] = x[..., x.shape[-1] - width :].clone()
+        return x
+
+    def extended(self, layer: nn.Module, name: str, new: Tensor) -> Tensor:
+        """Everything that ``layer`` ever called ``name``, (…, so far, width), with ``new`` at its end."""
+        context = self._contexts.get((layer, name))
+        if context is None:
+            if self.closing:
+                return new
+            context = self._contexts[layer, name] = Growing()
+        return context.extend(new)
+
+    def projected(
+        self, layer: nn.Module, x: Tensor, project: Callable[[Tensor], tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values (B, heads, so far, width) of everything that ``layer`` was shown, with those of ``x`` (B, n,
+        channels) at their end; ``project`` makes them of any stretch.
+
+        They are remembered of the first :data:`PROJECTED` frames. Of later ones, what they are made of is remembered
+        instead, a quarter as much, and they are made again each time: a long request takes more time rather than more
+        memory than there is.
+        """
+        if not self.seen(layer, "inputs") and self.seen(layer, "keys") + x.shape[1] <= PROJECTED:
+            key, value = project(x)
+            return self.extended(layer, "keys", key), self.extended(layer, "values", value)
+        late = project(self.extended(layer, "inputs", x))
+        if not self.seen(layer, "keys"):
+            return late
+        early = (self._contexts[layer, name].everything for name in ("keys", "values"))
+        key, value = (torch.cat(pair, dim=2) for pair in zip(early, late, strict=True))
+        return key, value
+
+    def seen(self, layer: nn.Module, name: str) -> int:
+        """Number of rows that :meth:`extended` has."""
+        context = self._contexts.get((layer, name))
+        return 0 if context is None else context.length
+
+
+class CausalConv(nn.Conv1d):
+    """A convolution over time that sees no later frame: (B, channels, n) to (B, channels, n)."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int) -> None:
+        super().__init__(inputs, outputs, kernel)
+
+    def forward(self, x: Tensor, memory: Memory) -> Tensor:  # type: ignore[override]  # never called as a Conv1d
+        return super().forward(memory.preceded(self, x, self.kernel_size[0] - 1))
+
+
+def chunk_mask(first: int, count: int, chunk: int | None, device: torch.device) -> Tensor | None:
+    """Which positions up to the last one the positions from ``first`` on may attend to: (count, first + count) bool.
+
+    A position sees its own chunk and all before it; with ``chunk`` ``None`` it sees everything. ``None`` if all is
+    visible, as when a single chunk is added.
+    """
+    if chunk is None or first // chunk == (first + count - 1) // chunk:
+        return None
+    ends = (torch.arange(first, first + count, device=device) // chunk + 1) * chunk
+    return torch.arange(first + count, device=device) < ends[:, None]
+
+
+# The conformer of CosyVoice 2 that gives every speech token two mel frames, chunk by chunk.
+#
+# Official names and sizes: ``cosyvoice/transformer/upsample_encoder.py`` (``UpsampleConformerEncoder``), without the
+# parts that the release leaves out (no convolution module, no macaron feed-forward). Relative positions as in
+# Transformer-XL (Dai et al., arXiv 1901.02860, appendix B). Every layer remembers its keys, its values and its
+# projected positions, so that a chunk costs the same whatever precedes it, but for reading what is remembered.
+
+
+LAYER_EPSILON = 1e-12
+"""Epsilon of the norms inside a layer; that of the others is PyTorch's 1e-5."""
+
+
+def relative_sinusoids(distances: Tensor, width: int) -> Tensor:
+    """Embedding of how far a key lies before a query, (n,) to (n, width): sines and cosines in turn."""
+    falling = torch.arange(0, width, 2, device=distances.device).float() * -(math.log(10000.0) / width)
+    angles = distances.float()[:, None] * falling.exp()
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+
+
+class RelativeAttention(nn.Module):
+    """Self-attention whose scores also depend on the distance of query and key."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        head_width = config.width // config.heads
+        self.pos_bias_u = nn.Parameter(torch.zeros(config.heads, head_width))
+        self.pos_bias_v = nn.Parameter(torch.zeros(config.heads, head_width))
+        self.linear_q = nn.Linear(config.width, config.width)
+        self.linear_k = nn.Linear(config.width, config.width)
+        self.linear_v = nn.Linear(config.width, config.width)
+        self.linear_out = nn.Linear(config.width, config.width)
+        self.linear_pos = nn.Linear(config.width, config.width, bias=False)
+
+    def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
+        """(1, n, width) to the same shape; ``mask`` (n, seen + n) is true where a query may look."""
+        query, key, value = (self._split(one(x)) for one in (self.linear_q, self.linear_k, self.linear_v))
+        key, value = memory.extended(self, "keys", key), memory.extended(self, "values", value)
+        u, v = self.pos_bias_u[:, None], self.pos_bias_v[:, None]
+        scores = (query + u) @ key.mT + self._distance_scores(query + v, key.shape[2], memory)
+        scores = scores / math.sqrt(query.shape[-1])
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        mixed = scores.softmax(dim=-1) @ value
+        return self.linear_out(mixed.transpose(1, 2).flatten(2))
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def _distance_scores(self, query: Tensor, keys: int, memory: Memory) -> Tensor:
+        """Products of ``query`` (1, heads, n, head_width) with the embedding of every key's distance,
+        (1, heads, n, keys)."""
+        count = query.shape[2]
+        products = query @ self._positions(count, keys, query, memory).mT
+        # Every query sees the same distances one column earlier than the query before it.
+        products = products.contiguous()
+        row = products.shape[-1]
+        return products.as_strided(
+            (1, self.heads, count, keys),
+            (products.stride(0), products.stride(1), row - 1, 1),
+            products.storage_offset() + count - 1,
+        )
+
+    def _positions(self, count: int, keys: int, like: Tensor, memory: Memory) -> Tensor:
+        """Projected embeddings of the distances from ``keys - 1`` down to ``1 - count``, (1, heads, n, head_width)."""
+        later = self._projected(torch.arange(1, count, device=like.device).neg())
+        first = memory.seen(self, "distances")
+        new = torch.arange(first, keys, device=like.device)
+        earlier = memory.extended(self, "distances", self._projected(new))
+        return torch.cat([earlier.flip(2), later], dim=2)
+
+    def _projected(self, distances: Tensor) -> Tensor:
+        weight = self.linear_pos.weight
+        return self._split(self.linear_pos(relative_sinusoids(distances, weight.shape[1]).to(weight.dtype))[None])
+
+
+class EncoderFeedForward(nn.Module):
+    """Two linear layers with a SiLU between them."""
+
+    def __init__(self, width: int, inner: int) -> None:
+        super().__init__()
+        self.w_1 = nn.Linear(width, inner)
+        self.w_2 = nn.Linear(inner, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.w_2(F.silu(self.w_1(x)))
+
+
+class EncoderLayer(nn.Module):
+    """Attention and a feed-forward, each after a norm, added to the input."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.self_attn = RelativeAttention(config)
+        self.feed_forward = EncoderFeedForward(config.width, config.feed_forward)
+        self.norm_ff = nn.LayerNorm(config.width, eps=LAYER_EPSILON)
+        self.norm_mha = nn.LayerNorm(config.width, eps=LAYER_EPSILON)
+
+    def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
+        """(1, n, width) to the same shape."""
+        x = x + self.self_attn(self.norm_mha(x), mask, memory)
+        return x + self.feed_forward(self.norm_ff(x))
+
+
+class InputLayer(nn.Module):
+    """A linear layer and a norm, scaled as the input of a transformer."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.out = nn.Sequential(nn.Linear(width, width), nn.LayerNorm(width))
+        self.scale = math.sqrt(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(x) * self.scale
+
+
+class LookAhead(nn.Module):
+    """Adds to every token what the next few say."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.tokens = config.look_ahead
+        self.conv1 = nn.Conv1d(config.width, config.width, config.look_ahead + 1)
+        self.conv2 = CausalConv(config.width, config.width, 3)
+
+    def forward(self, x: Tensor, ahead: Tensor | None, memory: Memory) -> Tensor:
+        """(1, n, width) to the same shape; ``ahead`` (1, tokens, width) follows, or nothing at the end."""
+        known = F.pad(x, (0, 0, 0, self.tokens)) if ahead is None else torch.cat([x, ahead], dim=1)
+        hidden = F.leaky_relu(self.conv1(known.transpose(1, 2)))
+        return x + self.conv2(hidden, memory).transpose(1, 2)
+
+
+class TokenUpsampling(nn.Module):
+    """Repeats every token for its two mel frames and smooths."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.conv = CausalConv(width, width, 2 * FRAMES_PER_TOKEN + 1)
+
+    def forward(self, x: Tensor, memory: Memory) -> Tensor:
+        """(1, n, width) to (1, 2 · n, width)."""
+        repeated = x.repeat_interleave(FRAMES_PER_TOKEN, dim=1)
+        return self.conv(repeated.transpose(1, 2), memory).transpose(1, 2)
+
+
+class UpsamplingEncoder(nn.Module):
+    """Embedded speech tokens to hidden mel frames."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed = InputLayer(config.width)
+        self.after_norm = nn.LayerNorm(config.width)
+        self.pre_lookahead_layer = LookAhead(config)
+        self.encoders = Modules(EncoderLayer(config) for _ in range(config.layers))
+        self.up_layer = TokenUpsampling(config.width)
+        self.up_embed = InputLayer(config.width)
+        self.up_encoders = Modules(EncoderLayer(config) for _ in range(config.upsampled_layers))
+
+    def forward(self, x: Tensor, ahead: Tensor | None, first: int, chunked: bool, memory: Memory) -> Tensor:
+        """Hidden frames (1, 2 · n, width) of the embedded tokens ``x`` (1, n, width), the next ones after ``first``.
+
+        ``ahead`` (1, look_ahead, width) are the embedded tokens after those, ``None`` at the end of the request.
+        Without ``chunked``, attention sees everything, which is right for whole requests only.
+        """
+        count, chunk = x.shape[1], self.config.chunk if chunked else None
+        x = self.embed(x)
+        x = self.pre_lookahead_layer(x, None if ahead is None else self.embed(ahead), memory)
+        mask = chunk_mask(first, count, chunk, x.device)
+        for layer in self.encoders:
+            x = layer(x, mask, memory)
+        x = self.up_embed(self.up_layer(x, memory))
+        wider = None if chunk is None else chunk * FRAMES_PER_TOKEN
+        mask = chunk_mask(first * FRAMES_PER_TOKEN, x.shape[1], wider, x.device)
+        for layer in self.up_encoders:
+            x = layer(x, mask, memory)
+        return self.after_norm(x)
+
+
+# The network of CosyVoice 2 that estimates the velocity of the flow, causal over time.
+#
+# Official names and sizes: ``cosyvoice/flow/decoder.py`` (``CausalConditionalDecoder``, a U-Net that halves nothing)
+# with the blocks of Matcha-TTS. Time embeddings are tabulated for all steps of a request. Operations and their order
+# are upstream's: the vocoder sums up pitch to phases of ten thousand turns, where another rounding is another phase.
+
+
+CONDITIONS = 3
+"""Encoder output, speaker and prompt, each as wide as the state."""
+BRANCHES = 2
+"""Guidance branches: with and without conditions."""
+
+
+class CausalBlock(nn.Module):
+    """Convolution, norm over channels, Mish."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.block = nn.Sequential(CausalConv(inputs, outputs, 3), nn.Identity(), nn.LayerNorm(outputs))
+
+    def forward(self, x: Tensor, memory: Memory) -> Tensor:
+        """(B, inputs, n) to (B, outputs, n)."""
+        convolution, _, norm = self.block
+        return F.mish(norm(convolution(x, memory).transpose(1, 2)).transpose(1, 2))
+
+
+class Residual(nn.Module):
+    """Two causal blocks, the time between them, around them a projection of the input."""
+
+    def __init__(self, inputs: int, outputs: int, time_width: int) -> None:
+        super().__init__()
+        self.mlp = nn.Sequential(nn.Mish(), nn.Linear(time_width, outputs))
+        self.block1 = CausalBlock(inputs, outputs)
+        self.block2 = CausalBlock(outputs, outputs)
+        self.res_conv = nn.Conv1d(inputs, outputs, 1)
+
+    def forward(self, x: Tensor, time: Tensor, memory: Memory) -> Tensor:
+        """(B, inputs, n) to (B, outputs, n); ``time``, (outputs,) or (B, outputs), comes from ``mlp``."""
+        hidden = self.block1(x, memory) + time[..., None]
+        return self.block2(hidden, memory) + self.res_conv(x)
+
+
+class EstimatorAttention(nn.Module):
+    """Self-attention that remembers its keys and values, or what they are made of."""
+
+    def __init__(self, config: EstimatorConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        inner = config.heads * config.head_width
+        self.to_q = nn.Linear(config.channels, inner, bias=False)
+        self.to_k = nn.Linear(config.channels, inner, bias=False)
+        self.to_v = nn.Linear(config.channels, inner, bias=False)
+        self.to_out = nn.ModuleList([nn.Linear(inner, config.channels)])
+
+    def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
+        """(B, n, channels) to the same shape; ``mask``, (n, seen + n) or (B, 1, n or 1, seen + n), is true where a
+        query may look."""
+        key, value = memory.projected(
+            self, x, lambda part: (self._split(self.to_k(part)), self._split(self.to_v(part)))
+        )
+        mixed = F.scaled_dot_product_attention(self._split(self.to_q(x)), key, value, mask)
+        return self.to_out[0](mixed.transpose(1, 2).flatten(2))
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+class GeluLinear(nn.Module):
+    """A linear layer and an exact GELU."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.proj = nn.Linear(inputs, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.gelu(self.proj(x))
+
+
+class EstimatorFeedForward(nn.Module):
+    """Two linear layers, four times as wide between them."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.net = nn.Sequential(GeluLinear(channels, 4 * channels), nn.Identity(), nn.Linear(4 * channels, channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.net(x)
+
+
+class TransformerBlock(nn.Module):
+    """Attention and a feed-forward, each after a norm, added to the input."""
+
+    def __init__(self, config: EstimatorConfig) -> None:
+        super().__init__()
+        self.norm1 = nn.LayerNorm(config.channels)
+        self.attn1 = EstimatorAttention(config)
+        self.norm3 = nn.LayerNorm(config.channels)
+        self.ff = EstimatorFeedForward(config.channels)
+
+    def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
+        """(B, n, channels) to the same shape."""
+        x = x + self.attn1(self.norm1(x), mask, memory)
+        return x + self.ff(self.norm3(x))
+
+
+class EstimatorTimeEmbedding(nn.Module):
+    """Times (n,) to vectors (n, width)."""
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__()
+        self.linear_1 = nn.Linear(inputs, width)
+        self.linear_2 = nn.Linear(width, width)
+
+    def forward(self, times: Tensor) -> Tensor:
+        hidden = sinusoids(1000 * times, self.linear_1.in_features).to(self.linear_1.weight.dtype)
+        return self.linear_2(F.silu(self.linear_1(hidden)))
+
+
+class EstimatorIntervalEmbedding(EstimatorTimeEmbedding):
+    """Intervals (n, 2), each from t to r, to vectors (n, width); times (n,) are intervals without length. What another
+    perceptron of the same size makes of the length is added; see :mod:`paretone.models.networks.diffusion`."""
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__(inputs, width)
+        self.interval_mlp = nn.Sequential(nn.Linear(inputs, width), nn.SiLU(), nn.Linear(width, width))
+
+    def forward(self, times: Tensor) -> Tensor:
+        starts, ends = times.unbind(-1) if times.ndim == 2 else (times, times)
+        lengths = sinusoids(1000 * (ends - starts), self.linear_1.in_features).to(self.linear_1.weight.dtype)
+        return super().forward(starts) + self.interval_mlp(lengths)
+
+
+def conditions(encoded: Tensor, speaker: Tensor, prompt: Tensor) -> Tensor:
+    """For both branches, (2, 3 · bands, n): ``encoded`` and ``prompt`` (1, bands, n) and ``speaker`` (1, bands), then
+    nothing."""
+    present = torch.cat([encoded, speaker[:, :, None].expand_as(encoded), prompt], dim=1)
+    return torch.cat([present, torch.zeros_like(present)])
+
+
+class EstimatorStage(nn.ModuleList):
+    """A residual block, transformer blocks and, in the outer stages, a convolution, under their official numbers."""
+
+    def __init__(self, config: EstimatorConfig, inputs: int, time_width: int, smooth: bool) -> None:
+        channels = config.channels
+        blocks = Modules(TransformerBlock(config) for _ in range(config.blocks))
+        residual = Residual(inputs, channels, time_width)
+        super().__init__([residual, blocks, *([CausalConv(channels, channels, 3)] if smooth else [])])
+
+    # Only the numbers say what is of which kind.
+    @property
+    def residual(self) -> Residual:
+        return cast("Residual", self[0])
+
+    @property
+    def blocks(self) -> Modules[TransformerBlock]:
+        return cast("Modules[TransformerBlock]", self[1])
+
+    @property
+    def smooth(self) -> CausalConv:
+        """The last convolution; only outer stages have it."""
+        return cast("CausalConv", self[2])
+
+
+class Estimator(nn.Module):
+    """State and conditions to velocities, both guidance branches in one batch."""
+
+    def __init__(self, config: EstimatorConfig, bands: int, chunk: int) -> None:
+        super().__init__()
+        self.bands, self.chunk = bands, chunk
+        inputs, channels = (1 + CONDITIONS) * bands, config.channels
+        time_width = 4 * channels
+
+        self.time_mlp = EstimatorTimeEmbedding(inputs, time_width)
+        self.down_blocks = Modules([EstimatorStage(config, inputs, time_width, smooth=True)])
+        self.mid_blocks = Modules(
+            EstimatorStage(config, channels, time_width, smooth=False) for _ in range(config.middle_stages)
+        )
+        self.up_blocks = Modules([EstimatorStage(config, 2 * channels, time_width, smooth=True)])
+        self.final_block = CausalBlock(channels, channels)
+        self.final_proj = nn.Conv1d(channels, bands, 1)
+
+    @property
+    def residuals(self) -> list[Residual]:
+        """The first part of every stage, in order."""
+        return [stage.residual for stage in (*self.down_blocks, *self.mid_blocks, *self.up_blocks)]
+
+    def time_table(self, times: Tensor) -> Tensor:
+        """Time embeddings added by every stage at each of ``times``, (n,) or intervals (n, 2), as (n, stages,
+        channels)."""
+        # As many rows as upstream has: another number of them would be rounded in another way.
+        return torch.stack([self.time_rows(time.expand(BRANCHES, *time.shape))[:, 0] for time in times])
+
+    def time_rows(self, times: Tensor) -> Tensor:
+        """The same for items that each have their own, (B,) or (B, 2): (stages, B, channels)."""
+        vectors = self.time_mlp(times)
+        return torch.stack([one.mlp(vectors) for one in self.residuals])
+
+    def forward(
+        self, state: Tensor, conditions: Tensor, times: Tensor, first: int, chunked: bool, memory: Memory
+    ) -> Tensor:
+        """Velocities (branches, bands, n) of the frames ``state`` (1, bands, n) after ``first``.
+
+        ``conditions`` are those of :func:`conditions`, or of its first branch only; ``times`` (stages, channels) is one
+        row of :meth:`time_table`. ``memory`` belongs to one step of the solver.
+        """
+        chunk = self.chunk if chunked else None
+        mask = chunk_mask(first, state.shape[-1], chunk, state.device)
+        return self._passed(state.expand(len(conditions), -1, -1), conditions, times, mask, memory)
+
+    def at_once(self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor) -> Tensor:
+        """Velocities (B, bands, n) of whole items as in training: every item has its own time, and gradients flow.
+
+        ``states`` are (B, bands, n), ``conditions`` (B, 3 · bands, n), ``times`` those of :meth:`time_rows`, ``within``
+        (B, n) true within the items. What comes out in the padding means nothing. Attention is that of streaming.
+        """
+        seen = chunk_mask(0, states.shape[-1], self.chunk, states.device)
+        mask = within[:, None, None] if seen is None else within[:, None, None] & seen
+        memory = Memory()
+        memory.closing = True
+        return self._passed(states, conditions, times, mask, memory)
+
+    def _passed(self, states: Tensor, conditions: Tensor, times: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
+        down, up = self.down_blocks[0], self.up_blocks[0]
+        x = down.residual(torch.cat([states, conditions], dim=1), times[0], memory)
+        skipped = self._attended(x, down.blocks, mask, memory)
+        x = down.smooth(skipped, memory)
+        for middle, time in zip(self.mid_blocks, times[1:-1], strict=True):
+            x = self._attended(middle.residual(x, time, memory), middle.blocks, mask, memory)
+        x = up.residual(torch.cat([x, skipped], dim=1), times[-1], memory)
+        x = up.smooth(self._attended(x, up.blocks, mask, memory), memory)
+        return self.final_proj(self.final_block(x, memory))
+
+    @staticmethod
+    def _attended(x: Tensor, blocks: Modules[TransformerBlock], mask: Tensor | None, memory: Memory) -> Tensor:
+        x = x.transpose(1, 2)
+        for block in blocks:
+            x = block(x, mask, memory)
+        return x.transpose(1, 2)

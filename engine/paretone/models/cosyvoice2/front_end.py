@@ -1,0 +1,275 @@
+"""Front end of CosyVoice 2: recordings as it reads them, and passages.
+
+Upstream computes a prompt again for every sentence. Here the results of the slow models are kept in memory and on disk
+under a name made from the samples and the models, so that each voice is computed once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from paretone.audio.prompt_resampling import resample
+from paretone.audio.recording import Recording, read_recording
+from paretone.errors import AudioError, CheckpointError, TextError
+from paretone.files import write_atomically
+from paretone.front_end.numbers import spell_numbers
+from paretone.last_used import LastUsed
+from paretone.models.base import Voice
+from paretone.models.cosyvoice2.config import (
+    FASTEST_TRANSCRIPT,
+    FRAMES_PER_TOKEN,
+    INSTRUCT,
+    INSTRUCTION,
+    LEAST_TOKENS,
+    MODE,
+    MOST_TOKENS,
+    SLOWEST_TRANSCRIPT,
+    USUAL_TOKENS,
+    ZERO_SHOT,
+)
+from paretone.models.cosyvoice2.language_model import PromptIds
+from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE, SPEECH_RATE, RecordingEncoder, speech_mel
+from paretone.models.cosyvoice2.text import END_OF_PROMPT, TextTokenizer, normalised, read_text
+from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt
+from paretone.models.families.voices import transcript_notes
+from paretone.paths import data_folder
+from paretone.wording import beyond
+
+LONGEST_SECONDS = 30.0
+REMEMBERED = 16
+"""Voices that are kept in memory."""
+FORMAT = "1"
+"""Goes into the names of files, so that a change of what they hold makes new ones."""
+
+
+@dataclass(frozen=True)
+class EncodedRecording:
+    """Output of the slow models for a recording."""
+
+    tokens: Tensor = field(repr=False)
+    """(n,) int64."""
+    speaker: Tensor = field(repr=False)
+    """(192,) float32."""
+
+
+@dataclass(frozen=True)
+class VoicePrompt:
+    """A voice made ready."""
+
+    acoustic: AcousticPrompt = field(repr=False)
+    """On the CPU."""
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The recording's speech tokens."""
+        return tuple(self.acoustic.tokens[0].tolist())
+
+
+class VoicePrompts:
+    """Makes recordings ready with the models of one release."""
+
+    def __init__(self, encoder: RecordingEncoder, codes: int, speaker_width: int, folder: Path | None = None) -> None:
+        """``codes`` and ``speaker_width`` are what the other models take; ``folder`` is where on disk what was heard is
+        kept."""
+        self._encoder, self._codes, self._speaker_width = encoder, codes, speaker_width
+        self._folder = folder or data_folder() / "cache" / "cosyvoice2"
+        self._ready: LastUsed[VoicePrompt] = LastUsed(REMEMBERED)
+
+    def __call__(self, audio: Path, check: Callable[[], None] = lambda: None) -> VoicePrompt:
+        """The recording ``audio`` made ready; ``check`` may raise to cancel.
+
+        Raises :class:`AudioError`, and :class:`CheckpointError` where a model cannot be used.
+        """
+        recording = read_recording(audio)
+        if recording.seconds > LONGEST_SECONDS:
+            raise AudioError(
+                f"The recording {audio} lasts {beyond(recording.seconds)}, but CosyVoice 2 takes at most "
+                f"{LONGEST_SECONDS:.0f} s; cut it, and its transcript, best to 5 to 12 s."
+            )
+        key = self._key(recording, check)
+        return self._ready.of(key, lambda: self._prepared(recording, self._heard(key, recording, check)))
+
+    def _key(self, recording: Recording, check: Callable[[], None]) -> str:
+        parts = FORMAT, *self._encoder.fingerprints(check), str(recording.sample_rate)
+        digest = hashlib.sha256(" ".join(parts).encode())
+        digest.update(recording.samples.tobytes())
+        return digest.hexdigest()
+
+    def _heard(self, key: str, recording: Recording, check: Callable[[], None]) -> EncodedRecording:
+        path = self._folder / f"{key}.safetensors"
+        found = _read(path)
+        if found is not None:
+            return found
+        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, ENCODER_RATE)
+        check()
+        tokens = self._encoder.tokens(samples)
+        check()
+        speaker = self._encoder.speaker(samples)
+        self._require_fit(tokens, speaker)
+        heard = EncodedRecording(torch.from_numpy(tokens), torch.from_numpy(speaker))
+        # Where it cannot be kept, the next start hears the recording again.
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, save({"tokens": heard.tokens, "speaker": heard.speaker}))
+        return heard
+
+    def _require_fit(self, tokens: np.ndarray, speaker: np.ndarray) -> None:
+        """Raise :class:`CheckpointError` if the other models cannot take what was heard."""
+        apart = "they do not belong together. Download the official release again."
+        if len(tokens) and not 0 <= tokens.min() <= tokens.max() < self._codes:
+            raise CheckpointError(
+                f"{self._encoder.tokenizer_path} gives the speech token {tokens.max()}, but the language model knows "
+                f"{self._codes} of them: {apart}"
+            )
+        if len(speaker) != self._speaker_width:
+            raise CheckpointError(
+                f"{self._encoder.speaker_path} gives {len(speaker)} numbers for a speaker, but the flow takes "
+                f"{self._speaker_width}: {apart}"
+            )
+
+    @staticmethod
+    def _prepared(recording: Recording, heard: EncodedRecording) -> VoicePrompt:
+        mel = speech_mel(resample(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))
+        # Both clocks must agree; the shorter one decides.
+        tokens = min(len(mel) // FRAMES_PER_TOKEN, len(heard.tokens))
+        if not tokens:
+            raise AudioError("The reference recording is too short; choose a longer one.")
+        acoustic = AcousticPrompt(
+            heard.tokens[None, :tokens], mel[None, : tokens * FRAMES_PER_TOKEN], heard.speaker[None]
+        )
+        return VoicePrompt(acoustic, recording.seconds, recording.notes)
+
+
+def _read(path: Path) -> EncodedRecording | None:
+    """The output cached at ``path``, or ``None`` if it is absent or unusable."""
+    try:
+        found = load(path.read_bytes())
+        heard = EncodedRecording(found["tokens"], found["speaker"])
+    except (OSError, SafetensorError, KeyError):
+        return None
+    sound = heard.tokens.dtype == torch.int64 and heard.tokens.dim() == heard.speaker.dim() == 1
+    return heard if sound and heard.speaker.isfinite().all() else None
+
+
+# Passages of CosyVoice 2: voice and instruction or transcript, followed by one piece of text.
+#
+# Modes of ``cli/cosyvoice.py``: in *zero-shot* the language model reads the transcript and continues the recording; in
+# *cross-lingual* it is given neither, in *instruct* it reads an instruction instead. The flow hears the recording
+# always.
+
+
+_INSTRUCTED = f"“{MODE.titles[MODE.values.index(INSTRUCT)]}”"
+SHORT_TEXT = 0.5
+"""Share of the transcript's length below which upstream warns of a text."""
+
+
+@dataclass(frozen=True)
+class CosyPrompt:
+    """A voice made ready, and what the language model reads of it."""
+
+    voice: VoicePrompt = field(repr=False)
+    ids: PromptIds
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tokens_per_text(self) -> float:
+        """Speech tokens that a token of text is expected to take."""
+        if not (self.ids.text and self.ids.speech):
+            return USUAL_TOKENS
+        return min(max(len(self.ids.speech) / len(self.ids.text), LEAST_TOKENS), MOST_TOKENS)
+
+
+@dataclass(frozen=True)
+class CosyPassage:
+    """One piece of text."""
+
+    text: str
+    ids: tuple[int, ...] = field(repr=False)
+    expected: int
+    """Speech tokens that it will probably take."""
+
+
+@dataclass(frozen=True)
+class CosyPassages:
+    """A whole text, and what the user should know about it."""
+
+    passages: tuple[CosyPassage, ...]
+    notes: tuple[str, ...] = ()
+
+
+def prepare(
+    text: str, mode: str, instruction: str, voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer
+) -> tuple[CosyPrompt, CosyPassages]:
+    """``text`` after the ``voice`` that was ``heard``; ``instruction`` says how to speak where ``mode`` asks for that.
+
+    Raises :class:`TextError` for an instruction that is missing or within the text, and :class:`AudioError` for a
+    recording whose transcript is needed but missing.
+    """
+    instructed = _instructed(text, mode, instruction)
+    read = read_text(text, tokenizer.count)
+    if mode == ZERO_SHOT:
+        prompt = _continued(voice, heard, tokenizer)
+    else:
+        prompt = CosyPrompt(heard, PromptIds(tuple(tokenizer.encode(instructed))), heard.notes)
+    passages = tuple(_passage(piece, prompt, tokenizer) for piece in read.pieces)
+    notes, length = read.notes, sum(len(passage.ids) for passage in passages)
+    if prompt.ids.speech and length < SHORT_TEXT * len(prompt.ids.text):
+        notes = *notes, "The text is much shorter than the recording's transcript, which may make it sound worse."
+    if instruction.strip() and mode != INSTRUCT:
+        notes = *notes, f"The instruction was ignored: choose the mode {_INSTRUCTED}."
+    return prompt, CosyPassages(passages, notes)
+
+
+def _instructed(text: str, mode: str, instruction: str) -> str:
+    """Text in place of a transcript: the instruction with the mark after it, or nothing."""
+    instruction = instruction.strip()
+    if END_OF_PROMPT in text or END_OF_PROMPT in instruction:
+        raise TextError(
+            f"{END_OF_PROMPT} is inserted automatically; leave it out, write how to speak into the option "
+            f"“{INSTRUCTION.title}”, and choose {_INSTRUCTED} as the mode."
+        )
+    if mode != INSTRUCT:
+        return ""
+    if not instruction:
+        raise TextError(f"There is no instruction; write how to speak into the option “{INSTRUCTION.title}”.")
+    return instruction + END_OF_PROMPT
+
+
+def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer) -> CosyPrompt:
+    transcript, _ = normalised(voice.transcript)
+    ids = tokenizer.encode(transcript)
+    if not ids:
+        error = AudioError(
+            f"Zero-shot needs a transcript of the recording {voice.audio}; type it, or choose the mode “Cross-lingual”."
+        )
+        error.lacks_transcript = True
+        raise error
+    ratio = len(heard.tokens) / len(ids)
+    mismatch = ""
+    if not FASTEST_TRANSCRIPT <= ratio <= SLOWEST_TRANSCRIPT:
+        amount = "long" if ratio < FASTEST_TRANSCRIPT else "short"
+        mismatch = (
+            f"The transcript is too {amount} for the recording's {heard.seconds:.1f} s; if they do not "
+            "match, CosyVoice 2 repeats, drops or invents words."
+        )
+    notes = (*heard.notes, *transcript_notes(voice, mismatch))
+    return CosyPrompt(heard, PromptIds(tuple(ids), heard.tokens), notes)
+
+
+def _passage(text: str, prompt: CosyPrompt, tokenizer: TextTokenizer) -> CosyPassage:
+    ids = tuple(tokenizer.encode(text))
+    # Digits that were not written out take longer than they look.
+    spoken = tokenizer.count(spell_numbers(text)) if any(map(str.isdigit, text)) else len(ids)
+    return CosyPassage(text.strip(), ids, max(1, round(prompt.tokens_per_text * max(spoken, len(ids)))))

@@ -1,0 +1,268 @@
+"""Front end of F5: voices to prompts, and texts to what the sampler speaks at once, as token ids and a duration.
+
+Two front ends know how: characters (the official models: characters and pinyin for ids, UTF-8 bytes for the duration)
+and phones (the bundled one: those of natural speech, one a mel frame; why, see ``resources/docs/bundled-models.md``).
+Duration and loudness follow the official rules around the sampler (``infer/utils_infer.py``).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paretone.audio.mel import MelFrontEnd
+from paretone.audio.prompt_resampling import resample
+from paretone.audio.recording import read_recording
+from paretone.errors import AudioError, SettingError, TextError
+from paretone.front_end import transcripts
+from paretone.front_end.alignment import Alignment, alignment_notes
+from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels
+from paretone.front_end.reading import NaturalReader
+from paretone.front_end.speakable import unread_transcript
+from paretone.models.base import Voice
+from paretone.models.f5.config import HOP, SAMPLE_RATE
+from paretone.models.f5.text import (
+    Vocabulary,
+    encode,
+    finished_transcript,
+    maximum_bytes,
+    require_readable,
+    require_speakable,
+    spaced_transcript,
+    split,
+    split_for_streaming,
+)
+from paretone.models.families.voices import Remembered, changed, transcript_of
+
+TARGET_LEVEL = 0.1
+"""Root mean square that quieter prompts are raised to."""
+LONGEST_FRAMES = 65536
+"""The sampler's own limit, prompt included."""
+SHORT_TEXT_BYTES = 10
+SHORT_TEXT_SPEED = 0.3
+"""Texts below this many bytes are spoken at this speed, whatever was asked for."""
+
+
+def prompt_frames(samples: int) -> int:
+    """Frames of a prompt of a number of 24 kHz samples, as the duration rule counts them (the spectrogram has one
+    more)."""
+    return samples // HOP
+
+
+def total_frames(
+    prompt: int,
+    transcript: str,
+    text: str,
+    speed: float = 1.0,
+    fixed_seconds: float | None = None,
+) -> int:
+    """Frames to sample, prompt included: as many per UTF-8 byte of ``text`` as the ``prompt`` has per byte of its
+    ``transcript`` (finished and spaced), divided by ``speed``; or ``fixed_seconds`` of audio in all.
+
+    Raises :class:`SettingError` for a speed or length that is not positive.
+    """
+    if fixed_seconds is not None:
+        if fixed_seconds <= 0:
+            raise SettingError(f"The fixed duration must be positive, not {fixed_seconds:g} s.")
+        return int(fixed_seconds * SAMPLE_RATE / HOP)
+    if speed <= 0:
+        raise SettingError(f"The speed must be positive, not {speed:g}.")
+    spoken, known = len(text.encode()), len(transcript.encode())
+    if spoken < SHORT_TEXT_BYTES:
+        speed = SHORT_TEXT_SPEED
+    return prompt + int(prompt / known * spoken / speed)
+
+
+def sampled_frames(requested: int, prompt_mel_frames: int, text_ids: int) -> int:
+    """Frames that are sampled in fact: at least one more than the prompt and than the text has ids, at most 65,536."""
+    return min(max(max(text_ids, prompt_mel_frames) + 1, requested), LONGEST_FRAMES)
+
+
+@dataclass(frozen=True)
+class PromptLevel:
+    """The loudness rule: a quiet prompt is raised to the level that the model knows, and the speech lowered again."""
+
+    level: float
+    """Root mean square of the prompt before resampling, in float32."""
+
+    @classmethod
+    def measure(cls, samples: Tensor) -> PromptLevel:
+        """Measure mono float samples of any shape. Raises :class:`AudioError` when they are silent or not numbers."""
+        level = torch.sqrt(torch.mean(torch.square(samples.float()))).item()
+        if not 0.0 < level < float("inf"):
+            raise AudioError("The reference recording is silent or damaged; choose a recording of speech.")
+        return cls(level)
+
+    @property
+    def raised(self) -> bool:
+        """Whether the prompt is quieter than the target."""
+        return self.level < TARGET_LEVEL
+
+    def normalised(self, samples: Tensor) -> Tensor:
+        """The prompt at the target level if it is quieter, else as it is."""
+        return samples * TARGET_LEVEL / self.level if self.raised else samples
+
+    def restored(self, samples: Tensor) -> Tensor:
+        """Generated speech at the prompt's own level."""
+        return samples * self.level / TARGET_LEVEL if self.raised else samples
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A voice made ready."""
+
+    voice: Voice
+    mel: Tensor = field(repr=False)
+    """(1, frames, bands) natural-log mel of the recording, on the CPU."""
+    frames: int
+    """Frames that are cut off in front of the new speech; ``mel`` may have one more."""
+    level: PromptLevel
+    samples: Tensor = field(repr=False)
+    """(n,) the recording as the model is given it, 24 kHz."""
+    seconds: float
+    """Its length before it was brought to 24 kHz."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One piece of text, ready for the sampler."""
+
+    text: str
+    ids: Tensor = field(repr=False)
+    """(1, tokens) vocabulary positions of prompt and new text."""
+    frames: int
+    """Frames to sample, those of the prompt included."""
+
+
+@dataclass(frozen=True)
+class Passages:
+    """A whole text, and what the user should know about it."""
+
+    passages: tuple[Passage, ...]
+    notes: tuple[str, ...] = ()
+
+
+class TextFrontEnd(Protocol):
+    """Text front end of a model."""
+
+    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
+        """Cut ``text`` into passages for ``prompt``; with ``quick_start`` the first is short, so that it is heard
+        sooner. A front end of natural speech draws the pace from ``seed``. Raises
+        :class:`paretone.errors.TextError`."""
+
+
+class PromptReader:
+    """Reads voices, and remembers the last one."""
+
+    def __init__(self, mel: MelFrontEnd, whole_frames: bool, phones: Container[str] | None = None) -> None:
+        """With ``whole_frames`` recordings are cut to a multiple of a frame and have no frame beyond (the bundled
+        models, which have one token a frame); otherwise the spectrogram has one frame more than the duration rule
+        counts (upstream). ``phones``: those that the model knows; a voice whose phones are others is as one without."""
+        self._mel = mel
+        self._whole_frames = whole_frames
+        self._phones = phones
+        self._prompts: Remembered[Prompt] = Remembered()
+
+    def __call__(self, voice: Voice) -> Prompt:
+        """The prompt of ``voice``. Raises :class:`paretone.errors.AudioError` and :class:`TextError`."""
+        transcript = transcript_of(voice)
+        if self._phones is not None:
+            if any(phone not in self._phones for phone, _, _ in voice.phones):
+                voice = replace(voice, phones=())
+            if not voice.phones and (reason := unread_transcript(transcript)):
+                raise TextError(reason)
+        return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice))
+
+    def _read(self, voice: Voice) -> Prompt:
+        recording, name = read_recording(voice.audio), Path(voice.audio).name
+        if not voice.phones:  # Phones with times are measured on the recording as it is.
+            recording, said = transcripts.fitted(recording, voice.transcript, name)
+            voice = replace(voice, transcript=said)
+        samples = torch.from_numpy(recording.samples)
+        level = PromptLevel.measure(samples)
+        samples = resample(level.normalised(samples), recording.sample_rate, SAMPLE_RATE)
+        frames, notes = prompt_frames(len(samples)), recording.notes
+        if not voice.phones:
+            heard = transcripts.hear(samples.numpy(), SAMPLE_RATE, voice.transcript)
+            notes = (*notes, *transcripts.remarks(heard, name))
+        mel = self._mel(samples[: frames * HOP] if self._whole_frames else samples)
+        if self._whole_frames:
+            mel = mel[:, :frames]
+        return Prompt(voice, mel, frames, level, samples, recording.seconds, notes)
+
+
+class CharacterFrontEnd:
+    """Reads as the official package does. ``vocabulary`` is ``None`` for the byte tokenizer."""
+
+    def __init__(self, vocabulary: Vocabulary | None, tokenizer: str) -> None:
+        self._vocabulary = vocabulary
+        self._tokenizer = tokenizer
+
+    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
+        """Cut and encode ``text`` as the official package does; for a ``quick_start`` with a shorter first passage, and
+        with clauses broken that are too long for one passage."""
+        whole = encode(text, self._vocabulary, self._tokenizer)
+        require_speakable(text, whole)
+        finished = finished_transcript(prompt.voice.transcript)
+        transcript = spaced_transcript(finished)
+        require_readable(finished, encode(finished, self._vocabulary, self._tokenizer))
+        budget = maximum_bytes(finished, prompt.seconds, speed)
+        pieces = split_for_streaming(text, budget, break_long=True) if quick_start else split(text, budget)
+        passages = []
+        for piece in pieces:
+            ids = encode(transcript + piece, self._vocabulary, self._tokenizer).ids
+            requested = total_frames(prompt.frames, transcript, piece, speed)
+            frames = sampled_frames(requested, prompt.mel.shape[1], len(ids))
+            passages.append(Passage(piece, torch.tensor([ids]), frames))
+        return Passages(tuple(passages), (whole.note,) if whole.note else ())
+
+
+VOCABULARY = "vocab.txt"
+"""File in the model's folder."""
+
+
+class FramePhones:
+    """Reads English as one phone a mel frame, with the phones and lengths of natural speech."""
+
+    def __init__(self, folder: Path) -> None:
+        self._vocabulary = PhoneVocabulary.load(folder / VOCABULARY)
+        self._reader = NaturalReader()
+        self._alignments: Remembered[Alignment] = Remembered(operator.is_)
+
+    @property
+    def phones(self) -> tuple[str, ...]:
+        """The phones that the model knows."""
+        return self._vocabulary.phones
+
+    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
+        """Cut ``text`` into passages. With ``quick_start`` the first is shorter, so that it is heard sooner."""
+        pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed)
+        prompt_ids = self._prompt_ids(prompt)
+        passages = []
+        for piece in pieces:
+            ids = np.concatenate([prompt_ids, self.labels(piece.phones, piece.mel_frames)])
+            passages.append(Passage(piece.text, torch.from_numpy(ids)[None], len(ids)))
+        heard = () if prompt.voice.phones else alignment_notes(self._aligned(prompt))
+        return Passages(tuple(passages), (*notes, *heard))
+
+    def _prompt_ids(self, prompt: Prompt) -> np.ndarray:
+        """One phone a frame for the recording: as measured, or as the transcript can be aligned with it."""
+        return self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
+
+    def labels(self, phones: Sequence[TimedPhone], count: int) -> np.ndarray:
+        """(count,): which of ``phones`` sounds at each mel frame, by its number in the vocabulary."""
+        return labels(phones, count, self._vocabulary, SAMPLE_RATE, HOP)
+
+    def _aligned(self, prompt: Prompt) -> Alignment:
+        def hear() -> Alignment:
+            return self._reader.heard(prompt.samples.numpy(), SAMPLE_RATE, prompt.voice.transcript)
+
+        return self._alignments.of(prompt, hear)

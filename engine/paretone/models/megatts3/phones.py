@@ -1,0 +1,246 @@
+"""Phones of MegaTTS 3: the official table with tones and durations laid out over frames, and the encoder that reads
+them.
+
+Tables of ``tts/utils/text_utils/dict.json``, rules of ``ph_tone_convert.py``, ``nar_tts_modules.py`` and ``align.py``.
+Aligner and grapheme model write a Chinese phone and its tone as one token; everything else is its phone's number, and
+has the tone of English.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from paretone.models.networks.shapes import Modules
+
+ENGLISH = tuple(
+    "aa ae ah ao aw ax ay b ch d dh eh ehr er ey f g hh ih iy iyr jh k l m n ng oh ow oy p r s sh t th uh uw uwr v w y "
+    "z zh".split()
+)
+"""The official English phones, ``E0aa`` to ``E0zh``, in the order of their numbers."""
+FIRST_ENGLISH, SILENCE = 101, 145
+ENGLISH_TONE = 3
+"""The one tone that the official front end gives to everything English."""
+NO_PHONE, NO_TONE = 301, 31
+"""Phone and tone of the unconditional branch."""
+
+RESERVED = ("<pad>", "<EOS>", "<UNK>")
+UNKNOWN = 2
+_CHINESE = (
+    "a ai air an ang angr anr ao aor ar b c ch d e ei eir en eng engr enr er f g h i ia ian iang iangr ianr iao "
+    "iaor iar ie ier ii iii iiir iir in ing ingr inr io iong iongr iou iour ir j k l m n ng o ong ongr or ou our "
+    "p q r s sh t u ua uai uair uan uang uangr uanr uar uei ueir uen ueng uengr uenr uo uor ur v van vanr ve ver "
+    "vn vnr vr x z zh ＿"
+)
+_MARKS = "… 、 。 《 》 【 】 ！ ＂ ＃ ＄ ％ ＇ ＇＇ （ ） ＊ ， ： ； ？ ＼ ＾ ＿ ｀ ｛ ｝ ～"
+PHONES = (
+    *RESERVED,
+    *(f"C0{name}" for name in _CHINESE.split()),
+    *(f"E0{name}" for name in ENGLISH),
+    "sil",
+    *_MARKS.split(),
+)
+"""Phones by their numbers, 174 of them."""
+TONES = (*RESERVED, *"0 1 10 11 12 13 15 17 2 3 4 5 6 7 8 9".split())
+"""Tones by their numbers, 19 of them."""
+FIRST_CHINESE, LAST_CHINESE = 3, 100
+
+FIRST_JOINED, LAST_JOINED = 200, 788
+TONES_OF_CHINESE = (4, 11, 12, 13, 14, 15)
+"""Numbers of the six tones that a Chinese phone can have, "1" to "6"."""
+KEPT_TONES = frozenset((0, *TONES_OF_CHINESE))
+
+_NUMBERS = {name: number for number, name in enumerate(PHONES)}
+
+
+def phone_number(name: str) -> int:
+    """The number of a phone, :data:`UNKNOWN` for what is none."""
+    return _NUMBERS.get(name, UNKNOWN)
+
+
+def separated(token: int) -> tuple[int, int]:
+    """The phone and the tone that a token stands for."""
+    if FIRST_JOINED <= token <= LAST_JOINED:
+        # Counted from one below; the number 200 itself, which no phone has, falls to the phone before the first.
+        phone, tone = divmod(token - FIRST_JOINED - 1, len(TONES_OF_CHINESE))
+        return phone + FIRST_CHINESE, TONES_OF_CHINESE[tone]
+    return (token if 0 <= token < len(PHONES) else UNKNOWN), ENGLISH_TONE
+
+
+def joined(phone: int, tone: int) -> int:
+    """The token for a phone with a tone, which must be one of :data:`TONES_OF_CHINESE` where the phone is Chinese."""
+    if not FIRST_CHINESE <= phone <= LAST_CHINESE:
+        return phone
+    position = TONES_OF_CHINESE.index(tone)
+    return FIRST_JOINED + 1 + (phone - FIRST_CHINESE) * len(TONES_OF_CHINESE) + position
+
+
+def tones_for_speech(tones: Iterable[int]) -> list[int]:
+    """Tones for the backbone: all that is neither Chinese nor padding has the tone of English."""
+    return [tone if tone in KEPT_TONES else ENGLISH_TONE for tone in tones]
+
+
+def frames_of_phones(durations: Sequence[int]) -> np.ndarray:
+    """(sum of ``durations``,) int64, ``mel2ph``: for each frame the place, from one, of the phone that sounds."""
+    return np.repeat(np.arange(1, len(durations) + 1, dtype=np.int64), durations)
+
+
+def durations_of_phones(frames: np.ndarray, phones: int) -> np.ndarray:
+    """(phones,) int64: how many of the ``frames`` (n,) each phone has; the inverse of :func:`frames_of_phones`."""
+    return np.bincount(frames, minlength=phones + 1)[1 : phones + 1]
+
+
+# The phone encoder of MegaTTS 3: convolutions, then transformer layers whose attention knows how far apart phones are.
+#
+# Its diffusion transformer and its duration model each have one, of other sizes. Source: ByteDance's
+# ``tts/modules/ar_dur/commons/rel_transformer.py``; relative positions as in Shaw et al., arXiv 1803.02155.
+
+
+MASKED_SCORE = -1e4
+
+
+class ChannelNorm(nn.Module):
+    """Layer norm over the channels of (rows, sequence, width), with the official names of its parameters."""
+
+    epsilon = 1e-4
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(width))
+        self.beta = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, x.shape[-1:], self.gamma, self.beta, self.epsilon)
+
+
+def convolve(convolution: nn.Conv1d, x: Tensor) -> Tensor:
+    """A convolution along the sequence of (rows, sequence, width)."""
+    if convolution.kernel_size == (1,):
+        return F.linear(x, convolution.weight[..., 0], convolution.bias)
+    return convolution(x.transpose(1, 2)).transpose(1, 2)
+
+
+class PhonePrenet(nn.Module):
+    """Three convolutions, each normed and rectified, with a residual connection; (rows, phones, width) to the same."""
+
+    kernel, depth = 5, 3
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.conv_layers = Modules(
+            nn.Conv1d(width, width, self.kernel, padding=self.kernel // 2) for _ in range(self.depth)
+        )
+        self.norm_layers = Modules(ChannelNorm(width) for _ in range(self.depth))
+        self.proj = nn.Conv1d(width, width, 1)
+        # As in the official code: at first the prenet changes nothing.
+        for parameter in self.proj.parameters():
+            nn.init.zeros_(parameter)
+
+    def forward(self, x: Tensor, valid: Tensor) -> Tensor:
+        """``valid`` is (rows, phones, 1), one if there is a phone and zero in the padding."""
+        inner = x
+        for convolution, norm in zip(self.conv_layers, self.norm_layers, strict=True):
+            inner = norm(convolve(convolution, inner * valid)).relu()
+        return (x + convolve(self.proj, inner)) * valid
+
+
+class RelativeAttention(nn.Module):
+    """Self-attention with learnt vectors for every distance up to a window, shared by the heads."""
+
+    def __init__(self, width: int, heads: int, window: int) -> None:
+        super().__init__()
+        self.heads, self.window = heads, window
+        self.conv_q, self.conv_k, self.conv_v, self.conv_o = (nn.Conv1d(width, width, 1) for _ in range(4))
+        head_width = width // heads
+        self.emb_rel_k, self.emb_rel_v = (
+            nn.Parameter(torch.randn(1, 2 * window + 1, head_width) * head_width**-0.5) for _ in range(2)
+        )
+
+    def forward(self, x: Tensor, valid: Tensor) -> Tensor:
+        """(rows, phones, width) to the same; ``valid`` as for :class:`PhonePrenet`."""
+        query, key, value = (
+            convolve(projection, x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for projection in (self.conv_q, self.conv_k, self.conv_v)
+        )
+        query = query / math.sqrt(query.shape[-1])
+        band = self._band(x)
+        scores = query @ key.transpose(2, 3) + self._spread(query @ self.emb_rel_k[0].T, band)
+        weights = scores.masked_fill(valid[:, None, None, :, 0] == 0, MASKED_SCORE).softmax(dim=-1)
+        mixed = weights @ value + self._gathered(weights, band) @ self.emb_rel_v[0]
+        return convolve(self.conv_o, mixed.transpose(1, 2).flatten(2))
+
+    def _band(self, x: Tensor) -> Tensor:
+        """(phones, distances) places of a phone's neighbours, first to last, in a row padded by the window."""
+        return torch.arange(x.shape[1], device=x.device)[:, None] + torch.arange(2 * self.window + 1, device=x.device)
+
+    def _spread(self, near: Tensor, band: Tensor) -> Tensor:
+        """(rows, heads, phones, distances) to (rows, heads, phones, phones), zero beyond the window."""
+        phones = near.shape[2]
+        padded = near.new_zeros(*near.shape[:3], phones + 2 * self.window)
+        return padded.scatter(-1, band.expand_as(near), near)[..., self.window : self.window + phones]
+
+    def _gathered(self, weights: Tensor, band: Tensor) -> Tensor:
+        """The inverse of :meth:`_spread`: the weights within the window, zero beyond the sequence's ends."""
+        return F.pad(weights, (self.window, self.window)).gather(-1, band.expand(*weights.shape[:2], *band.shape))
+
+
+class PhoneFeedForward(nn.Module):
+    """A convolution over neighbouring phones, ReLU, and a projection back."""
+
+    def __init__(self, width: int, hidden: int, kernel: int) -> None:
+        super().__init__()
+        self.conv_1 = nn.Conv1d(width, hidden, kernel, padding=kernel // 2)
+        self.conv_2 = nn.Conv1d(hidden, width, 1)
+
+    def forward(self, x: Tensor, valid: Tensor) -> Tensor:
+        """(rows, phones, width) to the same; ``valid`` as for :class:`PhonePrenet`."""
+        return convolve(self.conv_2, convolve(self.conv_1, x * valid).relu()) * valid
+
+
+class RelativeTransformer(nn.Module):
+    """Pre-norm layers of :class:`RelativeAttention` and :class:`PhoneFeedForward`, and a last norm."""
+
+    def __init__(self, width: int, layers: int, heads: int, hidden: int, kernel: int, window: int) -> None:
+        super().__init__()
+        self.attn_layers = Modules(RelativeAttention(width, heads, window) for _ in range(layers))
+        self.norm_layers_1 = Modules(ChannelNorm(width) for _ in range(layers))
+        self.ffn_layers = Modules(PhoneFeedForward(width, hidden, kernel) for _ in range(layers))
+        self.norm_layers_2 = Modules(ChannelNorm(width) for _ in range(layers))
+        self.last_ln = ChannelNorm(width)
+
+    def forward(self, x: Tensor, valid: Tensor) -> Tensor:
+        """(rows, phones, width) to the same, zero in the padding; ``valid`` as for :class:`PhonePrenet`."""
+        parts = self.norm_layers_1, self.attn_layers, self.norm_layers_2, self.ffn_layers
+        for attention_norm, attention, forward_norm, feed_forward in zip(*parts, strict=True):
+            x = x + attention(attention_norm(x), valid)
+            x = x + feed_forward(forward_norm(x), valid)
+        return self.last_ln(x) * valid
+
+
+class PhoneEncoder(nn.Module):
+    """Phone ids to vectors in context. ``state_dict`` has the official keys: ``emb``, ``pre``, ``encoder``.
+
+    ``entries`` are the rows of the phone table, of which id 0 is padding; ``ffn`` is the inner width of the layers'
+    feed-forward, ``kernel`` its number of phones, ``window`` the distance up to which attention tells positions apart.
+    """
+
+    def __init__(
+        self, entries: int, width: int, layers: int, heads: int, ffn: int, kernel: int = 3, window: int = 4
+    ) -> None:
+        super().__init__()
+        self.emb = nn.Embedding(entries, width, padding_idx=0)
+        nn.init.normal_(self.emb.weight, 0.0, width**-0.5)
+        self.pre = PhonePrenet(width)
+        self.encoder = RelativeTransformer(width, layers, heads, ffn, kernel, window)
+
+    def forward(self, phones: Tensor, other: Tensor) -> Tensor:
+        """``phones`` are (rows, phones) ids, padded with 0 at the end; ``other`` (rows, phones, width) embeds a
+        sequence of the same length, such as tones. The result is (rows, phones, width), zero in the padding."""
+        valid = (phones > 0)[..., None].to(other.dtype)
+        x = self.emb(phones) * math.sqrt(self.emb.embedding_dim) + other
+        return self.encoder(self.pre(x, valid), valid)

@@ -1,1 +1,0 @@
-"""The bundled speech language model: a small Llama over the tokens of a small speech tokenizer."""

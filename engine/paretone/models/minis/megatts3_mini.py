@@ -1,0 +1,120 @@
+"""Front end of the bundled MegaTTS 3: any recording with its transcript through the vocoder's mel reader, texts by the
+phones and lengths of natural speech."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from paretone.errors import TextError
+from paretone.front_end.phones import PhoneVocabulary, TimedPhone
+from paretone.front_end.reading import NaturalReader
+from paretone.measure.loudness import integrated_loudness
+from paretone.models.base import Voice
+from paretone.models.f5.config import SAMPLE_RATE
+from paretone.models.f5.front_end import Prompt, PromptReader
+from paretone.models.families.voices import Remembered
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
+from paretone.models.megatts3.checkpoint import TRANSFORMER
+from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
+from paretone.models.megatts3.dit import MegaDiT
+from paretone.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
+from paretone.models.megatts3.phones import ENGLISH_TONE, durations_of_phones
+from paretone.models.minis.natural_vocoder import GROUP_HOP, GroupedCodec
+from paretone.models.minis.speaking import WEIGHTS, MiniFolder, phones_of_prompt
+from paretone.setting.knobs import Values
+
+
+def phones_of_frames(phones: Sequence[TimedPhone], frames: int, rate: int, hop: int) -> np.ndarray:
+    """(frames,) int64, ``mel2ph`` of the official code: the place, from one, of the phone that sounds at the middle of
+    each frame, ``(i + 0.5) · hop / rate`` seconds. Frames after the last phone get the last phone."""
+    ends = np.array([end for _, _, end in phones])
+    middles = (np.arange(frames) + 0.5) * hop / rate
+    return np.searchsorted(ends, middles, side="right").clip(max=len(phones) - 1) + 1
+
+
+VOCABULARY = "vocab.txt"
+
+
+@dataclass(frozen=True)
+class MegaMiniFolder(MiniFolder):
+    """A folder of this layout."""
+
+    @classmethod
+    def is_at(cls, root: Path) -> bool:
+        """Whether ``root`` has this layout and not the official one."""
+        return cls(root).weights_path.is_file()
+
+    @property
+    def weights_path(self) -> Path:
+        return self.root / TRANSFORMER / WEIGHTS
+
+    def vocabulary(self) -> PhoneVocabulary:
+        """Its phones."""
+        return PhoneVocabulary.load(self.root / VOCABULARY)
+
+    def backbone(self) -> MegaDiT:
+        """The diffusion transformer, float32."""
+        where = str(self.weights_path)
+        weights = read_float_weights(self.weights_path, self.check)
+        config = DiTConfig.from_shapes({name: tuple(one.shape) for name, one in weights.items()}, where)
+        model = loaded_strictly(lambda: MegaDiT(config), weights, where)
+        return model.eval().requires_grad_(False)
+
+
+DURATION_HOP = GROUP_HOP // LATENT_STRIDE
+"""Samples of a frame of the duration clock."""
+
+
+class MegaMiniFrontEnd:
+    """Makes voices and texts ready. A phone's number is the line of the vocabulary that it stands on, from one."""
+
+    def __init__(self, codec: GroupedCodec, read_prompt: PromptReader, vocabulary: PhoneVocabulary) -> None:
+        self._codec, self._read_prompt, self._vocabulary = codec, read_prompt, vocabulary
+        self._reader = NaturalReader()
+        self._prompts: Remembered[MegaPrompt] = Remembered(operator.is_)
+
+    def __call__(
+        self, text: str, voice: Voice, options: Values, check: object, seed: int | None = None
+    ) -> tuple[MegaPrompt, MegaPassages]:
+        """See :class:`paretone.models.megatts3.adapter.FrontEnd`; nothing here takes long enough to be cancelled."""
+        prompt = self._prompt(voice)
+        pieces, notes = self._reader.pieces(text, options["speed"], options["quick_start"], seed=seed)
+        passages = tuple(MegaPassage.of(piece.text, prompt.spoken, self._timed(piece.phones)) for piece in pieces)
+        return prompt, MegaPassages(passages, notes)
+
+    def _prompt(self, voice: Voice) -> MegaPrompt:
+        read = self._read_prompt(voice)
+        return self._prompts.of(read, lambda: self._encoded(read))
+
+    @torch.inference_mode()
+    def _encoded(self, read: Prompt) -> MegaPrompt:
+        latents = self._codec.encode(read.mel[:, : read.frames]).cpu()
+        phones, notes = phones_of_prompt(read, self._reader)
+        own = read.level.restored(read.samples).numpy()
+        return MegaPrompt(
+            latents,
+            self._timed(phones, latents.shape[1]),
+            integrated_loudness(own, SAMPLE_RATE).lufs,
+            read.seconds,
+            notes,
+        )
+
+    def _timed(self, phones: Sequence[TimedPhone], latents: int | None = None) -> Timed:
+        """``phones`` under their numbers, over a number of latents, by default as many as they fill in part."""
+        if latents is None:
+            latents = -(-round(phones[-1][2] * SAMPLE_RATE / DURATION_HOP) // LATENT_STRIDE)
+        places = phones_of_frames(phones, latents * LATENT_STRIDE, SAMPLE_RATE, DURATION_HOP)
+        durations = durations_of_phones(places, len(phones))
+        return Timed(tuple(self._ids(phones)), (ENGLISH_TONE,) * len(phones), tuple(durations.tolist()))
+
+    def _ids(self, phones: Sequence[TimedPhone]) -> list[int]:
+        unknown = next((name for name, _, _ in phones if name not in self._vocabulary.index), None)
+        if unknown is not None:
+            raise TextError(f"The model has no phone {unknown!r}; use those of its vocab.txt.")
+        return (self._vocabulary.ids(name for name, _, _ in phones) + 1).tolist()

@@ -1,1 +1,0 @@
-"""The bundled MegaTTS 3: the official transformer over latents of our own mel codec."""

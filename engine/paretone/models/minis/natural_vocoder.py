@@ -1,0 +1,299 @@
+"""Mel to natural speech: ConvNeXt blocks read voice frames off the mel of the official F5-TTS layout, and the decoder
+makes them heard, at once or in pieces. It takes the place of a Vocos."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from paretone.audio.mel import MelFrontEnd
+from paretone.models.families.passages import Decoded
+from paretone.models.files.checkpoints import loaded_strictly, read_float_weights
+from paretone.models.files.config_file import ConfigFile
+from paretone.models.minis.natural_decoder import (
+    HIDDEN,
+    HOP,
+    LEVEL,
+    MEL_HOP,
+    SAMPLE_RATE,
+    VOICE,
+    NaturalDecoder,
+    Noise,
+    PulseSpectra,
+    PulseTrain,
+    SeededNoise,
+    of_voice,
+)
+from paretone.models.networks.quantised_mel import MelStatistics
+from paretone.models.networks.streaming import StreamedBackbone, StreamedBlocks, StreamedOverlapAdd
+from paretone.models.networks.vocos import VocosBackbone, VocosConfig
+
+# From mel frames, 93.75 a second, to the 80 latent frames a second that the decoder of natural speech takes.
+#
+# Frame k of either kind is centred on sample k · hop, so latent frame k lies at mel frame k · 300 / 256 = k · 75 / 64
+# and is interpolated linearly between that frame's neighbours.
+
+
+def latent_frames(mel_frames: int) -> int:
+    """How many latent frames it takes to reach the centre of the last of ``mel_frames``."""
+    return -(-(mel_frames - 1) * MEL_HOP // HOP) + 1
+
+
+def mel_frame_at(latent_frame: int) -> int:
+    """The last mel frame whose centre is not after that of ``latent_frame``."""
+    return latent_frame * HOP // MEL_HOP
+
+
+def at_latent_frames(mel: Tensor, first: int, count: int, begin: int = 0) -> Tensor:
+    """``mel`` (B, bands, frames), whose first is frame ``begin`` of the whole, at the latent frames from ``first``:
+    (B, bands, count). After the last frame it stays as it is."""
+    places = torch.arange(first, first + count, device=mel.device) * HOP
+    left = places // MEL_HOP
+    weight = (places - left * MEL_HOP).to(mel.dtype) / MEL_HOP
+    last = mel.shape[2] - 1
+    left = left - begin
+    early, late = mel[:, :, left.clamp(max=last)], mel[:, :, (left + 1).clamp(max=last)]
+    return early + (late - early) * weight
+
+
+class StreamedFrames:
+    """:func:`at_latent_frames` of mel frames that come in pieces."""
+
+    def __init__(self, bands: int) -> None:
+        self._known = torch.zeros(1, bands, 0)
+        self._begin = self._given = 0
+
+    def push(self, mel: Tensor) -> Tensor:
+        """(1, bands, n) mel to the latent frames that are final now, (1, bands, m): those before the last mel frame."""
+        known = torch.cat([self._known.to(mel), mel], dim=2)
+        frames = self._begin + known.shape[2]
+        ready = max(latent_frames(frames) - 1, 0)
+        made = at_latent_frames(known, self._given, ready - self._given, self._begin)
+        # The next latent frame lies between mel frames of which the left one is known, or on the last one.
+        keep_from = max(min(mel_frame_at(ready), frames - 1), 0)
+        self._known, self._begin, self._given = known[:, :, keep_from - self._begin :], keep_from, ready
+        return made
+
+    def finish(self) -> Tensor:
+        """The last latent frame, (1, bands, 1); none if there was no mel."""
+        return at_latent_frames(self._known, self._given, min(self._known.shape[2], 1), self._begin)
+
+
+CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
+
+
+@dataclass(frozen=True)
+class MelReaderConfig:
+    """Sizes of the network."""
+
+    bands: int = 100
+    width: int = 256
+    inner_width: int = 768
+    layers: int = 5
+
+
+class MelReader(MelStatistics):
+    """The network."""
+
+    def __init__(self, config: MelReaderConfig = MelReaderConfig()) -> None:
+        super().__init__(config.bands)
+        self.config = config
+        self.backbone = VocosBackbone(VocosConfig(config.bands, config.width, config.inner_width, config.layers))
+        self.out = nn.Linear(config.width, VOICE)
+
+    def forward(self, mel: Tensor) -> Tensor:
+        """Log mel (B, bands, frames) to voice frames (B, latent frames, 36)."""
+        return self.read(at_latent_frames(mel, 0, latent_frames(mel.shape[2])))
+
+    def read(self, mel: Tensor) -> Tensor:
+        """The same of a log mel that is at the latent frames already, (B, bands, n) to (B, n, 36)."""
+        return self.out(self.backbone(self.normalised(mel.mT).mT))
+
+    @classmethod
+    def load(cls, folder: Path, device: torch.device | str = "cpu") -> MelReader:
+        """Load an exported folder, in float32. Raises :class:`CheckpointError` that names the file at fault."""
+        sizes = ConfigFile.read(folder / CONFIG_FILE).part("mel_reader").sizes(MelReaderConfig)
+        path = folder / WEIGHT_FILE
+        model = loaded_strictly(lambda: cls(sizes), read_float_weights(path), str(path))
+        return model.eval().requires_grad_(False).to(device)
+
+
+# The decoder of natural speech in pieces, exactly: what it gives of all pieces together is what it gives of the whole.
+#
+# Sound comes fourteen frames (0.18 s) after the latents that it belongs to: twelve that the blocks look ahead, and two
+# that the transforms do.
+
+
+class StreamedNatural:
+    """Latent or voice frames to audio; see :meth:`NaturalDecoder.decode`."""
+
+    def __init__(
+        self,
+        decoder: NaturalDecoder,
+        pitch_scale: float = 1.0,
+        formant_scale: float = 1.0,
+        noise: Noise | None = None,
+    ) -> None:
+        self._decoder = decoder
+        self._pitch_scale, self._formant_scale = pitch_scale, formant_scale
+        self._noise = noise or SeededNoise()
+        self._blocks = StreamedBlocks(decoder.network.blocks)
+        self._train, self._transform = PulseTrain(), PulseSpectra()
+        self._audio = StreamedOverlapAdd(decoder.window, HOP, tail=1)
+        device = decoder.window.device
+        self._hidden = torch.zeros(1, HIDDEN, 0, device=device)
+        """What the blocks gave of frames whose pulses are not known yet."""
+        self._pulses: Tensor | None = None
+        """Spectra of the pulses of frames that the blocks have not given yet."""
+        self._frames: Tensor | None = None
+        """Frames that neither sound yet."""
+
+    @torch.inference_mode()
+    def push(self, frames: Tensor) -> Tensor:
+        """(n, 34) or (n, 36) to the samples (m,) that are final now."""
+        self._frames = frames if self._frames is None else torch.cat([self._frames, frames])
+        hidden = self._blocks.push(self._decoder.space.hidden(frames).T[None])
+        pitch = self._decoder.space.pitch(frames) * self._pitch_scale
+        return self._heard(hidden, self._transform.push(self._train.push(pitch)))
+
+    @torch.inference_mode()
+    def finish(self) -> Tensor:
+        """The rest, (m,)."""
+        if self._frames is None:
+            return self._hidden.new_zeros(0)
+        pulses = torch.cat([self._transform.push(self._train.finish()), self._transform.finish()])
+        return torch.cat([self._heard(self._blocks.finish(), pulses), self._audio.finish()])
+
+    def _heard(self, hidden: Tensor, pulses: Tensor) -> Tensor:
+        assert self._frames is not None
+        self._hidden = torch.cat([self._hidden, hidden], dim=2)
+        self._pulses = pulses if self._pulses is None else torch.cat([self._pulses, pulses])
+        count = min(self._hidden.shape[2], len(self._pulses))
+        hidden, self._hidden = self._hidden[:, :, :count], self._hidden[:, :, count:]
+        pulses, self._pulses = self._pulses[:count], self._pulses[count:]
+        frames, self._frames = self._frames[:count], self._frames[count:]
+        if not count:
+            return hidden.new_zeros(0)
+        spectra = self._decoder.network.out(hidden).shaped(*of_voice(frames, self._formant_scale))
+        noise = self._noise.draw(count).to(hidden.device)
+        return self._audio.push(spectra.spectrum(pulses.to(hidden.device), noise)[None])
+
+
+class StreamedMelReader:
+    """Log mel to voice frames; see :class:`MelReader`."""
+
+    def __init__(self, reader: MelReader) -> None:
+        self._reader = reader
+        self._mel = StreamedFrames(reader.config.bands)
+        self._hidden = StreamedBackbone(reader.backbone)
+
+    @torch.inference_mode()
+    def push(self, mel: Tensor) -> Tensor:
+        """(1, bands, n) natural-log mel to the voice frames (m, 36) that are final now."""
+        return self._read(self._mel.push(mel))
+
+    @torch.inference_mode()
+    def finish(self) -> Tensor:
+        """The rest, (m, 36)."""
+        return torch.cat([self._read(self._mel.finish()), self._reader.out(self._hidden.finish())[0]])
+
+    def _read(self, mel: Tensor) -> Tensor:
+        return self._reader.out(self._hidden.push(self._reader.normalised(mel.mT).mT))[0]
+
+
+class LatentVocoder(nn.Module):
+    """Mel reader and decoder. Always float32."""
+
+    def __init__(self, reader: MelReader, decoder: NaturalDecoder) -> None:
+        super().__init__()
+        self.reader, self.decoder = reader, decoder
+
+    @torch.inference_mode()
+    def decode(self, mel: Tensor) -> Tensor:
+        """Audio of a natural-log mel spectrogram: (B, bands, frames) to (B, (frames - 1) · 256) float32, as that of
+        :meth:`paretone.models.networks.vocos.Vocos.decode`."""
+        count = (mel.shape[2] - 1) * MEL_HOP
+        return torch.stack([self.decoder.decode(frames)[:count] for frames in self.reader(mel.float())])
+
+    @classmethod
+    def is_at(cls, folder: Path) -> bool:
+        """Whether ``folder`` describes a mel reader."""
+        return (folder / CONFIG_FILE).is_file()
+
+    @classmethod
+    def load(cls, folder: Path, device: torch.device | str = "cpu") -> LatentVocoder:
+        """Load the exported mel reader in ``folder``, and the bundled decoder. Raises :class:`CheckpointError`."""
+        return cls(MelReader.load(folder, device), NaturalDecoder.load(device=device))
+
+
+class StreamedVocoder:
+    """Mel frames in pieces to audio; all pieces together are what :meth:`LatentVocoder.decode` gives."""
+
+    def __init__(self, vocoder: LatentVocoder) -> None:
+        self._reader, self._decoder = StreamedMelReader(vocoder.reader), StreamedNatural(vocoder.decoder)
+        self._frames = self._given = 0
+
+    def push(self, mel: Tensor) -> Tensor:
+        """(1, bands, n) natural-log mel to the samples (m,) that are final now."""
+        self._frames += mel.shape[2]
+        return self._cut(self._decoder.push(self._reader.push(mel.float())))
+
+    def finish(self) -> Tensor:
+        """The rest, (m,)."""
+        last = self._decoder.push(self._reader.finish())
+        return self._cut(torch.cat([last, self._decoder.finish()]))
+
+    def _cut(self, samples: Tensor) -> Tensor:
+        """Without what lies after the middle of the last mel frame."""
+        samples = samples[: max((self._frames - 1) * MEL_HOP - self._given, 0)]
+        self._given += len(samples)
+        return samples
+
+
+GROUP = 2
+"""Latent frames of a group."""
+GROUPED = GROUP * LEVEL
+"""Numbers of a group."""
+GROUP_HOP = GROUP * HOP
+"""Samples of a group."""
+MARGIN = 8
+"""Groups before the speech that are decoded with it, because its first frames depend on them."""
+
+
+def grouped(frames: Tensor) -> Tensor:
+    """Voice frames (…, n, 35 or 36) to groups (…, n // 2, 70); what does not fill a group is left out."""
+    groups = frames.shape[-2] // GROUP
+    return frames[..., : groups * GROUP, :LEVEL].unflatten(-2, (groups, GROUP)).flatten(-2)
+
+
+def ungrouped(groups: Tensor) -> Tensor:
+    """Groups (…, n, 70) to voice frames (…, 2 · n, 36) at the mean level."""
+    frames = groups.unflatten(-1, (GROUP, LEVEL)).flatten(-3, -2)
+    return torch.cat([frames, frames.new_zeros(*frames.shape[:-1], VOICE - LEVEL)], dim=-1)
+
+
+class GroupedCodec:
+    """Between recordings and groups; as a decoder see :class:`paretone.models.megatts3.wavvae.LatentDecoder`."""
+
+    sample_rate = SAMPLE_RATE
+    samples_per_latent = GROUP_HOP
+
+    def __init__(self, vocoder: LatentVocoder) -> None:
+        self._vocoder = vocoder
+        self._mel = MelFrontEnd()
+
+    @torch.inference_mode()
+    def encode(self, mel: Tensor) -> Tensor:
+        """Log mel (B, frames, bands) at the level of a prompt to groups (B, n, 70)."""
+        device = self._vocoder.reader.mel_mean.device
+        return grouped(self._vocoder.reader(mel.mT.float().to(device)))
+
+    def __call__(self, latents: Tensor, prompt_frames: int) -> Decoded:
+        """The speech of ``latents`` (1, n, 70) after the first ``prompt_frames`` of them."""
+        first = max(prompt_frames - MARGIN, 0)
+        whole = self._vocoder.decoder.decode(ungrouped(latents[0, first:].float()))
+        samples = whole[(prompt_frames - first) * GROUP_HOP :].cpu()
+        return Decoded(samples.numpy(), self._mel(samples)[0].numpy())

@@ -1,1 +1,0 @@
-"""The bundled masked-diffusion model: OmniVoice's architecture, small, over the codes of a small residual codec."""

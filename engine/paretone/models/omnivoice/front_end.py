@@ -1,0 +1,229 @@
+"""Front end of OmniVoice: a recording as it is given it, and passages. Codes are kept in memory and on disk by what
+they depend on, so that the encoder is loaded only when a voice is new."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paretone.audio.prompt_resampling import resample
+from paretone.audio.recording import Recording, read_recording
+from paretone.errors import SettingError, TextError
+from paretone.files import keep_array, kept_array
+from paretone.models.base import Voice
+from paretone.models.families.voices import Remembered, changed, transcript_notes, transcript_of
+from paretone.models.files.shards import Shards
+from paretone.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
+from paretone.models.omnivoice.config import CHUNK, FASTEST, FRAME_RATE, LONGEST_CANVAS, LONGEST_REFERENCE, SLOWEST
+from paretone.models.omnivoice.sound import QUIET, REFERENCE_PAUSES, cut_of, without_silence
+from paretone.models.omnivoice.text import (
+    chunks,
+    ended,
+    expected_frames,
+    instruct,
+    is_chinese,
+    is_spoken,
+    language,
+    sentences,
+    weight,
+)
+from paretone.setting.knobs import Values
+
+
+@dataclass(frozen=True)
+class OmniVoicePrompt:
+    """Prompt that the speech continues; empty without a voice."""
+
+    transcript: str = ""
+    codes: Tensor | None = field(default=None, repr=False)
+    """(codebooks, frames), on the model's device."""
+    level: float | None = None
+    """Root mean square of the recording as it was."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def frames(self) -> int:
+        """Number of frames of the recording."""
+        return 0 if self.codes is None else self.codes.shape[1]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A recording, made ready."""
+
+    transcript: str
+    codes: Tensor = field(repr=False)
+    level: float
+    notes: tuple[str, ...]
+
+
+class VoiceReader:
+    """Reads voices, and remembers the last one."""
+
+    def __init__(self, folder: OmniVoiceFolder, cache: Path, rate: int, hop: int, device: torch.device) -> None:
+        """Codes are kept in the folder ``cache``; the codec has ``rate`` samples a second and ``hop`` a frame."""
+        self._folder, self._cache, self._rate, self._hop, self._device = folder, cache, rate, hop, device
+        self._references: Remembered[Reference] = Remembered()
+
+    def __call__(
+        self,
+        voice: Voice,
+        prepare: bool,
+        check: Callable[[], None] = lambda: None,
+        status: Callable[[str], None] = lambda text: None,
+    ) -> Reference:
+        """The voice made ready, its pauses cut if ``prepare``; ``check`` may raise to cancel.
+
+        Raises :class:`TextError`, :class:`paretone.errors.AudioError`, and :class:`paretone.errors.CheckpointError`
+        where the encoder cannot be used."""
+        key = voice, prepare, changed(voice.audio)
+        return self._references.of(key, lambda: self._read(voice, prepare, check, status))
+
+    def _read(self, voice: Voice, prepare: bool, check: Callable[[], None], status: Callable[[str], None]) -> Reference:
+        recording = read_recording(voice.audio)
+        transcript = transcript_of(voice, _advice(recording))
+        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, self._rate).numpy()
+        level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
+        if 0 < level < QUIET:
+            samples = samples * np.float32(QUIET / level)
+        if prepare:
+            samples, _ = without_silence(samples, self._rate, *REFERENCE_PAUSES)
+        samples = samples[: len(samples) // self._hop * self._hop]
+        codes = self._codes(samples, check, status)
+        notes = (
+            *recording.notes,
+            *_long(voice, len(samples) / self._rate),
+            *transcript_notes(voice, _mismatch(voice, transcript, recording)),
+        )
+        return Reference(ended(transcript) if prepare else transcript, codes.to(self._device), level, notes)
+
+    def _codes(self, samples: np.ndarray, check: Callable[[], None], status: Callable[[str], None]) -> Tensor:
+        """(codebooks, frames), on the processor."""
+        digest = hashlib.sha256(np.ascontiguousarray(samples, np.float32).tobytes())
+        digest.update(Shards.find(self._folder.root / CODEC).fingerprint(check).encode())
+        kept = self._cache / f"{digest.hexdigest()}.npy"
+        found = kept_array(kept, np.int32, 2)
+        if found is None:
+            status("Encoding the voice …")
+            encoder = self._folder.encoder(self._device)
+            check()
+            with torch.inference_mode():
+                codes = encoder(torch.from_numpy(samples)[None].to(self._device))[0]
+            found = codes.cpu().numpy().astype(np.int32)
+            keep_array(kept, found)
+        return torch.from_numpy(found).long()
+
+
+def _advice(recording: Recording) -> str:
+    """Advice to cut a long recording before transcribing it."""
+    if recording.seconds <= LONGEST_REFERENCE:
+        return ""
+    return (
+        f" It lasts {recording.seconds:.1f} s, and more than {LONGEST_REFERENCE:g} s do not clone the voice better: "
+        f"cut it at a pause, such as at {cut_of(recording.samples, recording.sample_rate):.1f} s, and transcribe "
+        "the rest."
+    )
+
+
+def _long(voice: Voice, seconds: float) -> tuple[str, ...]:
+    """Remark on a recording of which ``seconds`` are left, if they are many."""
+    if seconds <= LONGEST_REFERENCE:
+        return ()
+    return (
+        f"{Path(voice.audio).name}: {seconds:.1f} s are long for a reference: OmniVoice takes longer and sounds less "
+        "like it than with 3 to 10 s.",
+    )
+
+
+def _mismatch(voice: Voice, transcript: str, recording: Recording) -> str:
+    """That a transcript is too long or too short for its recording, as a sentence, or ``""``."""
+    pace = weight(transcript) / recording.seconds
+    if SLOWEST <= pace <= FASTEST:
+        return ""
+    amount, manner = ("long", "fast") if pace > FASTEST else ("short", "slow")
+    expected = expected_frames(transcript) / FRAME_RATE
+    return (
+        f"The transcript of {Path(voice.audio).name} is too {amount} for its {recording.seconds:.1f} s: so much text "
+        f"usually takes about {expected:.1f} s. If the two do not fit, speech is too {manner} and may lack its end."
+    )
+
+
+# Passages of OmniVoice: a text, or a chunk of a long one, and the length of its canvas.
+
+
+MOST_STRETCHED = 5.0
+"""Greatest factor between a requested and the estimated duration."""
+
+
+@dataclass(frozen=True)
+class OmniVoicePassage:
+    """One piece of text."""
+
+    text: str
+    frames: int
+    speed: float
+    """Divisor of its estimated length."""
+    language: str | None
+    instruct: str | None
+
+    def after(self, first: OmniVoicePassage) -> OmniVoicePassage:
+        """The same as long as it takes at the pace of the ``first`` one."""
+        return replace(self, frames=expected_frames(self.text, first.text, first.frames, self.speed))
+
+
+@dataclass(frozen=True)
+class OmniVoicePassages:
+    """A whole text."""
+
+    passages: tuple[OmniVoicePassage, ...]
+    notes: tuple[str, ...] = ()
+
+
+def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePassages:
+    """``text`` after ``prompt``.
+
+    Raises :class:`TextError` for a text with nothing to speak, and :class:`SettingError` for a description or duration
+    that cannot be.
+    """
+    text = text.strip()
+    if not is_spoken(text):
+        raise TextError("There is nothing to speak in this text; type a sentence.")
+    language_id, notes = language(str(options["language"]))
+    described = instruct(str(options["instruct"]), chinese=is_chinese(text))
+    frames, speed = _length(text, prompt, options)
+    pieces = [text]
+    if options["by_sentence"]:
+        pieces = [one for one in sentences(text) if is_spoken(one)]
+    elif frames > LONGEST_CANVAS * FRAME_RATE:
+        pieces = [one for one in chunks(text, int(CHUNK * FRAME_RATE * len(text) / frames)) if is_spoken(one)]
+    lengths = [frames]
+    if len(pieces) > 1:
+        lengths = [expected_frames(one, prompt.transcript, prompt.frames, speed) for one in pieces]
+    passages = (
+        OmniVoicePassage(one, length, speed, language_id, described)
+        for one, length in zip(pieces, lengths, strict=True)
+    )
+    return OmniVoicePassages(tuple(passages), notes)
+
+
+def _length(text: str, prompt: OmniVoicePrompt, options: Values) -> tuple[int, float]:
+    """Frames of the whole text, and the speed that results."""
+    wanted = float(options["duration"])
+    if not wanted:
+        speed = float(options["speed"])
+        return expected_frames(text, prompt.transcript, prompt.frames, speed), speed
+    usual = expected_frames(text, prompt.transcript, prompt.frames)
+    frames = max(1, int(wanted * FRAME_RATE))
+    if not 1 / MOST_STRETCHED <= frames / usual <= MOST_STRETCHED:
+        raise SettingError(
+            f"A duration of {wanted:g} s is too far from what this text usually takes ({usual / FRAME_RATE:.1f} s): "
+            f"choose {usual / FRAME_RATE / MOST_STRETCHED:.1f} to {usual / FRAME_RATE * MOST_STRETCHED:.1f} s, or 0 "
+            "for the usual."
+        )
+    return frames, usual / frames

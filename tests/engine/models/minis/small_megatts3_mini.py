@@ -1,0 +1,38 @@
+"""A model in the layout of the bundled MegaTTS 3, with random weights and small sizes, written to a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from paretone.front_end.phones import PHONES
+from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
+from paretone.models.megatts3.dit import MegaDiT
+from paretone.models.minis.megatts3_mini import DURATION_HOP, VOCABULARY
+from paretone.models.minis.natural_vocoder import GROUPED
+from paretone.training.recipes.natural_megatts3 import export_transformer
+from tests.engine.awake import awake
+
+LAYERS = 3
+SMALL_DIT = DiTConfig(
+    dim=64,
+    layers=LAYERS,
+    heads=1,
+    ff_hidden=96,
+    latent=GROUPED,
+    local_cond=24,
+    ctx_mask=4,
+    phone_layers=1,
+    phone_ff_hidden=64,
+)
+
+
+def write_bundled(root: Path) -> None:
+    """All parts; the vocoder is the one that ships."""
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        backbone = MegaDiT(SMALL_DIT)
+        awake(backbone)
+    export_transformer(root, backbone, DURATION_HOP, LATENT_STRIDE)
+    (root / VOCABULARY).write_text("".join(phone + "\n" for phone in PHONES), encoding="utf-8")

@@ -1,0 +1,315 @@
+"""Language and masked models of natural speech, small ones as their recipes export them, from text to audio."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from paretone.audio.cross_fade import faded_after
+from paretone.errors import CheckpointError, TextError
+from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
+from paretone.front_end.reading import NaturalReader
+from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
+from paretone.measure.roofline.report import DECODER
+from paretone.models import load_model
+from paretone.models.base import Piece, Synthesis, Utterance, Voice
+from paretone.models.catalogue import entry, voice, voice_problem
+from paretone.models.minis.lm_mini import SPARE, LmMiniSpeech
+from paretone.models.minis.natural_coding import NOBODY, NaturalCoding, NaturalVoice
+from paretone.models.minis.natural_decoder import FORMANT, HOP, PITCH, SAMPLE_RATE
+from paretone.models.minis.omni_mini import OmniMiniSpeech
+from paretone.models.minis.quantisers import SpeechTokenizer, SpeechTokenizerConfig, token_phones
+from paretone.models.minis.speaking import LAYOUT_FILE, NATURAL_PHONES
+from paretone.observer import Observer
+from paretone.setting.knobs import Values, defaults
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import stream, synthesise
+from paretone.techniques import applying_to, resolve
+from tests.engine.measure.roofline.known import keep_known_ceilings
+from tests.engine.small_natural import (
+    CODEBOOKS,
+    CODES,
+    CPU,
+    write_lm,
+    write_named,
+    write_omni,
+    write_recording,
+)
+from tests.engine.small_vocos import write_vocos
+from tests.same_sound import assert_same_sound
+
+TEXT = "Is it 5:30 already?"
+Speech = LmMiniSpeech | OmniMiniSpeech
+
+
+@pytest.fixture(scope="module")
+def lm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_lm(tmp_path_factory.mktemp("natural"))
+
+
+@pytest.fixture(scope="module")
+def omni_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_omni(tmp_path_factory.mktemp("natural"))
+
+
+@pytest.fixture(scope="module")
+def lm(lm_folder: Path) -> LmMiniSpeech:
+    return load_model("lm-mini", folder=str(lm_folder), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def omni(omni_folder: Path) -> OmniMiniSpeech:
+    return load_model("omni-mini", folder=str(omni_folder), device="cpu")
+
+
+@pytest.fixture(params=["lm-mini", "omni-mini"])
+def model(request: pytest.FixtureRequest) -> Speech:
+    return request.getfixturevalue({"lm-mini": "lm", "omni-mini": "omni"}[request.param])
+
+
+@pytest.fixture(scope="module")
+def anna(tmp_path_factory: pytest.TempPathFactory) -> Voice:
+    return write_named(tmp_path_factory.mktemp("voices"))
+
+
+def setting(model: Speech, seed: int = 0, **options: object) -> Setting:
+    few = {"steps": 4} if isinstance(model, OmniMiniSpeech) else {}
+    return Setting(model.info.id, entry(model.info.id).options_with(**{"speed": 2.0, **few, **options}), seed=seed)
+
+
+def pieces_of(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> tuple[list[Piece], Synthesis]:
+    pieces: list[Piece] = []
+    speaking = stream(model, text, speaker, chosen)
+    while True:
+        try:
+            pieces.append(next(speaking))
+        except StopIteration as end:
+            return pieces, end.value
+
+
+def spoken(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> Synthesis:
+    return synthesise(model, text, speaker, chosen)
+
+
+def test_what_loads_reads_natural_phones_at_the_rate_of_its_tokens(lm: LmMiniSpeech, omni: OmniMiniSpeech, anna: Voice):
+    assert lm.info.text_front_end == omni.info.text_front_end == NATURAL_PHONES
+    assert lm.info.token_rate == 40
+    assert spoken(omni, setting(omni), anna).trace.demasking.frame_seconds == 0.05
+
+
+def test_a_masked_take_lasts_as_long_as_its_phones(omni: OmniMiniSpeech, anna: Voice):
+    take = spoken(omni, setting(omni, seed=3), anna)
+    (piece,), _ = NaturalReader().pieces(TEXT, speed=2.0, seed=3)
+    (passage,) = take.trace.demasking.passages
+    # Whole tokens, as in the speech that the network learnt from.
+    assert passage.codes.shape == (CODEBOOKS, piece.latent_frames // 4)
+    assert len(take.samples) == passage.codes.shape[1] * 4 * HOP
+    assert np.isfinite(take.samples).all()
+    assert take.trace.mel.shape == (len(take.samples) // 256 + 1, 100)
+
+
+def test_a_language_model_is_given_a_phone_for_every_token(lm: LmMiniSpeech, anna: Voice):
+    prompt, (passage,) = prepared(lm, anna, seed=3)
+    (piece,), _ = NaturalReader().pieces(TEXT, speed=2.0, seed=3)
+    by_frame = labels(piece.phones, piece.latent_frames, PhoneVocabulary(PHONES), hop=HOP)
+    assert passage.phones.tolist() == token_phones(by_frame, 2).tolist()
+    assert len(prompt.phones) == len(prompt.codes) == int(anna.phones[-1][2] * 40)
+    assert max(prompt.codes) < CODES
+    take = spoken(lm, setting(lm, seed=3), anna)
+    assert 0 < take.measurements.tokens <= passage.expected + SPARE
+    assert len(take.samples) == take.measurements.tokens * 2 * HOP
+
+
+def prepared(lm: LmMiniSpeech, speaker: Voice, seed: int = 0):
+    prompt, passages = lm._prepare(TEXT, speaker, setting(lm).options, lambda: None, seed)
+    return prompt, passages.passages
+
+
+def test_what_comes_in_pieces_is_what_is_made_at_once(model: Speech, anna: Voice):
+    text = "Good morning, everybody."
+    pieces, take = pieces_of(model, setting(model), anna, text)
+    assert np.array_equal(np.concatenate([one.samples for one in pieces]), take.samples)
+    prompt = model._front_end.prompt(anna)
+    if isinstance(model, LmMiniSpeech):
+        tokens = [token for cycle in take.trace.decoding.passages[0] for token in cycle.tokens]
+        whole = model._decoder(prompt, 0, Values()).whole(tokens)
+        assert len(pieces) > 1
+    else:
+        whole = model._decoder(prompt, Values()).whole(torch.from_numpy(take.trace.demasking.passages[0].codes).long())
+    assert_same_sound(take.samples, faded_after(whole.samples, end_of(model, setting(model), anna, text)))
+    assert np.abs(take.samples).max() > 0.01
+
+
+def end_of(model: Speech, chosen: Setting, speaker: Voice, text: str = TEXT) -> int:
+    """Sample at which the last sound of ``text`` is over."""
+    _, passages = model._prepare(text, speaker, chosen.options, lambda: None, chosen.seed)
+    return passages.passages[0].end
+
+
+@pytest.mark.parametrize("sizes", [(30,), (11, 1, 18), (1,) * 12])
+def test_streams_give_what_decoding_at_once_gives(lm: LmMiniSpeech, omni: OmniMiniSpeech, sizes: tuple[int, ...]):
+    draw = torch.Generator().manual_seed(len(sizes))
+    for coding, codes in (
+        (lm._coding, torch.randint(CODES, (sum(sizes),), generator=draw)),
+        (omni._coding, torch.randint(12, (sum(sizes), CODEBOOKS), generator=draw)),
+    ):
+        streamed = coding.stream(NOBODY)
+        pieces = [streamed.push(one) for one in codes.split(sizes)]
+        joined, whole = np.concatenate([*pieces, streamed.finish(codes[:0])]), streamed.whole(codes)
+        assert len(joined) == len(whole.samples) == len(codes) * coding.stride * HOP
+        assert_same_sound(joined, whole.samples)
+        assert np.abs(streamed.mel - whole.mel).max() < 0.05
+
+
+def test_a_seed_gives_the_same_bits_and_a_pace_of_its_own(model: Speech, anna: Voice):
+    first, again = (spoken(model, setting(model, 5), anna).samples for _ in range(2))
+    assert np.array_equal(first, again)
+    lengths = {len(spoken(model, setting(model, seed), anna).samples) for seed in (5, 6, 7, 8)}
+    assert len(lengths) > 1
+
+
+def test_the_prompt_says_who_speaks(model: Speech, anna: Voice, tmp_path: Path):
+    coding, own = model._coding, write_recording(tmp_path / "own.wav")
+    who = [model._front_end.prompt(one).who for one in (anna, own)]
+    assert who[0] != who[1]
+    # Who speaks is added to what is said, and taken from it again.
+    codes = torch.zeros(20, *([CODEBOOKS] if isinstance(model, OmniMiniSpeech) else []), dtype=torch.long)
+    said = coding.codec.decode(codes[None], torch.zeros(1, 34))[0]
+    frames = [one.frames(said) for one in who]
+    assert torch.allclose(frames[1][:, PITCH] - frames[0][:, PITCH], torch.tensor(who[1].pitch - who[0].pitch))
+    assert frames[0][0, FORMANT] == pytest.approx(who[0].formant)
+    assert torch.allclose(who[1].said(frames[1]), said, atol=1e-6)
+    takes = [coding.stream(one).whole(codes).samples for one in who]
+    assert np.abs(takes[0] - takes[1]).max() > 0.1 * np.abs(takes[0]).max()
+
+
+def test_an_own_recording_is_aligned(model: Speech, tmp_path: Path):
+    own = write_recording(tmp_path / "own.wav")
+    take = spoken(model, setting(model), own, "Good morning.")
+    assert len(take.samples) > 5_000 and np.isfinite(take.samples).all()
+    prompt = model._front_end.prompt(own)
+    count = len(prompt.codes) if isinstance(model, LmMiniSpeech) else prompt.codes.shape[1]
+    assert count == pytest.approx(SAMPLE_RATE / HOP / model._coding.stride, abs=1)
+
+
+def test_a_voice_whose_phones_are_other_ones_is_aligned(lm: LmMiniSpeech):
+    phones = (("pau", 0.0, 0.2), ("hh", 0.2, 0.3))
+    prompt, _ = prepared(lm, replace(voice(), phones=phones))
+    assert len(set(prompt.phones.tolist())) > 8
+    assert "pau" not in PHONES
+
+
+@pytest.mark.parametrize("text", ["", "…", "Это не английский текст, его нельзя прочитать."])
+def test_what_cannot_be_read_is_refused(model: Speech, anna: Voice, text: str):
+    with pytest.raises(TextError):
+        spoken(model, setting(model), anna, text)
+
+
+def test_long_texts_are_passages_and_sentences_can_be(lm: LmMiniSpeech, omni: OmniMiniSpeech, anna: Voice):
+    text = "Rice is often served in round bowls. The juice of lemons makes fine punch. It is late and the weather bad."
+    _, passages = lm._prepare(text, anna, setting(lm, speed=1.0).options, lambda: None, 0)
+    assert len(passages.passages) > 1
+    assert " ".join(one.text for one in passages.passages) == text
+    by_sentence = spoken(omni, setting(omni, by_sentence=True), anna, text)
+    assert len(by_sentence.trace.demasking.passages) == 3
+
+
+def test_blocks_are_heard_before_the_canvas_is_full(omni: OmniMiniSpeech, anna: Voice):
+    blocks = setting(omni, speed=1.0).with_technique(UsedTechnique("blockwise", Values()))
+    text = "The juice of lemons makes fine punch."
+    pieces, take = pieces_of(omni, blocks, anna, text)
+    (passage,) = take.trace.demasking.passages
+    assert len(passage.blocks) > 1 and len(pieces) > 1
+    prompt = omni._front_end.prompt(anna)
+    whole = omni._decoder(prompt, Values()).whole(torch.from_numpy(passage.codes).long())
+    assert_same_sound(
+        np.concatenate([one.samples for one in pieces]), faded_after(whole.samples, end_of(omni, blocks, anna, text))
+    )
+    assert take.measurements.first_audio_seconds < take.measurements.seconds
+
+
+def test_an_unfinished_canvas_is_heard(omni: OmniMiniSpeech, anna: Voice):
+    take = spoken(omni, setting(omni), anna)
+    (passage,) = take.trace.demasking.passages
+    plan = resolve(omni.info, setting(omni))
+    heard = [omni.decode_partial(passage, step, anna, plan, lambda: None) for step in range(passage.steps)]
+    assert {len(one) for one in heard} == {len(take.samples)}
+    assert_same_sound(faded_after(heard[-1], end_of(omni, setting(omni), anna)), take.samples)
+    assert np.abs(heard[0] - take.samples).max() > 1e-3
+
+
+def test_every_technique_speaks(model: Speech, anna: Voice):
+    """But for those that need weights or groups which have not been made here, a graphics card, or minutes."""
+    plain = setting(model)
+    for one in applying_to(model.info.family, model.info.knobs):
+        if one.name in ("compilation", "graphs", "speculative", "spade", "token_groups"):
+            continue
+        knobs = defaults(one.knobs)
+        if "anyway" in knobs:
+            knobs = knobs.replace(anyway=True)
+        take = spoken(model, plain.with_technique(UsedTechnique(one.name, knobs)), anna)
+        assert np.isfinite(take.samples).all() and len(take.samples) > 5_000, one.title
+
+
+def test_a_roofline_has_the_decoder(model: Speech, anna: Voice, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    keep_known_ceilings()
+    report = measure_roofline(RooflineTarget(model, Utterance("Oh.", anna), setting(model)), Observer(), rounds=1)
+    (decoder,) = (one for _, one in report.components() if one.name == DECODER)
+    assert decoder.seconds > 0 and decoder.launches > 0
+
+
+def test_speech_is_copied_through_the_tokens(model: Speech, anna: Voice):
+    samples = np.random.default_rng(0).normal(0, 0.1, 24_000).astype(np.float32)
+    copy = model.copied(samples, anna)
+    assert len(copy) == pytest.approx(len(samples), abs=2 * 4 * HOP)
+    assert np.isfinite(copy).all()
+
+
+@pytest.mark.parametrize("name", ["lm-mini", "omni-mini"])
+def test_own_recordings_are_taken(name: str):
+    assert voice_problem(Path("someone.wav"), name) == ""
+
+
+@pytest.mark.parametrize("name", ["lm-mini", "omni-mini"])
+def test_a_model_of_an_earlier_version_is_refused(name: str, lm_folder: Path, omni_folder: Path, tmp_path: Path):
+    root = shutil.copytree({"lm-mini": lm_folder, "omni-mini": omni_folder}[name], tmp_path / name)
+    layout = json.loads((root / LAYOUT_FILE).read_text(encoding="utf-8"))
+    (root / LAYOUT_FILE).write_text(json.dumps({**layout, "phones": "pau aa ae"}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="earlier version of Paretone"):
+        load_model(name, folder=str(root), device="cpu")
+
+
+def test_a_vocoder_of_other_speech_is_refused(lm_folder: Path, omni_folder: Path, tmp_path: Path):
+    for name, folder in (("lm-mini", lm_folder), ("omni-mini", omni_folder)):
+        alone = tmp_path / name
+        shutil.copytree(folder, alone)
+        write_vocos(tmp_path / entry(name).vocoder)
+        with pytest.raises(CheckpointError, match="put that of natural speech there"):
+            load_model(name, folder=str(alone), device="cpu")
+
+
+def test_a_codec_of_other_speech_is_refused(lm_folder: Path, tmp_path: Path):
+    root = tmp_path / "lm-mini"
+    shutil.copytree(lm_folder, root)
+    other = SpeechTokenizerConfig(levels=(4, 4, 3), width=8, inner_width=8)
+    save_file(SpeechTokenizer(other).state_dict(), root / "tokenizer" / "model.safetensors")
+    (root / "tokenizer" / "config.json").write_text(json.dumps(other.as_dict()), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="speech tokenizer is not of natural speech"):
+        load_model("lm-mini", folder=str(root), device="cpu")
+
+
+def test_voice_frames_are_read_off_the_mel(lm: LmMiniSpeech, anna: Voice):
+    coding = lm._coding
+    assert isinstance(coding, NaturalCoding)
+    frames = coding.frames(torch.zeros(1, 94, 100))
+    assert frames.shape == (81, 36)
+    assert frames.device == CPU
+    assert NaturalVoice.of(frames).frames(NOBODY.said(frames)).shape == frames.shape

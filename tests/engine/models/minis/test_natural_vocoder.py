@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import pytest
+import soundfile
+import torch
+
+from paretone.audio.mel import MelFrontEnd
+from paretone.models.minis.natural_decoder import LEVEL, LEVEL_MEAN, LEVEL_SCALE, PITCH, VOICE, VOICING, NaturalDecoder
+from paretone.models.minis.natural_vocoder import (
+    GROUP_HOP,
+    GROUPED,
+    GroupedCodec,
+    LatentVocoder,
+    MelReader,
+    MelReaderConfig,
+    StreamedFrames,
+    StreamedVocoder,
+    at_latent_frames,
+    latent_frames,
+)
+from paretone.models.shipped_voices import shipped_voices
+from paretone.models.vocoders import load_vocoder
+from paretone.paths import resource
+
+
+def test_what_changes_linearly_is_met_exactly():
+    ramp = torch.arange(40.0)[None, None] * 256
+    made = at_latent_frames(ramp, 0, latent_frames(40))
+    torch.testing.assert_close(made[0, 0, :-1], torch.arange(made.shape[2] - 1.0) * 300)
+    assert made[0, 0, -1] == 39 * 256
+
+
+def test_the_last_latent_frame_is_the_first_that_reaches_the_last_mel_frame():
+    for frames in range(1, 200):
+        last = latent_frames(frames) - 1
+        assert last * 300 >= (frames - 1) * 256 > (last - 1) * 300
+
+
+def test_a_stretch_is_what_the_whole_has_there():
+    mel = torch.randn(1, 3, 90)
+    whole = at_latent_frames(mel, 0, latent_frames(90))
+    begin = 20 * 75 // 64
+    torch.testing.assert_close(at_latent_frames(mel[:, :, begin:], 20, 30, begin), whole[:, :, 20:50])
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64, 1000])
+@pytest.mark.parametrize("length", [1, 2, 3, 76, 90])
+def test_frames_in_pieces_are_those_of_the_whole(size: int, length: int):
+    mel = torch.randn(1, 3, length)
+    streamed = StreamedFrames(3)
+    pieces = [streamed.push(piece) for piece in mel.split(size, dim=2)]
+    joined = torch.cat([*pieces, streamed.finish()], dim=2)
+    torch.testing.assert_close(joined, at_latent_frames(mel, 0, latent_frames(length)), rtol=0, atol=0)
+
+
+def test_no_mel_gives_no_frames():
+    streamed = StreamedFrames(3)
+    assert streamed.push(torch.zeros(1, 3, 0)).shape == streamed.finish().shape == (1, 3, 0)
+
+
+@pytest.fixture(scope="module")
+def codec() -> GroupedCodec:
+    vocoder = load_vocoder(resource("models", "natural-vocoder"), torch.device("cpu"))
+    assert isinstance(vocoder, LatentVocoder)
+    return GroupedCodec(vocoder)
+
+
+@pytest.mark.parametrize("voice", shipped_voices(), ids=lambda one: one.id)
+def test_a_shipped_voice_comes_back(codec: GroupedCodec, voice) -> None:
+    samples = torch.from_numpy(soundfile.read(voice.audio, dtype="float32")[0])[:48_000]
+    mel = MelFrontEnd()(samples)
+    groups = codec.encode(mel)
+    assert groups.shape == (1, len(samples) // GROUP_HOP, GROUPED)
+    copy = codec(groups, 0)
+    frames = min(len(copy.mel), mel.shape[1])
+    assert (torch.from_numpy(copy.mel[:frames]) - mel[0, :frames]).abs().mean() < 0.6
+
+
+def test_speech_after_a_prompt_is_decoded_as_if_with_it(codec: GroupedCodec) -> None:
+    samples = torch.from_numpy(soundfile.read(shipped_voices()[0].audio, dtype="float32")[0])[:48_000]
+    groups = codec.encode(MelFrontEnd()(samples))
+    whole, after = codec(groups, 0), codec(groups, 40)
+    assert len(after.samples) == len(whole.samples) - 40 * GROUP_HOP
+    # The phase of the pulses and the noise differ, and so do the samples.
+    levels = [torch.from_numpy(one.mel[-len(after.mel) + 4 :]) for one in (whole, after)]
+    assert (levels[0] - levels[1]).abs().mean() < 0.35
+
+
+SMALL = MelReaderConfig(width=16, inner_width=24, layers=2)
+
+
+@pytest.fixture(scope="module")
+def vocoder() -> LatentVocoder:
+    torch.manual_seed(1)
+    return LatentVocoder(MelReader(SMALL).eval(), NaturalDecoder.load())
+
+
+@pytest.mark.parametrize("size", [1, 9, 1000])
+@pytest.mark.parametrize("frames", [1, 2, 6, 70])
+def test_pieces_give_what_the_whole_gives(vocoder: LatentVocoder, size: int, frames: int):
+    mel = torch.randn(1, 100, frames, generator=torch.Generator().manual_seed(frames))
+    whole = vocoder.decode(mel)
+    assert whole.shape == (1, (frames - 1) * 256)
+    streamed = StreamedVocoder(vocoder)
+    pieces = [streamed.push(piece) for piece in mel.split(size, dim=2)]
+    joined = torch.cat([*pieces, streamed.finish()])
+    torch.testing.assert_close(
+        joined, whole[0], atol=1e-4 * max(1.0, float(whole.abs().amax()) if frames > 1 else 1), rtol=0
+    )
+
+
+def test_items_of_a_batch_do_not_see_each_other(vocoder: LatentVocoder):
+    mel = torch.randn(2, 100, 40)
+    both = vocoder.decode(mel)
+    torch.testing.assert_close(both[1:], vocoder.decode(mel[1:]), atol=1e-4, rtol=1e-3)
+
+
+def test_what_is_read_is_heard_where_and_as_loud_as_it_is():
+    """A reader with constant output: a steady vowel at the teacher's level, and half of it."""
+    reader = MelReader(SMALL).eval()
+    with torch.no_grad():
+        reader.out.weight.zero_()
+        reader.out.bias.zero_()
+        reader.out.bias[VOICING] = 1.0
+        reader.out.bias[PITCH] = 0.2
+    vocoder = LatentVocoder(reader, NaturalDecoder.load())
+    loud = vocoder.decode(torch.zeros(1, 100, 95))
+    with torch.no_grad():
+        reader.out.bias[LEVEL] = float(torch.tensor(0.5).log()) / LEVEL_SCALE
+    quiet = vocoder.decode(torch.zeros(1, 100, 95))
+    assert reader.out.out_features == VOICE
+    assert LEVEL_MEAN > 0
+    ratio = float(quiet.square().mean().sqrt() / loud.square().mean().sqrt())
+    assert ratio == pytest.approx(0.5, abs=0.1)
+    mel = MelFrontEnd()(loud)
+    assert mel.shape == (1, 95, 100)
