@@ -138,7 +138,7 @@ OF_OUR_OWN = {
     *(
         "studies/cluster.py",
         "studies/ray_address.py",
-        "studies/writing.py",
+        "studies/definition.py",
         "training/manifest.py",
         "training/recipes/bundled_training.py",
     ),
