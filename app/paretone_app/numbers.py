@@ -60,9 +60,7 @@ def grouped(number: float) -> str:
     return wording.grouped(number)
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """A number of things, which are called ``one`` or ``many``: whole words, as no language only adds a letter."""
-    return f"{grouped(number)} {one if number == 1 else many}"
+counted = wording.counted
 
 
 def rough_duration(seconds: float, tenths: bool = True) -> str:

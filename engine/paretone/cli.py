@@ -119,8 +119,8 @@ def parser(name: str | None = None) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"paretone {__version__}")
     names = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in commands():
-        one = names.add_parser(command.NAME, help=command.SUMMARY, description=command.SUMMARY)
-        if name not in (None, command.NAME):
+        one = names.add_parser(command.name, help=command.summary, description=command.summary)
+        if name not in (None, command.name):
             continue
         one.add_argument("--json", action="store_true", help="print only one JSON object on standard output")
         one.add_argument("--quiet", action="store_true", help="show no progress")

@@ -19,6 +19,11 @@ def grouped(number: float, places: int = 0) -> str:
     return f"{number:,.{places}f}".replace(",", _separator)
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number of things, which are called ``one`` or ``many``: whole words, as no language only adds a letter."""
+    return f"{grouped(number)} {one if number == 1 else many}"
+
+
 def percent(share: float, places: int = 0) -> str:
     """``share`` of 1 in percent, with a space before the sign as before every unit: ``66.7 %``."""
     return f"{100 * share:.{places}f} %"

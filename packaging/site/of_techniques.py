@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 from markup import bullets, escaped, table
@@ -19,6 +18,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import conflict
 from paretone.techniques.base import Technique
 from paretone.techniques.registry import applying_to, technique, techniques
+from paretone.views import named_view
 
 _PAGES = Path(__file__).resolve().parents[2] / "resources" / "docs" / "techniques"
 _PREPARED = {
@@ -157,8 +157,8 @@ def _has_page(one: Technique) -> bool:
     return (_PAGES / f"{one.name}.md").is_file()
 
 
-def _view(module: str) -> str:
-    return import_module(module).VIEW.name
+def _view(name: str) -> str:
+    return named_view(name).name
 
 
 def _source(one: Technique) -> str:

@@ -14,7 +14,7 @@ from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take, Trace
 from paretone.techniques.ditreducio.record import CalibrationRecord
 from paretone.techniques.ditreducio.requests import Calibrated
-from paretone_app.features.guidance.presenter import GuidanceWeights
+from paretone_app.features.guidance.presenter import why_no_guidance
 from paretone_app.features.strategy.calibration_store import CalibrationStore
 from paretone_app.features.strategy.state import StrategyState
 from paretone_app.state.app_state import AppState
@@ -34,7 +34,7 @@ class Presenter:
         self.sent: list[Command] = []
         self.state = AppState(Jobs(self.sent.append))
         self.strategy = StrategyState(self.state, CalibrationStore(folder))
-        GuidanceWeights(self.state)
+        self.state.availability.explain("guidance", lambda: why_no_guidance(self.state.selection))
         self.state.loading.load_model("f5-mini")
         self.state.follow(ModelLoaded(1, replace(INFO, knobs=self.state.selection.sampler_knobs), 0.1))
         self.state.selection.set_option("steps", STEPS)

@@ -30,8 +30,8 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import Library
 from paretone.setting.setting import Setting
 from paretone.setting.take import Measurements, Take
-from paretone.techniques.searched_grid.journal import Journal
-from paretone.training.saving import log_of, save_with_log
+from paretone.techniques.searched_grid.searching import Journal
+from paretone.training.runs import log_of, save_with_log
 from paretone.training.session import CHECKPOINT, LOG, Budget, Intervals, TrainingSession, read_log
 from tests.engine import kills
 from tests.engine.listening.listeners import abx_trial

@@ -32,11 +32,11 @@ from paretone.setting.knobs import Values
 from paretone.setting.library import Library
 from paretone.setting.profile import Profile
 from paretone.studies import definition, results, samples
-from paretone.techniques.ditreducio.commands import table_file
+from paretone.techniques.ditreducio import table_commands
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.techniques.searched_grid.commands import grid_file
+from paretone.techniques.searched_grid import command as grid_command
 from paretone.techniques.searched_grid.grid import PlacedGrid
-from paretone.techniques.token_groups.commands import groups_file
+from paretone.techniques.token_groups import command as groups_command
 from paretone.techniques.token_groups.groups import SPACES, Groups
 from paretone.training.manifest import read_manifest
 from tests.engine import small_language, small_omni_mini, small_packed, small_vocos
@@ -62,7 +62,7 @@ def written(*names: str) -> Callable[[Path], None]:
 
 
 def read_table(root: Path, path: Path) -> object:
-    return StrategyTable.from_json(table_file.read(str(path)), str(path))
+    return StrategyTable.from_json(table_commands.read(str(path)), str(path))
 
 
 def write_weights(root: Path) -> None:
@@ -202,8 +202,8 @@ KINDS = (
         lambda root, path: Profile.load(path).encoded(),
     ),
     Kind("tables", written("dit-table.json"), "*.json", read_table),
-    Kind("grids", write_grid, "*.json", lambda root, path: grid_file.read(str(path))),
-    Kind("groups", write_groups, "*.json", lambda root, path: groups_file.read(path)),
+    Kind("grids", write_grid, "*.json", lambda root, path: grid_command.read(str(path))),
+    Kind("groups", write_groups, "*.json", lambda root, path: groups_command.read(path)),
     Kind(
         "studies",
         lambda root: void([shutil.copy(one, root) for one in resource("studies").glob("*.toml")]),

@@ -21,14 +21,13 @@ from paretone.models.shipped_voices import PLACE, read_voice
 from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.profile import Profile
-from paretone.techniques.searched_grid.journal import Journal
+from paretone.techniques.searched_grid.searching import Journal
 from paretone.techniques.weight_only import record as weights_record
 from paretone.techniques.weight_only.record import Measured
 from paretone.training.features import PhoneReader, prepare
 from paretone.training.manifest import read_manifest
-from paretone.training.said_tokens import VOCABULARY
 from paretone.training.session import LOG, Budget, Intervals, TrainingSession, read_log
-from paretone.training.spoken_tokens import SpokenTokens, read_tokens, write_tokens
+from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, read_tokens, write_tokens
 from tests.engine.export.test_f5_tts import profile
 from tests.engine.measure.roofline.known import ceilings as known_ceilings
 from tests.engine.models.cosyvoice2 import small_release as small_cosyvoice2

@@ -142,8 +142,8 @@ OF_OUR_OWN = {
         "training/manifest.py",
         "training/recipes/bundled_training.py",
     ),
-    *("techniques/ditreducio/calibration.py", "techniques/ditreducio/commands/table_file.py"),
-    *("techniques/spade/studies/layers.py", "techniques/guidance_free/recipe.py"),
+    *("techniques/ditreducio/calibration.py", "techniques/ditreducio/table_commands.py"),
+    *("techniques/spade/importance.py", "techniques/guidance_free/recipe.py"),
     "techniques/average_velocity/recipe.py",
 }
 """Files that quote only names of ours, what is typed on a command line, and beginnings of fingerprints."""

@@ -19,7 +19,7 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values, defaults
 from paretone.techniques.ditreducio import TECHNIQUE
 from paretone.techniques.ditreducio.calibration import calibrate
-from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.parity.fixtures import Fixture, assert_close, fixtures

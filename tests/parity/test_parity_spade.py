@@ -14,7 +14,7 @@ from paretone.models.cosyvoice2.language_model import CosyNames, LanguageModel
 from paretone.models.families.training_layout import IGNORED
 from paretone.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance, pruned
 from paretone.models.networks.causal import CausalConfig
-from paretone.techniques.spade.losses import (
+from paretone.techniques.spade.training import (
     attention_loss,
     composite_loss,
     embedding_loss,
@@ -22,8 +22,8 @@ from paretone.techniques.spade.losses import (
     skewed_divergence,
     target_layers,
 )
-from paretone.training.losses import Seen, cross_entropy, divergence
 from paretone.training.spoken_tokens import collate_rows
+from paretone.training.token_recipe import Seen, cross_entropy, divergence
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures, full_precision
 
 TOLERANCE = 1e-5

@@ -224,6 +224,14 @@ LEFT_OUT = {
     ),
     "viewless": (f"{DECLARED}TECHNIQUE = declared(views=('json',))", "json must have a VIEW, a View, not None"),
     "commands": (f"{DECLARED}TECHNIQUE = declared(commands=('json',))", "commands: json has no NAME, a text"),
+    "viewnamed": (
+        f"{DECLARED}TECHNIQUE = declared(views=('json:loads',))",
+        "json:loads must have a VIEW, a View, not None",
+    ),
+    "commandnamed": (
+        f"{DECLARED}TECHNIQUE = declared(commands=('json:nothing',))",
+        "commands: json:nothing cannot be imported",
+    ),
     "declares": (
         f"{DECLARED}NAME_ = NAME\nSUMMARY = ''\nTECHNIQUE = declared(commands=(__name__,))\n"
         "def declare(parser):\n    parser.add_argument('--json')\ndef run(options, session): ...",
@@ -336,6 +344,35 @@ def test_with_all_of_them_the_command_line_works(
     words[words.index("good")] = "families"
     assert cli.main(words) == SettingError.exit_code
     assert "The plug-in 'families' of plugin-families 2.0 was left out: families is" in capsys.readouterr().err
+
+
+SEVERAL = """
+from paretone.commands.command import Command
+from paretone.commands.result import Result
+from paretone.views.view import Findings, View
+
+
+def saying(word):
+    return Command(f"say-{word}", f"Say {word}.", lambda parser: None, lambda options, session: Result({}, word))
+
+
+YES, NO = saying("yes"), saying("no")
+FIRST, SECOND = (View(f"{name}-view", name, "Why?", "None.", ("flow",), Findings) for name in ("first", "second"))
+TECHNIQUE = declared(
+    commands=(f"{__name__}:YES", f"{__name__}:NO"), views=(f"{__name__}:FIRST", f"{__name__}:SECOND")
+)
+"""
+
+
+def test_one_module_brings_several_commands_and_views(
+    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, "several", DECLARED + SEVERAL)
+    visible(tmp_path)
+    assert not problems()
+    assert [one.name for one in commands()][-2:] == ["say-yes", "say-no"]
+    assert [one.name for one in views()][-2:] == ["first-view", "second-view"]
+    assert cli.main(["say-no"]) == 0 and capsys.readouterr().out.strip() == "no"
 
 
 def test_with_all_of_them_a_study_runs(all_broken: None, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from paretone.speaking import synthesise
 from paretone.studies.running import FINISHED
 from paretone.studies.store import Store
 from paretone.techniques import conflict, find, problem, problems, resolve, technique, techniques
-from paretone.techniques.marks import in_order, technique_mark
+from paretone.techniques.registry import in_order, technique_mark
 from paretone_app.features.setup.choices import ModelActions
 from paretone_app.features.setup.panel import SetupPanel
 from paretone_app.shell.colours import LIGHT

@@ -30,8 +30,6 @@ class Feature:
     """Its steps of the main job."""
     stops: tuple[TourStop, ...] = ()
     """Its stops of the tour."""
-    training: str = ""
-    """Its training, as ``"package.module:TRAINING"``; see :mod:`paretone_app.features.training.model`."""
     study: str = ""
     """A kind of study that it adds to the form, as ``"package.module:KIND"``; see
     :mod:`paretone_app.features.studies.kinds`."""

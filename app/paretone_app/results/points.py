@@ -20,7 +20,7 @@ from paretone.studies.published import PublishedPoint
 from paretone.studies.results import Results, SettingResult
 from paretone.studies.wording import setting_title
 from paretone.techniques import find
-from paretone.techniques.marks import in_order
+from paretone.techniques.registry import in_order
 from paretone_app.listening.stimuli import setting_key
 from paretone_app.state.differences import label_of, technique_text
 

@@ -1,57 +1,20 @@
-"""Artefacts of techniques: one source per technique that keeps an artefact, such as a strategy table.
+"""Artefacts of techniques: one store per technique that keeps an artefact, such as a strategy table.
 
-Sources belong to the features of their techniques. Everything else asks here, and knows neither the technique nor what
-its artefact holds.
+Stores belong to the features of their techniques. Everything else asks :class:`Artefacts`, and knows neither the
+technique nor what its artefact holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal, SignalInstance
+from PySide6.QtCore import QObject, Signal
 
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 
-
-class ArtefactSource(Protocol):
-    """Keeps the artefact of one technique."""
-
-    changed: SignalInstance
-    """Another artefact is in use, or what it is compared with."""
-
-    @property
-    def artefact(self) -> Artefact | None:
-        """The one in use, whether it fits or not."""
-
-    @property
-    def origin(self) -> tuple[str, str] | None:
-        """The artefact in use for people: what it is called, and what it holds."""
-
-    @property
-    def records(self) -> tuple[object, ...]:
-        """Measurements of its preparation, for views."""
-
-    def problem(self) -> str:
-        """Why the artefact in use does not serve what is selected, as a sentence, or ``""``."""
-
-    def find(self, entry: UsedTechnique) -> Artefact | None:
-        """The artefact that a technique in use names, if it is at hand."""
-
-    def fits(self, artefact: Artefact) -> bool:
-        """Whether ``artefact`` was made for what is selected."""
-
-    def adopt(self, artefact: Artefact, why: str) -> None:
-        """Use ``artefact``; can be undone by the name ``why``."""
-
-    def put_back(self, artefact: Artefact) -> None:
-        """Use ``artefact`` again, which was in use before, if it fits; makes no entry to undo."""
-
-    def compare_with(self, artefact: Artefact | None) -> None:
-        """Show ``artefact`` next to the one in use; ``None`` for the usual one."""
-
-    def set_knob(self, knob: str, value: object) -> bool:
-        """Change a knob that the artefact follows; whether it is one."""
+if TYPE_CHECKING:
+    from paretone_app.state.artefact_store import ArtefactStore
 
 
 class Artefacts(QObject):
@@ -62,19 +25,19 @@ class Artefacts(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._sources: dict[str, ArtefactSource] = {}
+        self._sources: dict[str, ArtefactStore] = {}
 
-    def add(self, technique: str, source: ArtefactSource) -> None:
+    def add(self, technique: str, source: ArtefactStore) -> None:
         """Ask ``source`` for the artefact of ``technique`` from now on."""
         self._sources[technique] = source
         source.changed.connect(self.changed)
 
-    def source(self, technique: str) -> ArtefactSource | None:
+    def source(self, technique: str) -> ArtefactStore | None:
         """Source of the artefact of ``technique``, if it has one."""
         return self._sources.get(technique)
 
     @property
-    def sources(self) -> tuple[ArtefactSource, ...]:
+    def sources(self) -> tuple[ArtefactStore, ...]:
         """All sources."""
         return tuple(self._sources.values())
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
@@ -16,27 +17,19 @@ from paretone.setting.plan import NotPrepared
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import conflict, problem, remarks, resolve, technique
 from paretone.techniques.resolving import known
-from paretone_app.state.artefacts import Artefacts, ArtefactSource
+from paretone.training.forms import TrainingOffer, lasting, training_form
+from paretone_app.numbers import localised
+from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.selection import Selection
+
+if TYPE_CHECKING:
+    from paretone_app.state.artefact_store import ArtefactStore
 
 
 def require(problem: str) -> None:
     """Raise :class:`SettingError` with ``problem``, unless that is empty."""
     if problem:
         raise SettingError(problem)
-
-
-@dataclass(frozen=True)
-class TrainingOffer:
-    """A training that would make a technique usable with its knobs."""
-
-    knobs: Mapping[str, object]
-    """Knobs of the training."""
-    text: str
-    """Text of the button."""
-    tip: str
-    estimate: str
-    """Estimated time, as a sentence."""
 
 
 class Fit(Enum):
@@ -71,7 +64,6 @@ class Availability:
         self._selection = selection
         self._artefacts = artefacts
         self._reasons: dict[str, Callable[[], str]] = {INSTRUCTION.name: self._why_no_instruction}
-        self._offers: dict[str, Callable[[], TrainingOffer | None]] = {}
         self._asked: dict[str, tuple[ModelInfo, Setting, UsedTechnique]] = {}
         """What the last answer on each technique was about: typing text asks again and again."""
         self._found: dict[str, Applicability] = {}
@@ -84,13 +76,16 @@ class Availability:
         """Why a sampler option has no effect as things are selected, as a sentence, or ``""``."""
         return self._reasons[option]() if option in self._reasons and option in self._selection.options else ""
 
-    def offer_training(self, technique: str, offer: Callable[[], TrainingOffer | None]) -> None:
-        """``offer`` gives what could be trained for ``technique``, or ``None``."""
-        self._offers[technique] = offer
-
-    def training_offer(self, technique: str) -> TrainingOffer | None:
-        """The training that would make ``technique`` usable with its knobs."""
-        return self._offers[technique]() if technique in self._offers else None
+    def training_offer(self, name: str) -> TrainingOffer | None:
+        """The training that would make the technique usable with its knobs."""
+        form, info = training_form(name), self._selection.info
+        if form is None or info is None or form.why_not(info) or not self.technique_problem(name):
+            return None
+        offer = form.offer(info, self._selection.knobs(name))
+        if offer is None:
+            return None
+        estimate = f"This takes about {lasting(form.minutes(info))} of one CPU core, far less on a GPU."
+        return replace(offer, text=localised(offer.text), estimate=localised(estimate))
 
     # --- What can be run ----------------------------------------------------------------------------------------------
     def why_not_synthesise(self) -> str:
@@ -224,7 +219,7 @@ class Availability:
         return f"Only for the mode “{title}”; choose that first."
 
 
-def _not_calibrated(source: ArtefactSource) -> str:
+def _not_calibrated(source: ArtefactStore) -> str:
     """Why a technique that is not used would lack its artefact, as a sentence, or ``""``."""
     if source.artefact is None:
         return "Switch it on, then calibrate."

@@ -35,7 +35,7 @@ from paretone.models.catalogue import harvard_sentences, unseen_sentences, voice
 from paretone.models.minis.natural_coding import VoiceReader
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
 from paretone.speaking import synthesise
-from paretone.training.originals import decoder_copy
+from paretone.training.natural_teacher import decoder_copy
 
 NAME = "voices"
 FLOOR = "the decoder's copy"

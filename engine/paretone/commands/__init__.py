@@ -7,8 +7,6 @@ what is heavy is imported on use."""
 
 from __future__ import annotations
 
-from types import ModuleType
-
 from paretone.commands import (
     compare,
     doctor,
@@ -24,7 +22,7 @@ from paretone.commands import (
     train,
     view,
 )
-from paretone.commands.technique_commands import technique_commands
+from paretone.commands.command import Command, technique_commands
 
 OURS = (
     models,
@@ -44,8 +42,9 @@ OURS = (
 """Commands that belong to no technique."""
 
 
-def commands() -> tuple[ModuleType, ...]:
+def commands() -> tuple[Command, ...]:
     """All commands, in the order in which the help lists them. Those of two words, such as ``train draft``, are
     commands of the first."""
-    names = ("bench", *(one.NAME for one in OURS))
-    return (*OURS, *(one for one in technique_commands(names) if " " not in one.NAME))
+    ours = tuple(map(Command.of, OURS))
+    names = ("bench", *(one.name for one in ours))
+    return (*ours, *(one for one in technique_commands(names) if " " not in one.name))

@@ -6,44 +6,33 @@ What techniques train are commands of theirs; other recipes are named in ``BUNDL
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 from paretone.commands import train_bundled, voice_corpus
+from paretone.commands.command import Command, technique_commands
 from paretone.commands.result import Result
 from paretone.commands.session import Session
-from paretone.commands.technique_commands import technique_commands
 
 NAME = "train"
 SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """Something that can be trained."""
-
-    name: str
-    summary: str
-    declare: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Session], Result]
-
-
 BUNDLED = (
     *(
-        Recipe(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
+        Command(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
         for name, summary in train_bundled.SUMMARIES.items()
     ),
-    Recipe("voice-corpus", voice_corpus.SUMMARY, voice_corpus.declare, voice_corpus.run),
+    Command("voice-corpus", voice_corpus.SUMMARY, voice_corpus.declare, voice_corpus.run),
 )
 
 
-def recipes() -> tuple[Recipe, ...]:
+def recipes() -> tuple[Command, ...]:
     """Trainings of techniques, then of the bundled models."""
     found = [
-        Recipe(one.NAME.removeprefix(f"{NAME} "), one.SUMMARY, one.declare, one.run)
+        replace(one, name=one.name.removeprefix(f"{NAME} "))
         for one in technique_commands(f"{NAME} {one.name}" for one in BUNDLED)
-        if one.NAME.startswith(f"{NAME} ")
+        if one.name.startswith(f"{NAME} ")
     ]
     return (*found, *BUNDLED)
 

@@ -10,7 +10,7 @@ from paretone.commands import arguments
 from paretone.commands.result import Result
 from paretone.commands.session import Session
 from paretone.commands.terminal import Terminal
-from paretone.training.follower import Follower
+from paretone.training.requests import Follower
 
 if TYPE_CHECKING:
     from paretone.training.session import Milestone

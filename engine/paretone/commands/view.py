@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
 from pathlib import Path
 
 from paretone import files
@@ -17,7 +16,7 @@ from paretone.session.commands import ComputeView
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import Technique, techniques
-from paretone.views import views
+from paretone.views import named_view, views
 from paretone.views.figure import Bars, Figure, HeatMap, Panel
 from paretone.views.view import View
 
@@ -74,7 +73,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 def _calibrated(view: View) -> list[Technique]:
     """The technique that the view belongs to, if it is calibrated."""
     own = (one for one in techniques() if one.prepared_by == "calibration")
-    return [one for one in own if any(import_module(module).VIEW is view for module in one.views)]
+    return [one for one in own if any(named_view(name) is view for name in one.views)]
 
 
 def _shown(figure: Figure, table: Path | None) -> list[str]:

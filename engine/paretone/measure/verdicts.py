@@ -24,7 +24,7 @@ from paretone.models.own_voices import shown_name
 from paretone.models.vocoders import Vocoder
 from paretone.setting.setting import Artefact, Setting
 from paretone.speaking import synthesise
-from paretone.training.originals import original_speech
+from paretone.training.natural_teacher import original_speech
 
 ORIGINAL = "original speech"
 VOCODER_ONLY = "vocoder only"

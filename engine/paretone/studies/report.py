@@ -50,7 +50,7 @@ from paretone.studies.wording import (
     takes_text,
 )
 from paretone.tables import comma_separated
-from paretone.techniques.marks import in_order, technique_mark
+from paretone.techniques.registry import in_order, technique_mark
 
 AUDIO_BYTES = 30 * 2**20
 """Most FLAC in a page."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from paretone.by_name import nearest
@@ -253,6 +253,8 @@ def _faults_of_preparation(one: Technique) -> Iterator[str]:
     for job in one.jobs:
         yield from _object(f"request of the job {shown(job.name)}", job.request)
         yield from _object(f"run of the job {shown(job.name)}", job.run)
+        if job.form:
+            yield from _object(f"form of the job {shown(job.name)}", job.form)
 
 
 def _object(field: str, value: object) -> Iterator[str]:
@@ -274,11 +276,16 @@ def _faults_of_modules(one: Technique) -> Iterator[str]:
     # Ours are imported on use, which tests see to.
     if one.resolve.__module__.partition(".")[0] == "paretone":
         return
+    for job in filter(lambda each: each.form, one.jobs):
+        found = _imported(job.form)
+        reason = found if isinstance(found, str) else _fault_of_form(found, one)
+        if reason:
+            yield f"form of the job {shown(job.name)}: {reason}"
     for field in ("commands", "views", "study", "exports"):
         value = getattr(one, field)
         for name in filter(None, (value,) if isinstance(value, str) else value):
             found = _imported(name)
-            reason = found if isinstance(found, str) else _FAULTS[field](found)
+            reason = found if isinstance(found, str) else _FAULTS[field](found, name)
             if reason:
                 yield f"{field}: {reason}"
 
@@ -288,7 +295,7 @@ def _fault_of_bench(name: str, module: str) -> str:
         return f"the name {shown(name)} must be of lower-case letters, digits and hyphens"
     if not _MODULE.fullmatch(module):
         return f"{shown(module)} is not the name of a module"
-    if module.startswith("engine."):
+    if module.startswith("paretone."):
         return ""
 
     def read() -> bool:
@@ -303,71 +310,98 @@ def _fault_of_bench(name: str, module: str) -> str:
     return "" if there else f"there is no module {module}"
 
 
-def _imported(name: str) -> ModuleType | str:
-    if not _MODULE.fullmatch(name):
+def _imported(name: str) -> Any:
+    """The module or, of ``"package.module:name"``, the object called ``name``; a text that says why there is none."""
+    if not _MODULE.fullmatch(name) and not _OBJECT.fullmatch(name):
         return f"{shown(name)} is not the name of a module"
-    found, error = attempted(import_module, name)
-    return found if error is None else f"{name} cannot be imported ({described(error, name)})"
+    module, _, within = name.partition(":")
+    found, error = attempted(import_module, module)
+    if error is None and within:
+        found, error = attempted(getattr, found, within)
+    return found if error is None else f"{name} cannot be imported ({described(error, module)})"
 
 
-def _fault_of_command(found: ModuleType) -> str:
+def _fault_of_command(found: Any, called: str) -> str:
+    from paretone.commands.command import Command
+
+    if isinstance(found, Command):  # With the names that a module has.
+        found = SimpleNamespace(NAME=found.name, SUMMARY=found.summary, declare=found.declare, run=found.run)
     for field in ("NAME", "SUMMARY"):
         if not isinstance(getattr(found, field, None), str):
-            return f"{found.__name__} has no {field}, a text"
+            return f"{called} has no {field}, a text"
         if len(getattr(found, field)) > LONGEST_TEXT:
-            return f"{field} of {found.__name__} is longer than {grouped(LONGEST_TEXT)} characters"
+            return f"{field} of {called} is longer than {grouped(LONGEST_TEXT)} characters"
     if not _COMMAND.fullmatch(found.NAME):
         return (
             f"the command's NAME {shown(found.NAME)} must be one or two words of lower-case letters, digits and hyphens"
         )
     for field, arguments in (("declare", 1), ("run", 2)):
         for reason in _fault_of_function(field, getattr(found, field, None), arguments):
-            return f"{found.__name__}: {reason}"
+            return f"{called}: {reason}"
     parser = argparse.ArgumentParser(add_help=False)
     for flag in ("--json", "--quiet", "--help"):
         parser.add_argument(flag, action="store_true")
     _, error = attempted(found.declare, parser)
-    return "" if error is None else f"declare of {found.__name__} failed ({described(error, found.__name__)})"
+    return "" if error is None else f"declare of {called} failed ({described(error, called.partition(':')[0])})"
 
 
-def _fault_of_view(found: ModuleType) -> str:
+def _fault_of_view(found: Any, called: str) -> str:
     from paretone.views.view import View
 
-    view = getattr(found, "VIEW", None)
+    view = found if isinstance(found, View) else getattr(found, "VIEW", None)
     if not isinstance(view, View):
-        return f"{found.__name__} must have a VIEW, a View, not {kind_of(view)}"
+        return f"{called} must have a VIEW, a View, not {kind_of(view)}"
     texts = view.name, view.title, view.question, view.source
     if not all(isinstance(one, str) and one for one in texts) or not re.fullmatch(r"[a-z][a-z0-9-]*", view.name):
-        return f"the view of {found.__name__} needs title, question, source, and a name of lower-case letters"
+        return f"the view of {called} needs title, question, source, and a name of lower-case letters"
     if max(map(len, texts)) > LONGEST_TEXT:
-        return f"a text of the view of {found.__name__} is longer than {grouped(LONGEST_TEXT)} characters"
+        return f"a text of the view of {called} is longer than {grouped(LONGEST_TEXT)} characters"
     if not isinstance(view.families, tuple) or not set(view.families) <= set(FAMILIES):
         return f"families of the view {view.name!r} must be a tuple of {', '.join(FAMILIES)}"
     knobs, error = attempted(view.knobs, 12)
     if error is not None:
-        return f"knobs of the view {view.name!r} failed ({described(error, found.__name__)})"
+        return f"knobs of the view {view.name!r} failed ({described(error, called.partition(':')[0])})"
     if not isinstance(knobs, tuple | list) or not all(isinstance(one, Knob) for one in knobs):
         return f"knobs of the view {view.name!r} gave {kind_of(knobs)} in place of a tuple of knobs"
     return next(filter(None, map(_fault_of_knob, knobs)), "")
 
 
-def _fault_of_hooks(found: ModuleType) -> str:
+def _fault_of_form(found: Any, one: Technique) -> str:
+    from paretone.training.forms import Figure, TrainingForm
+
+    if not isinstance(found, TrainingForm):
+        return f"it must be a TrainingForm, not {kind_of(found)}"
+    if found.name != one.name:
+        return f"its name must be that of the technique, {one.name!r}, not {shown(found.name)}"
+    for field in ("title", "intro", "progress"):
+        if not isinstance(getattr(found, field), str) or len(getattr(found, field)) > LONGEST_TEXT:
+            return f"its {field} must be a text of up to {grouped(LONGEST_TEXT)} characters"
+    if not found.families or not set(found.families) <= set(FAMILIES):
+        return f"its families must be a tuple of {', '.join(FAMILIES)}"
+    if not isinstance(found.knobs, tuple) or not all(isinstance(each, Knob) for each in found.knobs):
+        return f"its knobs must be a tuple of knobs, not {kind_of(found.knobs)}"
+    if not 1 <= len(found.found) <= 3 or not all(isinstance(each, Figure) for each in found.found):
+        return "its found must be one to three Figures"
+    return next(filter(None, map(_fault_of_knob, found.knobs)), "")
+
+
+def _fault_of_hooks(found: ModuleType, called: str) -> str:
     for field, arguments in (("settings", 3), ("preparer", 0), ("files", 1), ("finished", 2)):
         if hasattr(found, field):
             for reason in _fault_of_function(field, getattr(found, field), arguments):
-                return f"{found.__name__}: {reason}"
+                return f"{called}: {reason}"
     return ""
 
 
-def _fault_of_exports(found: ModuleType) -> str:
+def _fault_of_exports(found: ModuleType, called: str) -> str:
     for field, arguments in (("carried", 3), ("weights", 3)):
         if hasattr(found, field):
             for reason in _fault_of_function(field, getattr(found, field), arguments):
-                return f"{found.__name__}: {reason}"
+                return f"{called}: {reason}"
     return ""
 
 
-_FAULTS: dict[str, Callable[[ModuleType], str]] = {
+_FAULTS: dict[str, Callable[[Any, str], str]] = {
     "commands": _fault_of_command,
     "views": _fault_of_view,
     "study": _fault_of_hooks,

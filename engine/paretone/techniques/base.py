@@ -215,6 +215,10 @@ class Job:
     finds_weights: bool = False
     """Whether there may be new weights afterwards, so that the loaded model has to look for them; ``Prepared.info`` is
     what it then says of itself."""
+    form: str = ""
+    """Of a training: ``"package.module:name"`` of its form, a :class:`paretone.training.forms.TrainingForm`, with which
+    the panel Training offers it. Its requests are then :class:`paretone.training.requests.TrainingRequest`, its reports
+    ``TrainingProgress`` and its result ``Trained``, of the same module."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +263,7 @@ class Technique:
     """Position in lists: smaller is earlier; ties by title."""
     mark: Mark | None = None
     """Colour and shape of its points in every figure. Ours declare theirs; a plug-in's follows from its name, so that
-    it is the same where the plug-in is not installed (:mod:`paretone.techniques.marks`)."""
+    it is the same where the plug-in is not installed (:mod:`paretone.techniques.registry`)."""
     lacking: Callable[[str], str | None] = lambda family: None
     """Why it is not offered for models of a family on any device, as a sentence, or ``None``."""
     needs: str = ""
@@ -273,13 +277,15 @@ class Technique:
     jobs: tuple[Job, ...] = ()
     """Its preparations."""
     commands: tuple[str, ...] = ()
-    """Modules of commands for the command line, as in :mod:`paretone.commands`: ``NAME``, ``SUMMARY``,
-    ``declare(parser)``, ``run(options, session)``. A name of two words, such as ``train draft``, is a command of
+    """Commands for the command line: modules as in :mod:`paretone.commands`, with ``NAME``, ``SUMMARY``,
+    ``declare(parser)``, ``run(options, session)``, or ``"package.module:NAME"`` of a
+    :class:`paretone.commands.command.Command`. A name of two words, such as ``train draft``, is a command of
     ``train``."""
     benches: tuple[tuple[str, str], ...] = ()
     """Names and modules of benches, as in :mod:`paretone.bench`."""
     views: tuple[str, ...] = ()
-    """Modules of views, as in :mod:`paretone.views`, each with a ``VIEW``."""
+    """Views, as in :mod:`paretone.views`: modules with a ``VIEW``, or ``"package.module:NAME"`` of a
+    :class:`paretone.views.view.View`."""
     study: str = ""
     """Module of what studies ask of it: see :mod:`paretone.studies.hooks`."""
     exports: str = ""

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
-from types import ModuleType
-from typing import IO, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from paretone.by_name import nearest
 from paretone.errors import SettingError
 from paretone.failures import plug_ins
+from paretone.figures.glyphs import Mark, derived_mark
 from paretone.models.base import LANGUAGE
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
@@ -86,15 +86,15 @@ def plug_in(name: str) -> str:
     return registry().plug_ins.get(name, "")
 
 
-def brought(what: str) -> Iterator[tuple[Technique, ModuleType]]:
-    """The modules that techniques name in their field ``what``. One that cannot be imported is reported and left
-    out."""
+def brought(what: str) -> Iterator[tuple[Technique, Any]]:
+    """What techniques name in their field ``what``: modules, or objects as ``"package.module:name"``. One that cannot
+    be imported is reported and left out."""
     for one in techniques():
-        named = getattr(one, what)
-        for name in filter(None, (named,) if isinstance(named, str) else named):
+        there = getattr(one, what)
+        for name in filter(None, (there,) if isinstance(there, str) else there):
             try:
                 with _streams_lent():
-                    found = import_module(name)
+                    found = named(name)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # Whatever it raises must not take the others down.
@@ -106,6 +106,13 @@ def brought(what: str) -> Iterator[tuple[Technique, ModuleType]]:
                 )
             else:
                 yield one, found
+
+
+def named(name: str) -> Any:
+    """The module called ``name``, or the object of one that is named ``"package.module:object"``."""
+    module, _, within = name.partition(":")
+    found = import_module(module)
+    return getattr(found, within) if within else found
 
 
 @cache
@@ -299,3 +306,25 @@ def _called(point: EntryPoint) -> str:
     """The plug-in, with the package that brings it."""
     package = _distribution(point.dist)
     return f"{shown(point.name)} of {package}" if package else shown(point.name)
+
+
+_GOES_WITH_ALL = "steps"
+
+
+def technique_mark(name: str) -> Mark:
+    """The mark of a technique, of this version or not, installed or not."""
+    found = find(name)
+    return found.mark if found is not None and found.mark is not None else derived_mark(name)
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Ours as declared, then all others by name; step pruning last. A point of several techniques has the shape of the
+    first and the colours of all, from the left: step pruning goes with everything, so the point is drawn as the other
+    one."""
+    return tuple(sorted(names, key=_rank))
+
+
+def _rank(name: str) -> tuple[bool, bool, int, str]:
+    found = find(name)
+    ours = found is not None and found.mark is not None
+    return name == _GOES_WITH_ALL, not ours, found.place if ours and found is not None else 0, name

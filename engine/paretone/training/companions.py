@@ -20,11 +20,10 @@ from paretone.errors import TrainingError
 from paretone.models.catalogue import voices
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
-from paretone.training.follower import Follower
 from paretone.training.learner import SMALL_PARAMETERS
 from paretone.training.optimisers import Rates
-from paretone.training.requests import CompanionRequest, Trained
-from paretone.training.saving import save_with_log
+from paretone.training.requests import CompanionRequest, Follower, Trained
+from paretone.training.runs import save_with_log
 from paretone.training.session import Budget, Intervals, Milestone, TrainingSession, check_place
 from paretone.training.spoken_tokens import SpokenTokens, kept_tokens
 from paretone.training.teacher import Teacher

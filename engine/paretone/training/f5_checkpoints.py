@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from paretone.errors import CheckpointError, TrainingError
-from paretone.front_end.phones import PhoneVocabulary
+from paretone.front_end.phones import PhoneVocabulary, labels
 from paretone.models.catalogue import CatalogueEntry
 from paretone.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from paretone.models.f5.dit import DiT
@@ -18,14 +18,29 @@ from paretone.models.files.weight_sets import trained_guidance
 from paretone.setting.knobs import Values
 from paretone.training import features
 from paretone.training.features import Example, Examples
-from paretone.training.follower import Follower
 from paretone.training.manifest import read_manifest
-from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
-from paretone.training.natural_examples import natural_examples
-from paretone.training.own_speech import after_prompt, flow_speaker, own_readings
+from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, NaturalClip, known_options, make_corpus
+from paretone.training.natural_teacher import NaturalTeacher
+from paretone.training.own_speech import Arrays, Reading, after_prompt, flow_speaker, own_readings
 from paretone.training.processes import Processes
-from paretone.training.readings import Arrays, Reading
-from paretone.training.requests import FineTuningRequest
+from paretone.training.requests import FineTuningRequest, Follower
+
+
+def natural_examples(
+    folder: Path, vocabulary: PhoneVocabulary, options: CorpusOptions, progress: Callable[[int, int], None]
+) -> Examples:
+    """The clips of the corpus in ``folder``, or of one with ``options``, of which what is missing is spoken first.
+
+    ``progress`` is called with finished and total utterances and may raise to cancel. Raises
+    :class:`paretone.errors.PlainError`.
+    """
+    corpus = make_corpus(folder, known_options(folder) or options, NaturalTeacher, progress)
+
+    def example(clip: NaturalClip) -> Example:
+        return Example(clip.voice, labels(clip.phones, clip.frames, vocabulary), clip.mel)
+
+    return Examples(tuple(map(example, corpus.training)), tuple(map(example, corpus.held_out)))
+
 
 SPEECH = "speech"
 """Folder of the prepared speech, in the work folder."""

@@ -1,17 +1,67 @@
-"""A model that learns: its optimisers, its averaged copy, and what a checkpoint holds of them."""
+"""A model that learns: its optimisers, learning rates over time, its averaged copy, what a checkpoint holds of them,
+and what recipes around one have in common.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from paretone.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
-from paretone.training.recipe import require_finite
-from paretone.training.schedule import AveragedModel, Rated
+from paretone.training.processes import Processes
+from paretone.training.session import require_finite
+
+
+def learning_rate_scale(step: int, progress: float, warm_up: int, hold: float, floor: float = 0.02) -> float:
+    """Linear warm-up over ``warm_up`` steps; full rate until ``hold`` of the budget; then a cosine down to ``floor``.
+
+    ``progress`` is the share of the budget that is spent (0..1), so a budget in minutes is met however long a step
+    takes.
+    """
+    rising = min(1.0, step / warm_up) if warm_up else 1.0
+    if progress < hold:
+        return rising
+    falling = 0.5 * (1 + math.cos(math.pi * min(1.0, (progress - hold) / (1 - hold))))
+    return rising * (falling * (1 - floor) + floor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rated:
+    """Options common to all recipes."""
+
+    rate_scale: float = 1.0
+    """All learning rates, times the usual ones: a run whose loss was not finite resumes with less."""
+
+    def scale(self, step: int, progress: float, warm_up: int, hold: float) -> float:
+        """:func:`learning_rate_scale`, times that."""
+        return self.rate_scale * learning_rate_scale(step, progress, warm_up, hold)
+
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+class AveragedModel(Generic[Network]):
+    """Exponential moving average of a model's parameters, with its present buffers (running statistics, codebooks). It
+    forgets quickly at first and slowly later on."""
+
+    def __init__(self, model: Network, decay: float) -> None:
+        self.decay = decay
+        self.module = copy.deepcopy(model).eval().requires_grad_(False)
+
+    @torch.no_grad()
+    def update(self, model: nn.Module, step: int) -> None:
+        decay = min(self.decay, (1 + step) / (20 + step))
+        torch._foreach_lerp_(list(self.module.parameters()), list(model.parameters()), 1 - decay)
+        for ours, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
+            ours.copy_(theirs)
+
 
 SMALL_PARAMETERS = 20_000_000
 """Models with fewer bear higher learning rates."""
@@ -115,3 +165,92 @@ class Learner(Generic[Model]):
         self.average.module.load_state_dict(state["average"])
         self.optimisers.restore(state["optimisers"])
         self.steps = state.get("steps", 0)  # Earlier checkpoints of megatts3-mini lack it.
+
+
+class Scheduled(Protocol):
+    """Interface of options that give learning rates over time."""
+
+    @property
+    def warm_up(self) -> int: ...
+
+    @property
+    def hold(self) -> float: ...
+
+    def scale(self, step: int, progress: float, warm_up: int, hold: float) -> float: ...
+
+
+Options = TypeVar("Options", bound=Scheduled)
+
+
+class LearningRecipe(ABC, Generic[Options, Network]):
+    """Trains the model of ``learner``."""
+
+    def __init__(self, learner: Learner[Network], device: torch.device, options: Options) -> None:
+        self.model, self.device, self.options = learner.model, device, options
+        self._learner = learner
+
+    @property
+    def average(self) -> AveragedModel[Network]:
+        """The weights that are kept."""
+        return self._learner.average
+
+    @property
+    def steps(self) -> int:
+        """Steps made so far."""
+        return self._learner.steps
+
+    @abstractmethod
+    def next_loss(self, progress: float) -> tuple[Tensor, Mapping[str, Tensor | float]]:
+        """The loss to go down, of the next batch at ``progress`` of the budget, and the terms to log, detached."""
+
+    def step(self, number: int, progress: float) -> dict[str, float]:
+        options = self.options
+        self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
+        loss, terms = self.next_loss(progress)
+        self._learner.follow(loss, number)
+        return {name: float(value) for name, value in terms.items()}
+
+    def state(self) -> dict[str, Any]:
+        return self._learner.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._learner.restore(state)
+
+
+class JoinedLearner(Learner[Model]):
+    """Learns with all processes of the run."""
+
+    def __init__(
+        self,
+        model: Model,
+        predict: Callable[..., Tensor],
+        layers: LayerMatrices,
+        rates: Rates,
+        average_decay: float,
+        processes: Processes,
+    ) -> None:
+        """``predict`` is called with the model and what :attr:`call` is called with. Matrices do not decay: the model
+        is trained already."""
+        half = processes.accelerator.mixed_precision == "bf16"
+        super().__init__(model, layers, rates, average_decay, 0.0, half)
+        self._accelerator, parts = processes.accelerator, self.optimisers.parts
+        self.call, *prepared = self._accelerator.prepare(_Called(model, predict), *parts.values())
+        """The model in training as one call, which is what several processes exchange their gradients around."""
+        parts.update(zip(parts, prepared, strict=True))
+
+    def _backward(self, loss: Tensor) -> None:
+        self._accelerator.backward(loss)
+
+    def _shortened(self) -> Tensor:
+        return self._accelerator.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)
+
+
+class _Called(nn.Module, Generic[Model]):
+    """``predict`` with the model as a module."""
+
+    def __init__(self, model: Model, predict: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.model, self._predict = model, predict
+
+    def forward(self, *given: Any) -> torch.Tensor:
+        return self._predict(self.model, *given)

@@ -4,6 +4,11 @@ A voice is a pitch and a formant scale on the teacher's own. Pitch range, tempo,
 sentence to sentence and are written nowhere: to a model they are what the text leaves open. Everything about an
 utterance follows from the corpus's seed and the utterance's number, so that shards can be made in any order, by any
 number of runs: what is there already is not made again.
+
+How exactly its text is aligned in training changes: a model that has every phone at its own frames learns to speak in a
+fraction of the time, so that is how training begins. Then it changes from item to item: every phone at its own frames,
+phones whose lengths inside of a word are inexact, or phones spread evenly over their word. The model has to decide what
+is aligned less exactly, and decides better with more steps.
 """
 
 from __future__ import annotations
@@ -18,17 +23,26 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from paretone import locks
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import TrainingError
 from paretone.files import reason, write_atomically
-from paretone.front_end.phones import TimedPhone, timed_phones
+from paretone.front_end.phones import TimedPhone, phrases, respaced, timed_phones
 from paretone.front_end.reading import EMPHASISED, STRENGTHS, TEMPOS
 from paretone.models.catalogue import judged_sentences
-from paretone.models.minis.natural_decoder import HOP, LEVEL_MEAN, SAMPLE_RATE
+from paretone.models.minis.natural_decoder import (
+    FORMANT,
+    FORMANT_MEAN,
+    FORMANT_SCALE,
+    HOP,
+    LEVEL_MEAN,
+    SAMPLE_RATE,
+    VOICE,
+)
 from paretone.reading import parsed_json, read_text
-from paretone.training.corpus import Corpus
+from paretone.training.batches import Corpus
 from paretone.training.everyday import corpus_sentences
 from paretone.training.sentences import PROMPT
 
@@ -297,3 +311,53 @@ class _Shard:
 
 def _listed(utterances: Sequence[PlannedSentence]) -> list[list]:
     return [[one.voice, one.text, asdict(one.delivery), one.held_out] for one in utterances]
+
+
+def voice_frames(clip: NaturalClip) -> Tensor:
+    """(latent frames, 36) of ``clip``, at the level of an F5 prompt."""
+    frames = torch.zeros(len(clip.latents), VOICE)
+    frames[:, :FORMANT] = torch.from_numpy(clip.latents.astype(np.float32))
+    frames[:, FORMANT] = (clip.formant - FORMANT_MEAN) / FORMANT_SCALE
+    return frames
+
+
+Alignment = Callable[[Sequence[TimedPhone]], tuple[TimedPhone, ...]]
+"""Other times for phones."""
+
+
+@dataclass(frozen=True)
+class AlignmentOptions:
+    """How often the text is aligned how."""
+
+    exact_until: float = 0.4
+    """Share of the budget up to which every phone is at its own frames."""
+    inexact_share: float = 0.45
+    """Share of items, from then on, whose phones have inexact lengths inside of their words."""
+    inexactness: float = 0.4
+    """Standard deviation of the logarithm of these lengths."""
+    evened_share: float = 0.25
+    """Share of items, likewise, whose phones are spread evenly over their words."""
+
+
+def drawn_alignment(options: AlignmentOptions, progress: float, generator: torch.Generator) -> Alignment:
+    """The alignment of the next item, when the share ``progress`` of the budget is spent."""
+    kind = float(torch.rand((), generator=generator)) if progress >= options.exact_until else 1.0
+    if kind < options.evened_share:
+        return evened
+    if kind < options.evened_share + options.inexact_share:
+        return lambda phones: respaced(phones, lambda lengths: _inexact(lengths, options.inexactness, generator))
+    return tuple
+
+
+def evened(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
+    """``phones``, those of each word all of one length."""
+    return respaced(phones, np.ones_like)
+
+
+def evened_phrases(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
+    """``phones``, those of each phrase all of one length. No training has these."""
+    return respaced(phones, np.ones_like, phrases)
+
+
+def _inexact(lengths: np.ndarray, deviation: float, generator: torch.Generator) -> np.ndarray:
+    return lengths * np.exp(deviation * torch.randn(len(lengths), generator=generator).numpy())

@@ -4,10 +4,13 @@ Its network is run in two halves. Between them are the input frames of its decod
 logarithm of the pitch, and the energy. Emphasis on a word is put there: longer, higher and louder, so that
 everything after it follows. Pitch and pitch range of the whole change the pulses alone, as far as a voice can
 be taken without harm. From its fifth block on, the decoder is ours (:mod:`paretone.models.minis.natural_decoder`).
+
+It is the original speaker of the voices that ship as well, and says any sentence in them.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,12 +23,15 @@ from paretone.errors import PlainError
 from paretone.extras import how_to_add
 from paretone.front_end.phones import EDGE
 from paretone.front_end.reading import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
+from paretone.models.base import Voice
 from paretone.models.minis.natural_decoder import LEVEL_MEAN, LOWEST_VOICED, NaturalDecoder, SeededNoise
+from paretone.models.shipped_voices import Origin, origin_of
 from paretone.training.natural_corpus import Manner, SpokenSentence
 
 if TYPE_CHECKING:
     import onnx
     import onnxruntime
+
 
 UNITS, CONDITIONS, HIDDEN, PITCH = "/Clip_output_0", "/Concat_43_output_0", "/dec.3/Add_1_output_0", "f0"
 """Tensors of the graph: lengths of symbols in 25 ms, the decoder's input, the output of its fourth block, hertz."""
@@ -144,3 +150,42 @@ def _sung(pitch: np.ndarray, factor: float, spread: float) -> np.ndarray:
     mean = np.log(pitch[voiced]).mean()
     moved = np.exp(mean + spread * (np.log(np.maximum(pitch, 1)) - mean)) * factor
     return np.where(voiced, moved, 0).astype(np.float32)
+
+
+def original_speech(text: str, voice: Voice) -> np.ndarray:
+    """``text`` as the speaker of ``voice`` says it: (n,) float32 at 24 kHz, at the level of a prompt.
+
+    Raises :class:`PlainError` if the voice does not ship, or its speaker is not installed.
+    """
+    return at_prompt_level(_spoken(text, _origin(voice)))
+
+
+def decoder_copy(text: str, voice: Voice) -> np.ndarray:
+    """What the bundled decoder makes of the latents of ``text`` as the speaker of ``voice`` says it: (n,) float32 at
+    24 kHz. It is the best that a model of these latents can sound. Raises :class:`PlainError` as
+    :func:`original_speech` does."""
+    origin = _origin(voice)
+    spoken = _spoken(text, origin)
+    copies = [_decoder().decode(torch.from_numpy(one.latents), formant_scale=origin.formant) for one in spoken]
+    return torch.cat(copies).numpy()
+
+
+def _origin(voice: Voice) -> Origin:
+    origin = origin_of(voice)
+    if origin is None:
+        raise PlainError(f"There is no recording of {voice.title} saying this sentence.")
+    return origin
+
+
+def _spoken(text: str, origin: Origin) -> list[SpokenSentence]:
+    return _teacher().speak(text, Manner(origin.pitch, origin.formant))
+
+
+@functools.cache
+def _teacher() -> NaturalTeacher:
+    return NaturalTeacher(_decoder())
+
+
+@functools.cache
+def _decoder() -> NaturalDecoder:
+    return NaturalDecoder.load()

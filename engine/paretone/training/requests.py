@@ -1,12 +1,16 @@
-"""Requests, reports and results of all trainings. Torch-free and picklable."""
+"""Requests, reports, results and followers of all trainings. Torch-free; all but followers picklable."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from paretone.observer import Observer
 from paretone.setting.knobs import Values
+
+if TYPE_CHECKING:
+    from paretone.training.session import Milestone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,3 +146,10 @@ class Trained:
     validation: Mapping[str, float]
     is_first: bool = True
     """Whether this process speaks for all that trained together, and has written the checkpoint."""
+
+
+class Follower(Observer):
+    """Follower of a training; its progress is that of preparing speech. This one shows nothing."""
+
+    def milestone(self, milestone: Milestone) -> None:
+        """Called after every step and validation."""

@@ -17,7 +17,7 @@ from paretone.models.minis.lm_mini import SHORTEST, SPARE, Layout, LmMiniFrontEn
 from paretone.sampling.tokens import TokenSampler
 from paretone.setting.knobs import Values
 from paretone.training.spoken_tokens import SpokenTokens
-from paretone.training.token_network import TokenNetwork
+from paretone.training.token_recipe import TokenNetwork
 
 TOGETHER = 48
 """Sentences that are spoken in one pass."""

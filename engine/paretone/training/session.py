@@ -10,6 +10,8 @@ import math
 import platform
 import secrets
 import shutil
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,8 +27,84 @@ from paretone.files import append_line, reason, write_atomically
 from paretone.models.files.checkpoints import read_checkpoint
 from paretone.reading import first_line, parsed_json, read_bytes, shortened, shown
 from paretone.stopping import stoppable
-from paretone.training.recipe import Diverged, Recipe, require_finite
-from paretone.training.stopping import StopRequest, stop_requests
+
+
+class Diverged(TrainingError):
+    """A loss, a gradient or a weight is no longer a number."""
+
+
+class Recipe(Protocol):
+    """A training run of one model."""
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def name(self) -> str:
+        """Name in the log and in checkpoints."""
+
+    def describe(self) -> dict[str, Any]:
+        """Description of the run for the log's header: data, sizes, weights of the losses. JSON."""
+
+    def step(self, number: int, progress: float) -> dict[str, float]:
+        """Optimiser step ``number`` (from 1) at ``progress`` of the budget; losses by name. Raises :class:`Diverged`
+        before it changes a weight when a loss or a gradient is not finite."""
+
+    def validate(self) -> dict[str, float]:
+        """Figures on held-out clips with the averaged weights. The same every time for the same weights."""
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next step depends on: weights, averages, optimisers, random generators."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what :meth:`state` gave."""
+
+    def export(self, folder: Path) -> None:
+        """Write the averaged weights in the layout in which the model ships."""
+
+
+def require_finite(value: float, what: str, number: int) -> float:
+    """``value``, or :class:`Diverged` that says what was not finite at which step."""
+    if not math.isfinite(value):
+        raise Diverged(
+            f"Training stopped at step {number}: the {what} is {value}. The last good checkpoint is kept; "
+            "resume from it with lower learning rates."
+        )
+    return value
+
+
+class StopRequest(threading.Event):
+    """Set by the signal ``number``."""
+
+    number = 0
+
+
+@contextmanager
+def stop_requests() -> Iterator[StopRequest]:
+    """An event that Ctrl-C or a termination request sets. The second one raises :class:`KeyboardInterrupt` at once.
+
+    Outside the main thread, where signals cannot be taken, nothing sets it.
+    """
+    asked = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    earlier = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+
+    def ask(number: int, frame: object) -> None:
+        if asked.number:
+            raise KeyboardInterrupt
+        asked.number = number
+        asked.set()
+
+    for one in earlier:
+        signal.signal(one, ask)
+    try:
+        yield asked
+    finally:
+        for one, handler in earlier.items():
+            signal.signal(one, handler)
+
 
 CHECKPOINT = "checkpoint.pt"
 LOG = "training.jsonl"

@@ -1,13 +1,13 @@
 """Speech tokens to train language models on, with the phones that sound in them, and batches of them.
 
-Where they come from does not matter here: recordings through a speech tokenizer, or the model's own speech
+They come from recordings through a speech tokenizer, from a corpus of natural speech, or are the model's own speech
 (:mod:`paretone.training.self_generated`). All of them fit into memory and into one file.
 """
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -18,11 +18,18 @@ from torch import Tensor
 
 from paretone import files
 from paretone.errors import TrainingError
+from paretone.front_end.phones import PHONES, PhoneVocabulary, labels
 from paretone.models.families.training_layout import IGNORED, TrainingRow
-from paretone.models.minis.lm_mini import Layout, positions
-from paretone.training.batch_queue import QueuedClip
-from paretone.training.corpus import Corpus
-from paretone.training.moving import moved
+from paretone.models.files.checkpoints import fingerprint
+from paretone.models.minis.lm_mini import Layout, LmMiniParts, positions
+from paretone.models.minis.natural_coding import NaturalVoice
+from paretone.models.minis.natural_decoder import HOP, MEL_HOP, SAMPLE_RATE
+from paretone.models.minis.quantisers import token_phones
+from paretone.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel
+from paretone.training import features
+from paretone.training.batches import Corpus, QueuedClip, moved
+from paretone.training.manifest import read_manifest
+from paretone.training.natural_corpus import NaturalClip, voice_frames
 
 SHORTEST = 60
 """Mel frames of the shortest clips that are used: shorter ones are hardly sentences."""
@@ -42,7 +49,7 @@ class SpokenTokens:
 
     @property
     def frames(self) -> int:
-        """Number of tokens; named for :class:`paretone.training.batch_queue.BatchQueue`."""
+        """Number of tokens; named for :class:`paretone.training.batches.BatchQueue`."""
         return len(self.codes)
 
 
@@ -170,3 +177,85 @@ def collate_rows(rows: Sequence[TrainingRow]) -> TokenBatch:
         labels[number, :length] = torch.tensor(row.labels)
         heard[number, :length] = True
     return TokenBatch(ids, torch.arange(longest), labels, heard)
+
+
+VOCABULARY = PhoneVocabulary(PHONES)
+TextOfFrames = Callable[[np.ndarray, int], np.ndarray]
+"""From one phone per latent frame, (n,), and the frames per token to one text token per token, (n // frames,)."""
+LONGEST = 700
+"""Mel frames of the longest clips: all of them."""
+
+
+def frame_phones(clip: NaturalClip) -> np.ndarray:
+    """(latent frames,) int64: the phone that sounds in each."""
+    return labels(clip.phones, len(clip.latents), VOCABULARY, SAMPLE_RATE, HOP)
+
+
+def voices_of(clips: Iterable[NaturalClip]) -> dict[str, NaturalVoice]:
+    """Every voice, over all its clips."""
+    frames: dict[str, list[Tensor]] = {}
+    for clip in clips:
+        frames.setdefault(clip.voice, []).append(voice_frames(clip))
+    return {voice: NaturalVoice.of(torch.cat(some)) for voice, some in frames.items()}
+
+
+def said_tokens(
+    corpus: Corpus[NaturalClip], codec: QuantisedMel, folder: Path, work: Path, text: TextOfFrames = token_phones
+) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
+    """Clips to train a model of tokens on, and held-out ones: what is said in each, apart from the voice that says it.
+
+    ``codec`` is the one in ``folder``; ``text`` gives the text of each token. The tokens are kept in ``work``.
+    """
+    voices = voices_of((*corpus.training, *corpus.held_out))
+
+    @torch.inference_mode()
+    def tokens(clip: NaturalClip) -> SpokenTokens:
+        said: Tensor = voices[clip.voice].said(voice_frames(clip))
+        codes = codec.encode(said[None].to(codec.mel_mean.device))[0].cpu().numpy()
+        phones = text(frame_phones(clip), codec.config.stride)
+        return SpokenTokens(clip.voice, phones.astype(np.int16), codes.astype(np.int16))
+
+    kept = work / f"tokens-{fingerprint(folder / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
+    return corpus_tokens(corpus, tokens, kept, LONGEST)
+
+
+@torch.inference_mode()
+def record_tokens(
+    manifest: Path,
+    parts: LmMiniParts,
+    speech: Path,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
+    """Utterances to train on, and held-out ones. ``parts`` are those of the model, ``speech`` is the folder for the
+    prepared mels. A voice is known by all its recordings.
+
+    ``progress`` is called with finished and total recordings and may raise to cancel. Raises
+    :class:`paretone.errors.PlainError` for a manifest, a recording or a folder that cannot be used.
+    """
+    coding, rows = parts.coding, read_manifest(manifest)
+    read = features.PhoneReader(parts.layout.vocabulary)
+    features.check_rows(manifest, rows, read)
+    examples = features.prepare(manifest, rows, read, speech, progress)
+    every = (*examples.training, *examples.held_out)
+    frames: dict[int, Tensor] = {}
+    by_voice: dict[str, list[Tensor]] = {}
+    for number, one in enumerate(every):
+        progress(number, len(every))
+        frames[number] = coding.frames(torch.from_numpy(np.asarray(one.mel, np.float32))[None])
+        by_voice.setdefault(one.voice, []).append(frames[number])
+    who = {voice: NaturalVoice.of(torch.cat(those)) for voice, those in by_voice.items()}
+    found = []
+    for number, one in enumerate(every):
+        codes = coding.codes(frames[number], who[one.voice]).cpu().numpy()
+        phones = token_phones(at_frames(one.ids, len(frames[number])), coding.stride)
+        found.append(SpokenTokens(one.voice, phones.astype(np.int16), codes.astype(np.int16)))
+    progress(len(every), len(every))
+    training = len(examples.training)
+    return tuple(found[:training]), tuple(found[training:])
+
+
+def at_frames(ids: np.ndarray, frames: int) -> np.ndarray:
+    """One id a mel frame (n,) to one for each of ``frames`` latent frames: that of the mel frame in which its middle
+    lies."""
+    middles = ((np.arange(frames) + 0.5) * HOP / MEL_HOP).astype(np.int64)
+    return ids[middles.clip(max=len(ids) - 1)]

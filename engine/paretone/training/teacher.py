@@ -22,11 +22,11 @@ from paretone.models.families.training_layout import TrainingRow
 from paretone.sampling.tokens import TokenSampler
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
-from paretone.training.follower import Follower
 from paretone.training.manifest import ManifestRow, read_manifest, refuse
+from paretone.training.requests import Follower
 from paretone.training.sentences import PROMPT, training_sentences
 from paretone.training.spoken_tokens import SpokenTokens, TokenBatch, collate_rows, kept_tokens
-from paretone.training.token_network import TokenNetwork
+from paretone.training.token_recipe import TokenNetwork
 
 Utterances = tuple[SpokenTokens, ...]
 

@@ -1,17 +1,169 @@
-"""From a model of the catalogue to what drafts and students of it learn from."""
+"""Models of the catalogue as what drafts and students of them learn from: LM mini, CosyVoice 2 and LLaSA."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
-from paretone.errors import CheckpointError, TrainingError
+import numpy as np
+import torch
+
+from paretone.audio.prompt_resampling import resample
+from paretone.audio.recording import read_recording
+from paretone.errors import CheckpointError, TextError, TrainingError
+from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry, entry
-from paretone.training.cosyvoice2_teacher import CosyTeacher
-from paretone.training.follower import Follower
-from paretone.training.llasa_teacher import LlasaTeacher
-from paretone.training.lm_mini_teacher import LmMiniTeacher
-from paretone.training.teacher import Teacher
+from paretone.models.cosyvoice2.checkpoint import OfficialFolder
+from paretone.models.cosyvoice2.language_model import CosyNames
+from paretone.models.cosyvoice2.speech_tokenizer import ENCODER_RATE
+from paretone.models.cosyvoice2.text import normalised, read_text
+from paretone.models.families.training_layout import HuggingFaceNames, TrainingRow
+from paretone.models.files.checkpoints import fingerprint, read_weights
+from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder
+from paretone.models.llasa.tokenizer import rendered, training_row
+from paretone.models.llasa.voices import VoiceEncoder
+from paretone.models.llasa.xcodec2 import SAMPLE_RATE
+from paretone.models.load_request import LoadRequest
+from paretone.models.minis.lm_mini import TOKENIZER, LmMiniFolder, LmMiniParts, read_parts
+from paretone.paths import data_folder
+from paretone.sampling.tokens import Nucleus, RepetitionAware
+from paretone.training.everyday import corpus_sentences
+from paretone.training.natural_corpus import open_corpus
+from paretone.training.requests import Follower
+from paretone.training.self_generated import TOGETHER, speak_tokens
+from paretone.training.spoken_tokens import SpokenTokens, TokenBatch, collate, record_tokens, said_tokens
+from paretone.training.teacher import OfficialTeacher, Teacher, Utterances
+from paretone.training.token_recipe import TokenNetwork
+
+
+class CosyTeacher(OfficialTeacher):
+    """Texts are kept as their ids; a joined one is a transcript and the text after it, as in zero-shot."""
+
+    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
+        """Raises :class:`paretone.errors.CheckpointError`."""
+        folder = OfficialFolder(root, check=follower.check)
+        folder.require_parts()
+        self._tokenizer, self._encoder = folder.tokenizer(), folder.recording_encoder()
+        model = folder.language_model()
+        self._names = CosyNames(len(model.text), len(model.marks))
+        tokens = model.tokens
+        vocabulary = torch.cat([model.text, model.marks, tokens.embedding])
+        network = TokenNetwork(tokens.plain_transformer, vocabulary, tokens.head, self._names, tokens.bias)
+        options = entry.options_with()
+        sampler = RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
+        base = fingerprint(folder.checkpoint, follower.check)
+        super().__init__(entry, root, base, network, model.codes, sampler)
+
+    def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
+        return self._names.row(text.tolist(), codes, self.codes)
+
+    def read(self, text: str) -> np.ndarray:
+        pieces = read_text(text, self._tokenizer.count).pieces
+        written = pieces[0] if len(pieces) == 1 else normalised(text)[0]
+        ids = self._tokenizer.encode(written)
+        if not ids:
+            raise TextError("There is nothing to say in it.")
+        return np.array(ids, np.int32)
+
+    def joined(self, texts: Sequence[np.ndarray]) -> np.ndarray:
+        return np.concatenate(texts)
+
+    def hear(self, audio: Path, follower: Follower) -> Sequence[int]:
+        recording = read_recording(audio)
+        follower.check()
+        heard = resample(torch.from_numpy(recording.samples), recording.sample_rate, ENCODER_RATE)
+        return self._encoder.tokens(heard).tolist()
+
+
+class LlasaTeacher(OfficialTeacher):
+    """Texts are kept as their bytes: several of them are one text with blanks between."""
+
+    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower, vocoder: str = "") -> None:
+        """Raises :class:`paretone.errors.CheckpointError`."""
+        folder = LlasaFolder.read(root)
+        self.vocoder = vocoder
+        self._tokenizer = folder.tokenizer
+        cpu = torch.device("cpu")
+        request = LoadRequest(entry, root, "", cpu, follower.status, follower.check, vocoder)
+        self._encoder = VoiceEncoder(request.vocoder_folder, data_folder() / "cache" / "xcodec2", cpu, several=True)
+        plain = folder.plain(follower.check)
+        codes = plain.tokens.codes
+        vocabulary = torch.cat([plain.tables[TEXTS], plain.tokens.embedding[:codes]])
+        # Official tables may have rows that no token has.
+        vocabulary = torch.cat([vocabulary, vocabulary.new_zeros(folder.rows - len(vocabulary), vocabulary.shape[1])])
+        network = TokenNetwork(
+            plain.tokens.plain_transformer, vocabulary, plain.tokens.head, HuggingFaceNames(folder.spoken_rows)
+        )
+        options = entry.options_with()
+        sampler = Nucleus(*(options[name] for name in ("temperature", "top_k", "top_p", "repetition_penalty")))
+        super().__init__(entry, root, folder.shards.fingerprint(follower.check), network, codes, sampler)
+
+    def row(self, text: np.ndarray, codes: Sequence[int]) -> TrainingRow:
+        return training_row(self._tokenizer, text.tobytes().decode(), codes)
+
+    def read(self, text: str) -> np.ndarray:
+        text = " ".join(text.split())
+        if not any(map(str.isalnum, text)):
+            raise TextError("There is nothing to say in it.")
+        rendered(text)
+        return np.frombuffer(text.encode(), np.uint8)
+
+    def joined(self, texts: Sequence[np.ndarray]) -> np.ndarray:
+        return np.frombuffer(b" ".join(one.tobytes() for one in texts), np.uint8)
+
+    def hear(self, audio: Path, follower: Follower) -> Sequence[int]:
+        recording = read_recording(audio)
+        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)
+        return self._encoder(samples.numpy(), follower.status, follower.check)
+
+    def rest(self) -> None:
+        super().rest()
+        self._encoder.rest()
+
+
+class LmMiniTeacher(Teacher):
+    """Phones and codes side by side; many sentences are spoken at a time."""
+
+    portion = 8 * TOGETHER
+
+    def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
+        """Raises :class:`paretone.errors.CheckpointError`."""
+        self.folder = LmMiniFolder(root, follower.check)
+        self.layout = self.folder.layout()
+        weights = read_weights(self.folder.weights_path, follower.check)
+        network = TokenNetwork.read(self.folder.config(), weights, HuggingFaceNames(self.layout.rows))
+        base = fingerprint(self.folder.weights_path, follower.check)
+        options = entry.options_with()
+        sampler = Nucleus(float(options["temperature"]), int(options["top_k"]), float(options["top_p"]))
+        super().__init__(entry, root, base, network, self.layout.codes, sampler)
+
+    def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:
+        return collate(items, self.layout)
+
+    def sentences(self, count: int) -> list[str]:
+        """What people write."""
+        return corpus_sentences(count, excluded=self.unseen)
+
+    def speak(
+        self, sentences: Sequence[str], voices: Sequence[Voice], seed: int, device: str, follower: Follower
+    ) -> Utterances:
+        """As :class:`Teacher` says; always on the processor."""
+        progress, front_end = follower.progress, self.parts.front_end
+        return speak_tokens(self.network, self.layout, front_end, voices, sentences, self.sampler, seed, progress)
+
+    def record(self, manifest: Path, work: Path, follower: Follower) -> tuple[Utterances, Utterances]:
+        return record_tokens(manifest, self.parts, work, follower.progress)
+
+    def read_corpus(self, corpus: Path, work: Path) -> tuple[Utterances, Utterances]:
+        return said_tokens(open_corpus(corpus), self.parts.coding.codec, self.folder.root / TOKENIZER, work)
+
+    @cached_property
+    def parts(self) -> LmMiniParts:
+        """What speaks and hears around its network."""
+        request = LoadRequest(self.entry, self.root, "", torch.device("cpu"), lambda status: None, self.folder.check)
+        return read_parts(request, self.folder)
+
 
 TEACHERS: Mapping[str, Callable[[CatalogueEntry, Path, Follower], Teacher]] = {
     "lm_mini": LmMiniTeacher,

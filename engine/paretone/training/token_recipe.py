@@ -1,26 +1,137 @@
-"""Common part of trainings of speech language models: the frozen teacher, if there is one, and batches. See
-:class:`paretone.training.recipe.Recipe`.
+"""Common part of trainings of speech language models: the network with the whole embedding table and the rows of the
+head that can be spoken, its losses, the frozen teacher, if there is one, and batches. See
+:class:`paretone.training.session.Recipe`.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from paretone.errors import TrainingError
+from paretone.models.families.training_layout import Parts, TensorNames
+from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.stopping import may_stop
-from paretone.training.batch_queue import BatchQueue, held_out_pairs
-from paretone.training.learner import Learner, LearningOptions
-from paretone.training.learning_recipe import LearningRecipe
+from paretone.training.batches import BatchQueue, held_out_pairs
+from paretone.training.learner import Learner, LearningOptions, LearningRecipe
 from paretone.training.optimisers import LayerMatrices
 from paretone.training.spoken_tokens import Collate, SpokenTokens, TokenBatch
-from paretone.training.token_network import TokenNetwork
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Outputs of a model on a batch, which the terms compare. Layers by their own number."""
+
+    logits: Tensor
+    """(n, V) at the positions that predict something."""
+    embedded: Tensor
+    """(B, T, D) inputs of the first layer."""
+    outputs: Mapping[int, Tensor] = field(default_factory=dict)
+    """(B, T, D) by layer, before the final norm."""
+    attention: Mapping[int, Tensor] = field(default_factory=dict)
+    """(B, H, T, T) by layer, after the softmax."""
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross-entropy of ``logits`` (n, V) to the ids that were really spoken (n,)."""
+    return F.cross_entropy(logits.float(), labels)
+
+
+def divergence(student: Tensor, teacher: Tensor) -> Tensor:
+    """KL(p_T ‖ p_S) in nats, mean over positions; logits (n, V)."""
+    return each_divergence(student, teacher).mean()
+
+
+def each_divergence(student: Tensor, teacher: Tensor) -> Tensor:
+    """KL(p_T ‖ p_S) in nats of every position (n,); logits (n, V)."""
+    wanted, found = teacher.float().log_softmax(-1), student.float().log_softmax(-1)
+    return (wanted.exp() * (wanted - found)).sum(-1)
+
+
+class TokenNetwork(nn.Module):
+    """Predicts the next code or the end, from sequences of one vocabulary."""
+
+    def __init__(
+        self,
+        transformer: CausalTransformer,
+        embedding: Tensor,
+        head: Tensor,
+        names: TensorNames,
+        bias: Tensor | None = None,
+    ) -> None:
+        """``embedding`` is (vocabulary, D), ``head`` (codes + stops, D) and ``bias`` (codes + stops,); all are
+        copied."""
+        super().__init__()
+        self.names = names
+        self.transformer = transformer
+        self.embedding = nn.Embedding.from_pretrained(embedding.clone(), freeze=False)
+        self.head = nn.Linear(head.shape[1], len(head), bias=bias is not None)
+        self.head.weight = nn.Parameter(head.clone())
+        if bias is not None:
+            self.head.bias = nn.Parameter(bias.clone())
+
+    @classmethod
+    def read(cls, config: CausalConfig, tensors: Mapping[str, Tensor], names: TensorNames) -> TokenNetwork:
+        """From the tensors of a checkpoint, in float32."""
+        parts = names.parts({name: value.float() for name, value in tensors.items()})
+        transformer = CausalTransformer(config)
+        transformer.load_state_dict(parts.transformer)
+        return cls(transformer, parts.embedding, parts.head, names, parts.bias)
+
+    def kept(self, retained: Sequence[int]) -> TokenNetwork:
+        """A copy with only these layers."""
+        pruned = copy.copy(self)
+        pruned._modules = dict(self._modules)
+        pruned.transformer = self.transformer.kept(retained)
+        return copy.deepcopy(pruned)
+
+    def forward(
+        self, batch: TokenBatch, outputs: Sequence[int] = (), attention: Sequence[int] = (), skip: Sequence[int] = ()
+    ) -> Seen:
+        """Outputs of the model on ``batch``; ``outputs`` and ``attention`` name the layers to look at, ``skip`` those
+        to leave out."""
+        outputs_seen: dict[int, Tensor] = {}
+        attention_seen: dict[int, Tensor] = {}
+
+        def probe(layer: int, what: str, value: Tensor) -> None:
+            if what == "output" and layer in outputs:
+                outputs_seen[layer] = value
+            elif what == "attention" and layer in attention:
+                attention_seen[layer] = value
+
+        embedded = self.embedding(batch.ids)
+        hidden = self.transformer(
+            embedded, positions=batch.positions, probe=probe, attention=bool(attention), skip=frozenset(skip)
+        )
+        return Seen(self.head(hidden[batch.predicting]), embedded, outputs_seen, attention_seen)
+
+    @torch.no_grad()
+    def take(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> None:
+        """Take over the layers and the head in ``tensors``, official names whose layers have the numbers that they have
+        in ``retained``. Others are left out."""
+        for place, layer in enumerate(retained):
+            prefix = f"{self.names.layers}{layer}."
+            inner = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+            if inner:
+                self.transformer.layers[place].load_state_dict(inner)
+        if self.names.head in tensors:
+            self.head.weight.copy_(self.names.spoken(tensors[self.names.head]))
+
+    def tensors(self, dtype: torch.dtype = torch.float16) -> dict[str, Tensor]:
+        """By official names, as they are written."""
+        bias = None if self.head.bias is None else self.head.bias.detach()
+        embedding, head = self.embedding.weight.detach(), self.head.weight.detach()
+        named = self.names.tensors(Parts(self.transformer.state_dict(), embedding, head, bias))
+        return {name: value.detach().to(dtype).contiguous() for name, value in named.items()}
+
 
 LAYER_MATRICES = LayerMatrices("layers.")
 

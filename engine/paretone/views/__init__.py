@@ -1,6 +1,6 @@
 """Views: questions about a model that real runs answer, as figures.
 
-Each view is a module of a technique with ``VIEW``, a :class:`paretone.views.view.View`, which the technique names
+Each is a :class:`paretone.views.view.View` that a technique names, or the ``VIEW`` of a module that it names
 (:attr:`paretone.techniques.base.Technique.views`). All of them are torch-free at import.
 """
 
@@ -16,21 +16,28 @@ from paretone.errors import PlainError, PlugInError, SettingError
 from paretone.measure.machine import describe
 from paretone.setting.knobs import checked
 from paretone.setting.plan import kind_of
-from paretone.techniques.registry import brought, registry
+from paretone.techniques.registry import brought, named, registry
 from paretone.views.figure import Figure, Panel, Provenance
 from paretone.views.view import Findings, Task, View
+
+
+def named_view(name: str) -> View:
+    """The view that a technique names: an object, or that of a module."""
+    found = named(name)
+    return found if isinstance(found, View) else found.VIEW
 
 
 def views() -> tuple[View, ...]:
     """All views, in the order of their techniques."""
     found: dict[str, View] = {}
-    for technique, module in brought("views"):
-        if module.VIEW.name in found:
+    for technique, there in brought("views"):
+        one = there if isinstance(there, View) else there.VIEW
+        if one.name in found:
             registry().report(
-                f"{technique.title}: its view {module.VIEW.name!r} was left out: there is one of that name; rename it."
+                f"{technique.title}: its view {one.name!r} was left out: there is one of that name; rename it."
             )
             continue
-        found[module.VIEW.name] = module.VIEW
+        found[one.name] = one
     return tuple(found.values())
 
 

@@ -13,7 +13,7 @@ from paretone.measure.verdicts import ORIGINAL, Way, verdicts
 from paretone.models import load_model
 from paretone.models.catalogue import entry, harvard_sentences, unseen_sentences, voice
 from paretone.setting.setting import Setting
-from paretone.training.originals import original_speech
+from paretone.training.natural_teacher import original_speech
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
 

@@ -19,8 +19,8 @@ from paretone.models.catalogue import voice
 from paretone.sampling.autoregressive import Cycle
 from paretone.sampling.draft_length import LONGEST
 from paretone.setting.setting import Setting
-from paretone.techniques.speculative.benches import ssd
-from paretone.techniques.speculative.benches.accepted import Accepting, diversities, equal_tolerance
+from paretone.techniques.speculative import ssd_bench
+from paretone.techniques.speculative.ssd_bench import Accepting, diversities, equal_tolerance
 from tests.engine.export.test_language import with_companions
 from tests.engine.models.llasa.small_release import write_language_model, write_original_codec
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
@@ -30,13 +30,13 @@ from tests.workload import workload
 
 SENTENCE = catalogue.harvard_sentences()[:1]
 OFFICIAL = "CosyVoice2-0.5B"
-GREEDY = "paretone.techniques.speculative.benches.ssd.GREEDY_TOKENS"
+GREEDY = "paretone.techniques.speculative.ssd_bench.GREEDY_TOKENS"
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    monkeypatch.setattr(GREEDY, workload(ssd.GREEDY_TOKENS, 15))
+    monkeypatch.setattr(GREEDY, workload(ssd_bench.GREEDY_TOKENS, 15))
     return write_model(tmp_path / "model")
 
 

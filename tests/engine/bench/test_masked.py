@@ -22,7 +22,7 @@ from paretone.models.catalogue import entry, harvard_sentences
 from paretone.models.networks.masked_network import MaskedConfig, Qwen3Config
 from paretone.setting.setting import Setting
 from paretone.techniques import problem
-from paretone.techniques.blockwise.benches import first_audio
+from paretone.techniques.blockwise import bench as first_audio
 from tests.engine.small_omni_mini import write_model
 from tests.judges import only_words  # noqa: F401
 from tests.packages import needs

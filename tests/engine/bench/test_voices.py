@@ -20,7 +20,7 @@ from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.limits import FAILS, PASSES, UNDECIDED, Judgement, Margin
 from paretone.measure.timing import Interval
 from paretone.models import catalogue
-from paretone.training.originals import decoder_copy
+from paretone.training.natural_teacher import decoder_copy
 from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("short_prompts")

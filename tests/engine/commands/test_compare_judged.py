@@ -141,7 +141,7 @@ def test_without_reference_speech_it_says_so(
 ) -> None:
     monkeypatch.setattr("paretone.models.load_model", small.load)
     monkeypatch.setitem(sys.modules, "hibari", None)
-    monkeypatch.setattr("paretone.training.originals._teacher", NaturalTeacher)
+    monkeypatch.setattr("paretone.training.natural_teacher._teacher", NaturalTeacher)
     side = "steps=4,cross_fade=0,technique=steps:steps=2"
     assert cli.main(["compare", "baseline", side, "--text", "One word.", "--repeats", "1", "--judge", "words"]) == 0
     assert "no reference speech to show the judge's floor" in capsys.readouterr().out

@@ -11,8 +11,8 @@ from paretone.commands import fine_tuning
 from paretone.errors import TextError
 from paretone.setting.knobs import Values
 from paretone.techniques.resolving import known
+from paretone.training.forms import usual_sentences
 from paretone.training.requests import FineTuningRequest, Trained
-from paretone_app.features.training.model import usual_sentences
 
 
 def options(*given: str) -> argparse.Namespace:

@@ -16,9 +16,8 @@ import pytest
 
 from paretone.commands.terminal import cancelling, terminable
 from paretone.models.files.checkpoints import fingerprint
-from paretone.training.session import CHECKPOINT
+from paretone.training.session import CHECKPOINT, stop_requests
 from paretone.training.spoken_tokens import write_tokens
-from paretone.training.stopping import stop_requests
 from tests.engine.training.test_companions import utterances
 from tests.workload import workload
 

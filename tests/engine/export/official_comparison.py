@@ -37,7 +37,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of, ditreducio
-from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.peers.official import import_models
 from tests.workload import crossed, workload

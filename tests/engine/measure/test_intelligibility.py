@@ -10,7 +10,7 @@ from paretone.measure import intelligibility
 from paretone.measure.intelligibility import JUDGE_RATE, Judge, WordErrors, bigram_model, pieces, words_of
 from paretone.models.catalogue import voice
 from paretone.paths import resource
-from paretone.training.originals import original_speech
+from paretone.training.natural_teacher import original_speech
 from tests.packages import needs
 from tests.workload import workload
 

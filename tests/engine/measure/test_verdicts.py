@@ -24,7 +24,7 @@ from paretone.models.catalogue import entry, harvard_sentences, voice
 from paretone.models.vocoders import load_vocoder
 from paretone.setting.setting import Setting
 from paretone.techniques.resolving import known
-from paretone.training.originals import original_speech
+from paretone.training.natural_teacher import original_speech
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload

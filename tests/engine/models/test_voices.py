@@ -33,7 +33,7 @@ from paretone.setting.setting import Setting
 from paretone.speaking import synthesise
 from paretone.studies import results
 from paretone.studies.store import DATABASE
-from paretone.training.originals import original_speech
+from paretone.training.natural_teacher import original_speech
 from tests.engine.setting.test_library import take
 from tests.engine.studies import small
 from tests.prompts import shortened

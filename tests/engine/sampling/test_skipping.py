@@ -15,7 +15,7 @@ from paretone.sampling.skipping import LayerMemory, ModuleMemory, SkipPlan, appl
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.techniques.ditreducio.algorithm import layer_plan
-from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
 

@@ -35,7 +35,7 @@ from paretone.sampling.schedules import EPSS, first_halved, uniform_times
 from paretone.sampling.skipping import LayerMemory, apply_module
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 
 Field = Callable[[Tensor, float], Tensor]

@@ -41,9 +41,9 @@ from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.studies.results import read
 from paretone.techniques import guidance_free, spade, speculative
-from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
-from paretone.techniques.spade.requests import ImportanceRequest, StudentRequest
-from paretone.techniques.speculative.requests import DraftRequest
+from paretone.techniques.guidance_free import GuidanceFreeRequest
+from paretone.techniques.spade import ImportanceRequest, StudentRequest
+from paretone.techniques.speculative import DraftRequest
 from paretone.training.requests import TrainingProgress
 from paretone.training.session import CHECKPOINT
 from paretone.training.spoken_tokens import write_tokens

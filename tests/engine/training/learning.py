@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from paretone.training.recipe import Recipe
-from paretone.training.session import Budget, TrainingSession
+from paretone.training.session import Budget, Recipe, TrainingSession
 
 SHARE = 0.03
 """Of a loss: what must be gained at least."""

@@ -19,20 +19,17 @@ from paretone.models.files.layer_importance import layer_of
 from paretone.observer import Observer
 from paretone.speaking import scripted
 from paretone.techniques import resolve
-from paretone.techniques.spade.recipe import StudentOptions, StudentRecipe
-from paretone.techniques.spade.requests import StudentRequest
-from paretone.techniques.spade.training import Student
-from paretone.techniques.speculative.recipe import DraftOptions, DraftRecipe, retained_layers
-from paretone.techniques.speculative.requests import DraftRequest
-from paretone.techniques.speculative.training import Draft
+from paretone.techniques.spade import StudentRequest
+from paretone.techniques.spade.training import Student, StudentOptions, StudentRecipe
+from paretone.techniques.speculative import DraftRequest
+from paretone.techniques.speculative.training import Draft, DraftOptions, DraftRecipe, retained_layers
 from paretone.training import companions
 from paretone.training.companions import train_companion
-from paretone.training.lm_mini_teacher import LmMiniTeacher
 from paretone.training.optimisers import Rates
 from paretone.training.requests import CompanionRequest, Trained
 from paretone.training.session import CHECKPOINT, Intervals, Milestone
 from paretone.training.spoken_tokens import SpokenTokens, write_tokens
-from paretone.training.teachers import read_teacher
+from paretone.training.teachers import LmMiniTeacher, read_teacher
 from paretone.training.token_recipe import TokenData
 from paretone_app.features.training.model import training
 from tests.engine.small_language import (

@@ -12,15 +12,18 @@ from paretone.models.f5.dit import DiT
 from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
 from paretone.training.flow_matching import (
     FlowMatchingOptions,
+    LatentBatch,
+    LatentFlowOptions,
     SpeechBatch,
+    draw_latent_problem,
     draw_problem,
+    latent_synthesis_problem,
     predicted_velocity,
     span_error,
     synthesis_problem,
 )
-from paretone.training.latent_flow import LatentBatch, LatentFlowOptions, draw_latent_problem, latent_synthesis_problem
-from paretone.training.recipes.f5_recipe import SMALL_F5, laid_out
-from paretone.training.said_tokens import VOCABULARY
+from paretone.training.recipes.natural_f5 import SMALL_F5, laid_out
+from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.toy_corpus import Clip, toy_clip
 
 SMALL = replace(

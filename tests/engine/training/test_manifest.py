@@ -20,8 +20,8 @@ from paretone.models.f5.text import Vocabulary
 from paretone.paths import resource
 from paretone.training.features import CharacterReader, PhoneReader, check_rows, prepare, reader
 from paretone.training.manifest import LINES_NAMED, ManifestRow, read_manifest
-from paretone.training.said_tokens import VOCABULARY
 from paretone.training.sentences import LONGEST, SHARED_RUN, SHORTEST, _dictionary, normalised_words, training_sentences
+from paretone.training.spoken_tokens import VOCABULARY
 from tests.disk import tiny_disk
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest, toy_model

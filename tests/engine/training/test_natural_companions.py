@@ -27,21 +27,17 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import spade, speculative
 from paretone.techniques.spade.measuring import measure_layers
-from paretone.techniques.spade.recipe import StudentOptions
-from paretone.techniques.spade.training import Student
-from paretone.techniques.speculative.recipe import DraftOptions
-from paretone.techniques.speculative.training import Draft
+from paretone.techniques.spade.training import Student, StudentOptions
+from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training import self_generated
 from paretone.training.companions import train_companion
 from paretone.training.everyday import corpus_sentences
-from paretone.training.lm_mini_teacher import LmMiniTeacher
 from paretone.training.manifest import ManifestRow
 from paretone.training.natural_corpus import CorpusOptions, make_corpus, open_corpus
-from paretone.training.recorded_tokens import at_frames
 from paretone.training.requests import CompanionRequest
-from paretone.training.said_tokens import said_tokens
 from paretone.training.session import LOG, Intervals, Milestone
-from paretone.training.teachers import read_teacher
+from paretone.training.spoken_tokens import at_frames, said_tokens
+from paretone.training.teachers import LmMiniTeacher, read_teacher
 from tests.engine.small_natural import CODES, CPU, LAYERS, write_lm, write_named, write_vocoder
 from tests.engine.training.manifests import write_manifest
 from tests.engine.training.toy_natural import Hummer

@@ -29,11 +29,19 @@ from paretone.models.minis.natural_decoder import HOP, LATENT, PITCH, PITCH_SCAL
 from paretone.paths import resource
 from paretone.training import natural_corpus
 from paretone.training.everyday import everyday_sentences
-from paretone.training.natural_alignment import AlignmentOptions, drawn_alignment, evened
-from paretone.training.natural_corpus import CorpusOptions, Manner, make_corpus, open_corpus, planned
-from paretone.training.natural_errors import frame_error, spectral_error
-from paretone.training.natural_frames import voice_frames
+from paretone.training.natural_corpus import (
+    AlignmentOptions,
+    CorpusOptions,
+    Manner,
+    drawn_alignment,
+    evened,
+    make_corpus,
+    open_corpus,
+    planned,
+    voice_frames,
+)
 from paretone.training.natural_teacher import NaturalTeacher
+from paretone.training.recipes.natural_excerpts import frame_error, spectral_error
 from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
 
 FEW = CorpusOptions(voices=3, sentences=4, held_out_voices=2, held_out_sentences=1)

@@ -26,17 +26,15 @@ from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
-from paretone.techniques.spade.recipe import StudentOptions
-from paretone.techniques.spade.training import Student
-from paretone.techniques.speculative.recipe import DraftOptions
-from paretone.techniques.speculative.training import Draft
+from paretone.techniques.spade.training import Student, StudentOptions
+from paretone.techniques.speculative.training import Draft, DraftOptions
 from paretone.training import teachers
 from paretone.training.companions import train_companion
-from paretone.training.llasa_teacher import LlasaTeacher
 from paretone.training.requests import CompanionRequest
 from paretone.training.session import Intervals, Milestone
 from paretone.training.spoken_tokens import SpokenTokens
 from paretone.training.teacher import OfficialTeacher
+from paretone.training.teachers import LlasaTeacher
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.packages import needs

@@ -11,9 +11,8 @@ from torch import nn
 
 from paretone.errors import TrainingError
 from paretone.training.learner import Learner, LearningOptions
-from paretone.training.muon import Muon, orthogonalised
-from paretone.training.optimisers import MATRICES, OTHERS, LayerMatrices, MuonAndAdamW, Rates
-from paretone.training.recipe import Diverged
+from paretone.training.optimisers import MATRICES, OTHERS, LayerMatrices, Muon, MuonAndAdamW, Rates, orthogonalised
+from paretone.training.session import Diverged
 
 RATES = Rates(matrices=0.02, others=1e-3)
 LAYERS = LayerMatrices("layers.", apart_from="gates")

@@ -25,9 +25,8 @@ from paretone.paths import resource
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
 from paretone.training import self_generated
-from paretone.training.recorded_tokens import record_tokens
 from paretone.training.self_generated import speak_tokens
-from paretone.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
+from paretone.training.spoken_tokens import SpokenTokens, collate, read_tokens, record_tokens, write_tokens
 from paretone.training.teachers import read_teacher
 from tests.engine.small_language import CODES, END_OF_TEXT, FIRST_CODE, START_OF_SPEECH, write_model
 from tests.engine.training.toy_corpus import toy_corpus

@@ -17,12 +17,21 @@ from safetensors.torch import save_file
 from paretone.errors import Cancelled, PlainError
 from paretone.models.minis.natural_vocoder import MelReaderConfig
 from paretone.training import session as session_module
-from paretone.training.batch_queue import BatchQueue
-from paretone.training.recipe import Diverged, Recipe, require_finite
+from paretone.training.batches import BatchQueue
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
-from paretone.training.saving import log_of, save_with_log
-from paretone.training.session import CHECKPOINT, LOG, Budget, Intervals, Milestone, TrainingSession
+from paretone.training.runs import log_of, save_with_log
+from paretone.training.session import (
+    CHECKPOINT,
+    LOG,
+    Budget,
+    Diverged,
+    Intervals,
+    Milestone,
+    Recipe,
+    TrainingSession,
+    require_finite,
+)
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_natural import toy_natural_corpus
 

@@ -10,7 +10,7 @@ import torch
 from paretone.audio.mel import MelFrontEnd
 from paretone.front_end.phones import TimedPhone
 from paretone.models.f5.config import HOP, SAMPLE_RATE
-from paretone.training.corpus import Corpus
+from paretone.training.batches import Corpus
 
 PHONES = ("ˈɑ", "s", "ˈi", "m", "ˈu", "k")
 LEVEL = 0.1

@@ -13,9 +13,8 @@ from paretone.models.f5.checkpoint import save_official
 from paretone.models.f5.config import SAMPLE_RATE
 from paretone.models.f5.dit import DiT
 from paretone.training.manifest import ManifestRow
-from paretone.training.recipes.f5_layout import export_layout
-from paretone.training.recipes.f5_recipe import SMALL_F5, initialise
-from paretone.training.said_tokens import VOCABULARY
+from paretone.training.recipes.natural_f5 import SMALL_F5, export_layout, initialise
+from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.awake import awake
 from tests.engine.training.manifests import write_manifest
 from tests.engine.training.toy_corpus import toy_corpus

@@ -7,7 +7,7 @@ import numpy as np
 from paretone.front_end.phones import timed_phones
 from paretone.models.f5.config import HOP as MEL_HOP
 from paretone.models.minis.natural_decoder import FORMANT_MEAN, FORMANT_SCALE, HOP, LATENT, SAMPLE_RATE, VOICING
-from paretone.training.corpus import Corpus
+from paretone.training.batches import Corpus
 from paretone.training.natural_corpus import Manner, NaturalClip, SpokenSentence
 
 SYMBOLS = ("^", "h", "ə", "l", "ˈ", "O", " ", "w", "ˈ", "ɜ", "ɹ", "l", "d", ".", "^")

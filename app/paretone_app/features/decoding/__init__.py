@@ -11,7 +11,6 @@ FEATURE = Feature(
     "paretone_app.features.decoding.presenter:DecodingPresenter",
     (Place("decoding", "Decoding", Region.CENTRE, (LANGUAGE,)),),
     technique="speculative",
-    training="paretone_app.features.decoding.training:TRAINING",
     keys=(
         ("from token to token, line to line, cycle to cycle", "Left, Right; Up, Down; Page Up, Page Down"),
         ("play from the token", "Space"),

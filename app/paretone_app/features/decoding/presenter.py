@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.models.base import LANGUAGE
 from paretone.setting.take import Take
-from paretone.techniques.speculative.views import speculation
+from paretone.techniques.speculative.view import VIEW
 from paretone_app.audio.sound import Sound
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import Presenter, Services
@@ -33,7 +33,7 @@ class DecodingPresenter(Presenter):
         self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
         self.sweep = services.actions.add(
             "S&weep β and L_d",
-            lambda: self._features.find(ViewsPresenter).open(speculation.VIEW.name),
+            lambda: self._features.find(ViewsPresenter).open(VIEW.name),
             "Measure several tolerances and draft lengths (opens Views)",
         )
         self.later: dict[str, Callable[[], QWidget]] = {"decoding": self._build_decoding}

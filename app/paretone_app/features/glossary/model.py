@@ -11,8 +11,8 @@ from paretone.measure.metrics import HIGHER, LOWER, METRICS
 from paretone.models import catalogue
 from paretone.setting.knobs import Knob, Number
 from paretone.techniques import techniques
+from paretone.training.forms import training_forms
 from paretone.views import views
-from paretone_app.features.training.model import trainings
 from paretone_app.shell.entries import Term
 
 _LAYERS = 8
@@ -68,7 +68,7 @@ def _of_techniques() -> Iterator[Term]:
 
 
 def _of_trainings() -> Iterator[Term]:
-    for one in trainings():
+    for one in training_forms():
         for knob in one.knobs:
             yield _of_knob(knob, one.title)
 

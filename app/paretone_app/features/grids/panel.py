@@ -16,10 +16,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from paretone.measure.metrics import HIGHER, metric
 from paretone.sampling.grid_search import Trial
 from paretone.sampling.schedules import effective_spacing, time_grid
-from paretone.techniques.searched_grid import DISTANCE
-from paretone.techniques.searched_grid.figures import shown
-from paretone.techniques.searched_grid.grid import PlacedGrid
-from paretone.techniques.searched_grid.requests import Searched
+from paretone.techniques.searched_grid import DISTANCE, figure_of
+from paretone.techniques.searched_grid.grid import PlacedGrid, Searched
 from paretone_app.numbers import counted, fixed, general
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build, sketching
@@ -203,7 +201,7 @@ class GridPanel(QWidget):
     def _figure(self, value: tuple[float, ...] | None) -> str:
         if value is None:
             return ""
-        known = shown(value, self._objective)
+        known = figure_of(value, self._objective)
         return general(known, 4) if math.isfinite(known) else "–"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +9,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from paretone.files import write
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, Prepared
-from paretone.techniques.searched_grid.figures import shown
-from paretone.techniques.searched_grid.requests import Searched
+from paretone.techniques.searched_grid import figure_of
+from paretone.techniques.searched_grid.grid import Searched
 from paretone_app.features.grids.state import NAME, GridState, running_trials
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import fixed, general
@@ -42,7 +40,7 @@ class GridsPresenter(Presenter):
             "Save &grid…",
             self._ask_where_to_keep,
             "Save as JSON, for --grid",
-            lambda: "" if state.grid else "There is no grid yet.",
+            lambda: "" if state.artefact else "There is no grid yet.",
         )
         self.state.changed.connect(self.refresh)
         services.state.jobs.began.connect(self._job_began)
@@ -58,7 +56,7 @@ class GridsPresenter(Presenter):
         self._save.refresh()
         if self.grids is None:
             return
-        grid, searched = self.state.grid, self.state.searched
+        grid, searched = self.state.artefact, self.state.searched
         of_it = searched if searched is not None and searched.grid == grid else None
         self.grids.set_grid(grid, of_it, self._objective)
 
@@ -75,11 +73,11 @@ class GridsPresenter(Presenter):
         if isinstance(event, Prepared) and isinstance(event.result, Searched):
             found = event.result
             starts = ", ".join(
-                f"{one.title} {general(shown(one.trial.value, self._objective), 4)}" for one in found.starts
+                f"{one.title} {general(figure_of(one.trial.value, self._objective), 4)}" for one in found.starts
             )
             self._notices.note(
                 f"Searched {found.grid.steps} evaluations with {found.trials} grids in {fixed(found.seconds, 1)} s: "
-                f"{general(shown(found.best.value, self._objective), 4)}, and {starts} ({found.unit})"
+                f"{general(figure_of(found.best.value, self._objective), 4)}, and {starts} ({found.unit})"
             )
 
     def show_reports(self, events: Sequence[Event]) -> None:
@@ -118,15 +116,14 @@ class GridsPresenter(Presenter):
         )
 
     def _ask_where_to_keep(self) -> None:
-        grid = self.state.grid
+        grid = self.state.artefact
         if grid is not None:
             name = f"grid-{grid.compatibility.model}-{grid.steps}.json"
             self._ask_where_to_write("Placed grid", file_dialogs.JSON, name, self.write)
 
     def write(self, path: Path) -> None:
         """Write the grid in use to ``path``. Raises :class:`PlainError` when it cannot be written."""
-        if self.state.grid is not None:
-            write(path, json.dumps(self.state.grid.to_json()).encode())
+        if self.state.write(path):
             self._notices.note(f"Wrote {path}")
 
     def _tell_problems(self) -> None:

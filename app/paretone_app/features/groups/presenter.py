@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +10,8 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.audio.recording import write_sound
-from paretone.files import write
 from paretone.session.events import Event, Prepared
-from paretone.techniques.token_groups.requests import GroupHeard
+from paretone.techniques.token_groups.groups import GroupHeard
 from paretone_app.audio.sound import Sound
 from paretone_app.features.groups.state import GroupsState
 from paretone_app.features.player.presenter import PlayerPresenter
@@ -46,7 +44,7 @@ class GroupsPresenter(Presenter):
             "Save &groups…",
             self._ask_where_to_keep,
             "Save as JSON, for --groups",
-            lambda: "" if state.groups else "There are no groups yet.",
+            lambda: "" if state.artefact else "There are no groups yet.",
         )
         self.state.changed.connect(self.refresh)
 
@@ -57,7 +55,7 @@ class GroupsPresenter(Presenter):
     @Slot()
     def refresh(self) -> None:
         if self.groups is not None:
-            self.groups.set_groups(self.state.groups)
+            self.groups.set_groups(self.state.artefact)
         for action in (self._search, self._play, self._save_sound, self._save):
             action.refresh()
 
@@ -115,15 +113,14 @@ class GroupsPresenter(Presenter):
         self._actions.attempt(write_it)
 
     def _ask_where_to_keep(self) -> None:
-        groups = self.state.groups
+        groups = self.state.artefact
         if groups is not None:
             name = f"token-groups-{groups.model}-{groups.cosine:g}.json"
             self._ask_where_to_write("Token groups", file_dialogs.JSON, name, self.write)
 
     def write(self, path: Path) -> None:
         """Write the groups in use to ``path``. Raises :class:`PlainError` when it cannot be written."""
-        if self.state.groups is not None:
-            write(path, json.dumps(self.state.groups.to_json()).encode())
+        if self.state.write(path):
             self._notices.note(f"Wrote {path}")
 
     def _tell_problems(self) -> None:

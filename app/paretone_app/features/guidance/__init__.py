@@ -8,5 +8,4 @@ FEATURE = Feature(
     "guidance",
     "paretone_app.features.guidance.presenter:GuidancePresenter",
     technique="guidance_free",
-    training="paretone_app.features.guidance.training:TRAINING",
 )

@@ -11,7 +11,6 @@ FEATURE = Feature(
     "paretone_app.features.layers.presenter:LayersPresenter",
     (Place("layers", "Layers", Region.CENTRE, (LANGUAGE,)),),
     technique="spade",
-    training="paretone_app.features.layers.training:TRAINING",
     study="paretone_app.features.layers.study:KIND",
     keys=(
         ("select a layer; keep or remove it", "Left, Right; Space"),

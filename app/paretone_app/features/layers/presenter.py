@@ -17,8 +17,8 @@ from paretone.session.commands import Prepare
 from paretone.session.events import Event, Prepared, Progress
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import problem, spade
-from paretone.techniques.spade.requests import ImportanceRequest, LayersMeasured
-from paretone.techniques.spade.views import depth
+from paretone.techniques.spade import ImportanceRequest, LayersMeasured
+from paretone.techniques.spade.views import DEPTH
 from paretone_app.features.layers.state import LayerChoice
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.studies.presenter import StudiesPresenter
@@ -63,7 +63,7 @@ class LayersPresenter(Presenter):
         self._study = add("Word errors as a stud&y…", self._propose_study, tip, self.why_not)
         self._saving = add(
             "Memory and time by &depth",
-            lambda: find(ViewsPresenter).open(depth.VIEW.name),
+            lambda: find(ViewsPresenter).open(DEPTH.name),
             "Measure the saving at several depths (opens Views)",
             self._why_not_now,
         )

@@ -13,13 +13,14 @@ from paretone.measure.metrics import metric
 from paretone.studies.gains import Gain
 from paretone.techniques import find
 from paretone.techniques.base import Technique
+from paretone.training.forms import TrainingOffer
 from paretone.wording import listed
 from paretone_app.features.setup.step_grid import StepGrid
 from paretone_app.numbers import fixed, localised
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, TIGHT, set_look, text_font
 from paretone_app.state.app_state import AppState
-from paretone_app.state.availability import Applicability, Fit, TrainingOffer
+from paretone_app.state.availability import Applicability, Fit
 from paretone_app.state.differences import first_value, weights_title
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox

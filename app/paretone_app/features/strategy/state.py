@@ -14,9 +14,8 @@ from paretone.errors import PlainError, SettingError
 from paretone.models.base import Utterance
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared
-from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import Artefact, UsedTechnique
-from paretone.techniques import compatibility_of, conflict
+from paretone.techniques import conflict
 from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD
 from paretone.techniques.ditreducio.record import CalibrationRecord, Derivation
 from paretone.techniques.ditreducio.requests import Calibrated, CalibrationRequest, TransferRequest
@@ -24,6 +23,7 @@ from paretone.techniques.ditreducio.table import StrategyTable
 from paretone_app.features.strategy.calibration_store import CalibrationStore
 from paretone_app.numbers import localised, percent
 from paretone_app.state.app_state import AppState
+from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require
 from paretone_app.state.editing import ALONE, Edit
 from paretone_app.state.jobs import Jobs, Kind
@@ -33,31 +33,27 @@ _SWITCH_ON = f"switch {TECHNIQUE.title} on in Setup"
 _THRESHOLD_EDIT = 1
 
 
-class StrategyState(QObject):
-    """The source of strategy tables; see :class:`paretone_app.state.artefacts.ArtefactSource`."""
+class StrategyState(ArtefactStore):
+    """Strategy tables: derived from calibrations, which are kept in their place."""
 
-    changed = Signal()
-    """The table, its calibration, δ, or the table to compare with changed."""
+    kind = StrategyTable
+    artefact: StrategyTable | None
     trouble = Signal(str)
     """A sentence about a calibration that could not be kept."""
 
     def __init__(self, state: AppState, calibrations: CalibrationStore, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._state = state
-        self._selection = state.selection
+        super().__init__(state, TECHNIQUE, None, parent)
         self.calibrations = calibrations
         self.record: CalibrationRecord | None = None
-        self.table: StrategyTable | None = None
         self.compared: StrategyTable | None = None
         """Table of a point chosen elsewhere, to compare with."""
         self._derived: tuple[str, float, Derivation] | None = None
-        state.artefacts.add(NAME, self)
-        state.selection.conditions_changed.connect(self._find)
 
-    # --- As a source of artefacts -------------------------------------------------------------------------------------
+    # --- As a store of artefacts --------------------------------------------------------------------------------------
     @property
-    def artefact(self) -> StrategyTable | None:
-        return self.table
+    def table(self) -> StrategyTable | None:
+        """The strategy table in use, whether it fits or not."""
+        return self.artefact
 
     @property
     def origin(self) -> tuple[str, str] | None:
@@ -91,16 +87,12 @@ class StrategyState(QObject):
                 tables.append(record.derive(float(threshold)).table)
         return next((one for one in tables if one is not None and one.fingerprint == entry.artefact), None)
 
-    def fits(self, artefact: Artefact) -> bool:
-        return isinstance(artefact, StrategyTable) and artefact.compatibility == self.compatibility()
-
     def adopt(self, artefact: Artefact, why: str) -> None:
         if isinstance(artefact, StrategyTable) and artefact != self.table:
             self.replace_table(artefact, why)
 
-    def put_back(self, artefact: Artefact) -> None:
-        if isinstance(artefact, StrategyTable) and self.fits(artefact) and artefact != self.table:
-            self._show_table(artefact, self.threshold)
+    def _use(self, artefact: StrategyTable | None) -> None:
+        self._show_table(artefact, self.threshold)
 
     def compare_with(self, artefact: Artefact | None) -> None:
         """Show the table of a point that was chosen elsewhere next to the one in use; ``None`` for the usual one."""
@@ -149,16 +141,6 @@ class StrategyState(QObject):
         if not self._selection.is_used(NAME):
             return f"{_SWITCH_ON[0].upper()}{_SWITCH_ON[1:]} first: its strategy table is measured."
         return self._state.availability.why_not_accelerate()
-
-    def compatibility(self) -> Compatibility | None:
-        """Compatibility of a strategy table for the present selection; ``None`` without a loaded model that can have
-        one."""
-        if not self._selection.ready or self._selection.loaded.family not in TECHNIQUE.families:
-            return None
-        try:
-            return compatibility_of(self._selection.loaded, self._selection.setting)
-        except SettingError:
-            return None
 
     @property
     def calibrated_on(self) -> tuple[Utterance, ...]:
@@ -287,14 +269,14 @@ class StrategyState(QObject):
         if table is not None and table.by_hand and derivation is not None:
             # Edited until it is the one that the threshold gives, it is that one.
             table = derivation.table if derivation.table.fingerprint == table.fingerprint else table
-        self.table = table
+        self.artefact = table
         self._selection.put_knobs(NAME, **{THRESHOLD.name: threshold})
         self.changed.emit()
 
     def _take_up(self, record: CalibrationRecord) -> None:
         self.record = record
         self._state.editing.forget()
-        self.table = self._derivation(record, self.threshold).table
+        self.artefact = self._derivation(record, self.threshold).table
         self.changed.emit()
 
     @Slot()
@@ -311,7 +293,7 @@ class StrategyState(QObject):
         elif not fits:
             if self.table is not None and self.table.compatibility.model != wanted.model:
                 # It comes back with its model.
-                self.table = self.record = None
+                self.artefact = self.record = None
             self.changed.emit()
 
 

@@ -13,7 +13,7 @@ from paretone.figures.glyphs import FILLED, HOLLOW, Glyph
 from paretone.measure.metrics import HIGHER, NEITHER
 from paretone.models.own_voices import shown_name
 from paretone.techniques import techniques
-from paretone.techniques.marks import in_order
+from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import TradeoffAxis, axis
 from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions
 from paretone_app.features.tradeoff.styles import PointStyles

@@ -16,7 +16,7 @@ from paretone.listening.results import HeardFrom
 from paretone.measure.metrics import NEITHER
 from paretone.setting.setting import Setting
 from paretone.studies.front import costs_of, front
-from paretone.techniques.marks import in_order
+from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, values, varied
 from paretone_app.numbers import counted, fixed
 from paretone_app.results.points import PUBLISHED, STUDY, Point

@@ -23,7 +23,7 @@ from paretone.figures.glyphs import (
 from paretone.figures.scatter import Dimension, Scatter
 from paretone.setting.setting import Setting
 from paretone.studies.curves import without_knob
-from paretone.techniques.marks import in_order, technique_mark
+from paretone.techniques.registry import in_order, technique_mark
 from paretone_app.features.tradeoff.axes import WALL_TIMES, TradeoffAxis
 from paretone_app.features.tradeoff.scene import Scene
 from paretone_app.results.points import PUBLISHED, STUDY, TAKE, technique_title

@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.figures.scales import Scale
 from paretone.figures.scatter import Dimension
+from paretone.training.forms import Figure
 from paretone.training.requests import TrainingProgress
-from paretone_app.features.training.model import Found
+from paretone_app.features.training.model import figure_wording
 from paretone_app.numbers import general
 from paretone_app.plotting.curves import DASHES, CurveChart, Series, series_colour, shape_of
 from paretone_app.shell.colours import Colours
@@ -39,7 +40,7 @@ class TrainingCurves(QWidget):
         self.validated: list[int] = []
         self.found: dict[str, list[float]] = {}
         """Values of each figure of the validations."""
-        self._figures: tuple[Found, ...] = ()
+        self._figures: tuple[Figure, ...] = ()
         self._colours = colours
         self._redraw = QTimer(self, singleShot=True, interval=DRAW_MILLISECONDS)
         self._redraw.timeout.connect(self._draw)
@@ -50,7 +51,7 @@ class TrainingCurves(QWidget):
         build.fill(VBoxLayout(self), (self._losses, (self.loss, 1), self._legend, (self.validation, 1)))
         self._draw()
 
-    def show_figures(self, figures: tuple[Found, ...]) -> None:
+    def show_figures(self, figures: tuple[Figure, ...]) -> None:
         """Draw these figures of validations from now on; an earlier training is forgotten if they are others."""
         if figures != self._figures:
             self._figures = figures
@@ -108,7 +109,7 @@ class TrainingCurves(QWidget):
         self.validation.show_series(found, across, up, summary=self._legend.text())
         self.drawn.emit()
 
-    def _drawn(self, one: Found) -> list[float]:
+    def _drawn(self, one: Figure) -> list[float]:
         """The values of a figure; those that are no shares as shares of the first one."""
         values = self.found.get(one.name, [])
         return list(values) if one.share else [value / (values[0] or 1.0) for value in values]
@@ -125,7 +126,7 @@ class TrainingCurves(QWidget):
         legend = []
         for index, one in enumerate(self._figures):
             values = self.found.get(one.name)
-            value = one.wording(values[-1]) if values else "–"
+            value = figure_wording(one, values[-1]) if values else "–"
             title = one.title if one.share else f"{one.title} (drawn as a share of the first)"
             legend.append(f"{_mark('●', series_colour(colours, index))}&nbsp;{title}: {value}")
         self._legend.setText(" &nbsp; ".join(legend))

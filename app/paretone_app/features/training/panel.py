@@ -21,10 +21,11 @@ from PySide6.QtWidgets import (
 
 from paretone.errors import SettingError
 from paretone.setting.knobs import Values, checked, defaults
+from paretone.training.forms import TrainingForm, TrainingPlan, training_forms
 from paretone.training.requests import Trained, TrainingProgress
 from paretone_app.features.training.curves import TrainingCurves
-from paretone_app.features.training.model import Training, TrainingPlan, offered, training, trainings
-from paretone_app.numbers import counted, grouped, percent, rough_duration
+from paretone_app.features.training.model import figure_wording, offered, training
+from paretone_app.numbers import counted, grouped, localised, percent, rough_duration
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.regions import insert_after
 from paretone_app.shell.theme import GAP, TIGHT, set_look
@@ -66,7 +67,7 @@ class TrainingPanel(QWidget):
         self._running = ""
         self._spoken = False
         self._estimated = ""
-        self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in trainings()}
+        self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in training_forms()}
         self._build(colours)
         self.offer("flow")
 
@@ -82,7 +83,7 @@ class TrainingPanel(QWidget):
         self._choose_work = ActionButton(can.choose_work, name=can.choose_work.tip)
         self._controls: dict[str, KnobControls] = {}
         controls = VBoxLayout()
-        for one in trainings():
+        for one in training_forms():
             made = self._controls[one.name] = KnobControls(one.title)
             made.changed.connect(self._change_knob)
             made.rebuilt.connect(self._order_tabs)
@@ -190,7 +191,7 @@ class TrainingPanel(QWidget):
         self._choose()
 
     @property
-    def training(self) -> Training:
+    def training(self) -> TrainingForm:
         """The chosen training."""
         return training(self.chooser.currentData())
 
@@ -268,7 +269,7 @@ class TrainingPanel(QWidget):
         ran = training(self._running)
         first = ran.found[0]
         if first.name in progress.validation:
-            found = first.wording(progress.validation[first.name])
+            found = figure_wording(first, progress.validation[first.name])
             self._say(ran.progress.format(step=progress.step, found=found))
 
     def show_result(self, made: Trained) -> None:
@@ -334,7 +335,7 @@ class TrainingPanel(QWidget):
     def _show(self) -> None:
         one, values = self.training, self._values[self.training.name]
         self.knobs.set_knobs(one.knobs, values)
-        self.remark.setText(one.remark(values))
+        self.remark.setText(localised(one.remark(values)))
         self.remark.setVisible(bool(self.remark.text()))
         for control in self._inputs:
             control.setEnabled(not self._running)

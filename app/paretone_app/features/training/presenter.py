@@ -11,12 +11,15 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.errors import SettingError
 from paretone.extras import why_no_training
-from paretone.models.base import ModelInfo, TrainedWeights
+from paretone.models.base import ModelInfo
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared, Progress
+from paretone.techniques import technique
+from paretone.training.forms import Place, TrainingPlan, training_forms
 from paretone.training.requests import Trained, TrainingProgress, TrainingRequest
 from paretone_app.features.presenter import Presenter, Services, built
-from paretone_app.features.training.model import Place, TrainingPlan, training, trainings
+from paretone_app.features.training.model import training
+from paretone_app.numbers import localised
 from paretone_app.shell import file_dialogs
 from paretone_app.state.jobs import Job, Kind, Outcome
 
@@ -65,7 +68,7 @@ class TrainingPresenter(Presenter):
     @property
     def _in_use(self) -> set[str]:
         """Techniques in use that there is a training for."""
-        return {one.name for one in trainings() if self._state.selection.is_used(one.name)}
+        return {one.name for one in training_forms() if self._state.selection.is_used(one.name)}
 
     def _follow_setup(self, panel: TrainingPanel) -> None:
         """Choose the training of the technique that has been switched on since."""
@@ -80,7 +83,7 @@ class TrainingPresenter(Presenter):
         if reason := state.selection.why_not_ready():
             return reason
         info = state.selection.loaded
-        chosen = self.training.training if self.training is not None else trainings()[0]
+        chosen = self.training.training if self.training is not None else training_forms()[0]
         if info.family not in chosen.families:
             return f"{info.title} cannot be trained here; load another model."
         return chosen.why_not(info) or why_no_training()
@@ -109,23 +112,19 @@ class TrainingPresenter(Presenter):
             return
         if isinstance(event, Prepared) and isinstance(event.result, Trained):
             self.training.show_result(event.result)
-            if event.info is not None:
-                self._make_ready(event.technique, event.result, event.info)
+            self._make_ready(event.technique, event.result, event.info or self._state.selection.info)
 
-    def _make_ready(self, technique: str, trained: Trained, info: ModelInfo) -> None:
+    def _make_ready(self, name: str, trained: Trained, info: ModelInfo | None) -> None:
         """Set what the new weights are for, so that using the technique is all that is left to do."""
-        there: tuple[TrainedWeights, ...] = (
-            *info.weight_sets,
-            *info.interval_weights,
-            *info.drafts,
-            *info.students,
-        )
+        weights = technique(name).weights
+        there = weights.all_of(info) if weights is not None and info is not None else ()
         made = next((one.fingerprint for one in there if one.path == trained.checkpoint), "")
-        knobs, sentence = training(technique).ready(trained.figures)
-        for name, value in knobs.items():
-            self._state.selection.set_knob(technique, name, value)
-        self._notices.say(sentence, "info")
-        self._state.selection.choose_weights(technique, made)
+        knobs, sentence = training(name).ready(trained.figures)
+        for knob, value in knobs.items():
+            self._state.selection.set_knob(name, knob, value)
+        if sentence:
+            self._notices.say(localised(sentence), "info")
+        self._state.selection.choose_weights(name, made)
 
     def propose(self, technique: str, **knobs: object) -> None:
         """Open Training, ready to train for ``technique`` with these knobs."""
@@ -159,7 +158,7 @@ class TrainingPresenter(Presenter):
         self._proposed = folder
         if (minutes, work) != (panel_plan.minutes, panel_plan.work):
             panel.propose(minutes, work)
-        panel.set_estimate(chosen.estimate(info, self._may_be_spoken))
+        panel.set_estimate(localised(chosen.estimate(info, self._may_be_spoken)))
 
     @property
     def _may_be_spoken(self) -> bool:

@@ -120,7 +120,7 @@ def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.n
             raise PlainError(f"The reference recording {recording} could not be read ({error}).") from error
         return samples if samples.ndim == 1 else samples.mean(1), rate
     from paretone.models.f5.config import SAMPLE_RATE
-    from paretone.training.originals import original_speech
+    from paretone.training.natural_teacher import original_speech
 
     return original_speech(text, voice), SAMPLE_RATE
 

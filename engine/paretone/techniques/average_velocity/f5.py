@@ -14,10 +14,9 @@ from paretone.models.files.interval_weights import PREFIX
 from paretone.models.networks.diffusion import add_interval
 from paretone.sampling.guidance import is_guided
 from paretone.setting.knobs import Values
-from paretone.techniques.average_velocity.subjects import Subject
-from paretone.techniques.average_velocity.targets import Field
-from paretone.training.batch_queue import BatchQueue
-from paretone.training.features import Example, Examples
+from paretone.techniques.average_velocity.subjects import Field, Subject
+from paretone.training.batches import BatchQueue, moved
+from paretone.training.features import Example, Examples, collate, may_join, validation_batches
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -29,8 +28,6 @@ from paretone.training.flow_matching import (
     velocity_fields,
     without_conditions,
 )
-from paretone.training.moving import moved
-from paretone.training.speech_batches import collate, may_join, validation_batches
 
 SHORTEST_PROMPT, LONGEST_PROMPT = 70, 350
 """Mel frames that are seen of the recording that is a prompt: prompts cost time, and nothing is learnt in them."""

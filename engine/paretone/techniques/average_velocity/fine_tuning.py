@@ -14,18 +14,18 @@ from paretone.models.cosyvoice2.config import FlowConfig
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from paretone.models.files.interval_weights import described, plain_names, user_folder
 from paretone.setting.knobs import Values, checked
+from paretone.techniques.average_velocity import AverageVelocityRequest, why_not_trained
 from paretone.techniques.average_velocity.f5 import F5Subject
 from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
-from paretone.techniques.average_velocity.requests import AverageVelocityRequest, why_not_trained
 from paretone.techniques.average_velocity.subjects import Subject
+from paretone.techniques.base import JobTask
 from paretone.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, speech_to_learn
-from paretone.training.fine_tuning import begin, complete
-from paretone.training.follower import Follower
 from paretone.training.learner import SMALL_PARAMETERS
 from paretone.training.natural_corpus import CorpusOptions
 from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
-from paretone.training.requests import Trained
+from paretone.training.requests import Follower, Trained
+from paretone.training.runs import Reporting, begin, complete, use_threads
 from paretone.training.session import Intervals, TrainingSession
 from paretone.wording import listed, percent
 
@@ -116,11 +116,11 @@ def _subject(
     """The model with its speech, and the fingerprint of its checkpoint."""
     seed = request.seed + 1_000_003 * processes.number  # Every process draws for itself.
     if chosen.mel_steps:
-        from paretone.techniques.average_velocity.cosyvoice2_speech import cosyvoice2_subject
+        from paretone.techniques.average_velocity.cosyvoice2 import cosyvoice2_subject
 
         return cosyvoice2_subject(request, chosen, processes, follower, seed)
     if chosen.kind != F5:
-        from paretone.techniques.average_velocity.megatts3_speech import megatts3_subject
+        from paretone.techniques.average_velocity.megatts3 import megatts3_subject
 
         return megatts3_subject(request, chosen, guidance, corpus, processes, follower, seed)
     checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
@@ -144,3 +144,9 @@ def _trained(options: AverageVelocityOptions, target: Path, session: TrainingSes
         summary += f" end at {percent(validation['left'])} of the squared distance of as many without training"
     figures = Values({**options.guidance, "method": options.method})
     return Trained(str(target), summary + ".", figures, session.number, session.seconds, validation, is_first)
+
+
+def train(task: JobTask) -> Trained:
+    """Do a :class:`paretone.techniques.average_velocity.AverageVelocityRequest`."""
+    use_threads(task.request)
+    return fine_tune(task.request, Reporting(task.observer))

@@ -30,7 +30,7 @@ from paretone.models.files.interval_weights import metadata, save_interval_weigh
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values
 from paretone.stopping import may_stop
-from paretone.techniques.average_velocity.requests import (
+from paretone.techniques.average_velocity import (
     DISPLACEMENT,
     FEWEST_STEPS,
     HIGHEST_TEMPERATURE,
@@ -40,15 +40,19 @@ from paretone.techniques.average_velocity.requests import (
     SINGLE_SHARE,
     TEACHER_STEPS,
 )
-from paretone.techniques.average_velocity.subjects import Problem, Subject, state_at
-from paretone.techniques.average_velocity.targets import Field, displacement, mean_flow
-from paretone.techniques.average_velocity.targets_in_use import TargetsInUse
+from paretone.techniques.average_velocity.subjects import (
+    Field,
+    Problem,
+    Subject,
+    TargetsInUse,
+    displacement,
+    mean_flow,
+    state_at,
+)
 from paretone.training.flow_matching import span_error
-from paretone.training.joined_learner import JoinedLearner
-from paretone.training.learning_recipe import LearningRecipe
+from paretone.training.learner import JoinedLearner, LearningRecipe, Rated
 from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
-from paretone.training.schedule import Rated
 
 OTHER_SHARES = (0.3, 0.125, 0.125)
 """Shares of the steps that learn a synthesis of two, three and four evaluations, relative to each other."""
@@ -130,7 +134,7 @@ class _Displacement:
 
 
 class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
-    """Fine-tunes a model; see :class:`paretone.training.recipe.Recipe`."""
+    """Fine-tunes a model; see :class:`paretone.training.session.Recipe`."""
 
     def __init__(
         self,

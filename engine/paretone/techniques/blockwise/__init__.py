@@ -194,7 +194,7 @@ TECHNIQUE = Technique(
             whole=True,
         ),
     ),
-    benches=(("omnivoice-first-audio", "paretone.techniques.blockwise.benches.first_audio"),),
+    benches=(("omnivoice-first-audio", "paretone.techniques.blockwise.bench"),),
     resolve=resolve,
     describe=describe,
 )

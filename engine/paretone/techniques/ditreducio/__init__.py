@@ -1,7 +1,7 @@
 """DiTReducio: skip what a diffusion transformer repeats from step to step and from branch to branch.
 
-``table`` is the artefact, ``record`` what a calibration measured, ``calibration`` the three passes that make one, on
-what ``calibration_target`` describes; ``transfer`` measures how well a table serves other sentences. How a table acts
+``table`` is the artefact, ``record`` what a calibration measured, ``calibration`` the three passes that make one,
+``end_calibration`` ours for the end of the trajectory; ``preparation`` runs them on a loaded model. How a table acts
 inside a backbone: :mod:`paretone.sampling.skipping`.
 """
 
@@ -15,9 +15,13 @@ from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Choice, Effect, Number, Values, defaults
 from paretone.setting.plan import FlowPlan, NotPrepared, Part
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
-from paretone.techniques.ditreducio import artefact
-from paretone.techniques.ditreducio.forecast import TEMPORAL
-from paretone.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS, StrategyTable
+from paretone.techniques.ditreducio.table import (
+    BRANCH_SKIP_VARIANTS,
+    TEMPORAL,
+    StrategyTable,
+    check_profile,
+    fixed_knobs,
+)
 
 NAME = "ditreducio"
 METRICS = ("mae", "relative")
@@ -174,53 +178,53 @@ TECHNIQUE = Technique(
     slot="skipping",
     place=10,
     mark=Mark("blue", "circle"),
-    exports="paretone.techniques.ditreducio.exports",
-    study="paretone.techniques.ditreducio.studies.hooks",
-    benches=(
-        ("calibration", "paretone.techniques.ditreducio.benches.calibration"),
-        ("skipping", "paretone.techniques.ditreducio.benches.skipping"),
-        ("intelligibility", "paretone.techniques.ditreducio.benches.intelligibility"),
-        ("rivals", "paretone.techniques.ditreducio.benches.rivals"),
+    exports="paretone.techniques.ditreducio.hooks",
+    study="paretone.techniques.ditreducio.hooks",
+    benches=tuple(
+        (name, f"paretone.techniques.ditreducio.{name}_bench")
+        for name in ("calibration", "skipping", "intelligibility", "rivals")
     ),
     views=(
-        "paretone.techniques.ditreducio.views.temporal_redundancy",
-        "paretone.techniques.ditreducio.views.branch_redundancy",
-        "paretone.techniques.ditreducio.views.attention_similarity",
-        "paretone.techniques.ditreducio.views.module_latencies",
-        "paretone.techniques.ditreducio.views.ablation",
-        "paretone.techniques.ditreducio.views.tables",
-        "paretone.techniques.ditreducio.views.objectives",
+        "paretone.techniques.ditreducio.redundancy_views:TEMPORAL_REDUNDANCY",
+        "paretone.techniques.ditreducio.redundancy_views:BRANCH_REDUNDANCY",
+        "paretone.techniques.ditreducio.redundancy_views:ATTENTION_SIMILARITY",
+        "paretone.techniques.ditreducio.threshold_views:MODULE_LATENCIES",
+        "paretone.techniques.ditreducio.threshold_views:ABLATION",
+        "paretone.techniques.ditreducio.threshold_views:TABLES",
+        "paretone.techniques.ditreducio.threshold_views:OBJECTIVES",
     ),
     artefact_file=ArtefactFile(
         "table",
         "strategy table",
         "DiTReducio's strategy table, Paretone's or the official form",
-        "paretone.techniques.ditreducio.commands.table_file:with_table",
+        "paretone.techniques.ditreducio.table_commands:with_table",
         ("branch_skip",),
         _MADE_BY,
     ),
-    commands=tuple(
-        f"paretone.techniques.ditreducio.commands.{name}"
-        for name in ("calibrate", "transfer", "export_table", "import_table")
+    commands=(
+        "paretone.techniques.ditreducio.calibrate_command",
+        "paretone.techniques.ditreducio.table_commands:TRANSFER",
+        "paretone.techniques.ditreducio.table_commands:EXPORT",
+        "paretone.techniques.ditreducio.table_commands:IMPORT",
     ),
     jobs=(
         Job(
             "calibrate",
             "Calibrating",
             "paretone.techniques.ditreducio.requests:CalibrationRequest",
-            "paretone.techniques.ditreducio.jobs:calibrate",
+            "paretone.techniques.ditreducio.preparation:carry_out_calibration",
         ),
         Job(
             "transfer",
             "Measuring the transfer",
             "paretone.techniques.ditreducio.requests:TransferRequest",
-            "paretone.techniques.ditreducio.jobs:transfer",
+            "paretone.techniques.ditreducio.preparation:carry_out_transfer",
         ),
     ),
     resolve=resolve,
     idle=idle,
     artefact=ArtefactType(
-        "table", StrategyTable, StrategyTable.from_json, StrategyTable.to_json, artefact.check, artefact.fixed_knobs
+        "table", StrategyTable, StrategyTable.from_json, StrategyTable.to_json, check_profile, fixed_knobs
     ),
     knobs=(
         THRESHOLD,

@@ -17,7 +17,7 @@ from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
 from paretone.sampling.skipping import LayerMemory, LayerPlan, ModulePlan
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio.metrics import ERRORS
+from paretone.techniques.ditreducio.trajectory import ERRORS
 
 Rows = tuple[tuple[SkipAction, ...], ...]
 """``rows[layer][step]``."""

@@ -1,4 +1,4 @@
-"""A strategy table at work: the evaluations that it asks for."""
+"""A strategy table at work: what every module does and keeps, and the evaluations that follow it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from collections.abc import Callable
 
 from paretone.models.families.evaluations import Stage
 from paretone.sampling.flow import Evaluator, Planned
-from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.sampling.skipping import SkipPlan
 from paretone.techniques.ditreducio.table import StrategyTable
+
+
+def skip_plan(table: StrategyTable) -> SkipPlan:
+    """The plan of a strategy table."""
+    times = table.times if table.temporal == "forecast" else None
+    return SkipPlan(table.actions, spare_feed_forward=table.branch_skip == "attention", forecast_along=times)
 
 
 def evaluators(stage: Stage, table: StrategyTable) -> Callable[[], Evaluator]:

@@ -1,21 +1,34 @@
-"""Preparing DiTReducio with a loaded model: sentences in, a calibration out."""
+"""DiTReducio's preparations with a loaded model: calibrating, and measuring how a table serves other sentences."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
+from paretone.errors import ProfileError
+from paretone.measure.fidelity import log_mel_distance
 from paretone.models.base import Script, SpeechModel, Utterance, flow_model
 from paretone.observer import Observer
+from paretone.sampling.actions import SkipAction
 from paretone.sampling.calibration_target import CalibrationTarget
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting
-from paretone.techniques import ditreducio, resolve
+from paretone.techniques import compatibility_of, ditreducio, resolve
+from paretone.techniques.base import JobTask
 from paretone.techniques.ditreducio.calibration import calibrate, check_together
 from paretone.techniques.ditreducio.end_calibration import calibrate_end
 from paretone.techniques.ditreducio.record import CalibrationRecord, Sentence
+from paretone.techniques.ditreducio.requests import (
+    Calibrated,
+    SentenceTransfer,
+    TransferMeasured,
+    TransferReport,
+)
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.ditreducio.trajectory import Trajectory, Work, mean_absolute_error
 
 
 def calibrate_model(
@@ -77,3 +90,93 @@ def prepared(model: SpeechModel, scripts: Sequence[Script]) -> tuple[list[Calibr
         targets.append(target)
         sentences.append(Sentence(one.passages[0].text, one.voice.id, frames, target.prompt_frames))
     return targets, tuple(sentences)
+
+
+def measure_transfer(
+    model: SpeechModel,
+    table: StrategyTable,
+    calibrated: Sequence[Utterance],
+    unseen: Sequence[Utterance],
+    setting: Setting,
+    observer: Observer,
+) -> TransferReport:
+    """Measure ``table`` on the first passages of ``unseen`` and, to compare, of those it was ``calibrated`` on.
+
+    Errors are measured as DiTReducio's knobs in ``setting`` say, and compared with its threshold. Raises
+    :class:`ProfileError` for a table of another model or sampling, and :class:`paretone.errors.Cancelled`.
+    """
+    knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)
+    mismatch = table.compatibility.mismatch(compatibility_of(flow_model(model, "A strategy table").info, setting))
+    if mismatch:
+        raise ProfileError(f"The strategy table cannot be measured here: {mismatch}.")
+    skips = sum(
+        table.layers - layer
+        for layer, row in enumerate(table.actions)
+        for action in row
+        if action is not SkipAction.NONE
+    )
+    number = len(calibrated) + len(unseen)
+    work = Work(observer, number * (2 * table.layers * table.steps + skips))
+    measured: list[SentenceTransfer] = []
+    # One after the other: a long list shall not fill the memory.
+    for utterance in (*calibrated, *unseen):
+        observer.status(f"Sentence {len(measured) + 1} of {number}: {utterance.text}")
+        (target,), (sentence,) = prepared(model, scripts_of(model, [utterance], setting))
+        with torch.inference_mode():
+            measured.append(transfer(target, sentence, table, knobs, work))
+    return TransferReport(
+        table.fingerprint,
+        float(knobs["threshold"]),
+        str(knobs["metric"]),
+        tuple(measured[: len(calibrated)]),
+        tuple(measured[len(calibrated) :]),
+    )
+
+
+def transfer(
+    target: CalibrationTarget, sentence: Sentence, table: StrategyTable, knobs: Values, work: Work
+) -> SentenceTransfer:
+    """Transfer of ``table`` to one sentence: ``target`` runs, ``sentence`` describes it."""
+    full, skipping = (Trajectory(target, knobs, work) for _ in range(2))
+    nothing = (SkipAction.NONE,) * table.layers
+    velocity_errors: list[float] = []
+    skips = exceeding = 0
+    for step in range(table.steps):
+        full.begin(step, nothing)
+        skipping.begin(step, nothing)
+        for layer, action in enumerate(table.at(step)):
+            if action is SkipAction.BS and target.branches == 1:
+                action = SkipAction.NONE
+            if action is not SkipAction.NONE:
+                outcome = next(skipping.outcomes(layer, (action,)))
+                skips += 1
+                exceeding += skipping.error(outcome) >= (layer + 1) / table.layers * float(knobs["threshold"])
+                skipping.accept(layer, outcome)
+                work.done(table.layers - layer)
+            skipping.settle(layer, action)
+        velocity_errors.append(mean_absolute_error(full.velocity, skipping.velocity))
+        full.finish()
+        skipping.finish()
+    whole, under_table = (one.state[0, target.prompt_frames :].float().cpu().numpy() for one in (full, skipping))
+    distance = log_mel_distance(whole, under_table)
+    return SentenceTransfer(sentence, tuple(velocity_errors), distance, exceeding / skips if skips else 0.0)
+
+
+def carry_out_calibration(task: JobTask) -> Calibrated:
+    """Do a :class:`paretone.techniques.ditreducio.requests.CalibrationRequest`."""
+    started, request = time.perf_counter(), task.request
+    model = flow_model(task.loaded, "Calibrating")
+    scripts = scripts_of(model, request.utterances, request.setting)
+    record = calibrate_scripts(model, scripts, request.setting, task.observer, request.combine)
+    task.observer.check()
+    record = replace(record, created=task.created, machine=task.machine)
+    return Calibrated(record, model.operations(scripts[0]), time.perf_counter() - started)
+
+
+def carry_out_transfer(task: JobTask) -> TransferMeasured:
+    """Do a :class:`paretone.techniques.ditreducio.requests.TransferRequest`."""
+    started, request = time.perf_counter(), task.request
+    model = flow_model(task.loaded, "Measuring a strategy table")
+    report = measure_transfer(model, request.table, request.calibrated, request.unseen, request.setting, task.observer)
+    task.observer.check()
+    return TransferMeasured(report, time.perf_counter() - started)

@@ -18,7 +18,25 @@ from paretone.sampling.actions import SkipAction
 from paretone.sampling.operations import OperationCounts
 from paretone.sampling.schedules import time_grid
 from paretone.setting.compatibility import Compatibility
-from paretone.techniques.ditreducio.forecast import TEMPORAL_VARIANTS
+from paretone.setting.knobs import Choice, Effect, Values
+from paretone.setting.setting import UsedTechnique
+
+TEMPORAL_VARIANTS = ("reuse", "forecast")
+"""Outputs of temporal skips: that of the last computed step (the paper), or a first-order extrapolation from the last
+two computed ones (ours)."""
+
+TEMPORAL = Choice(
+    "temporal",
+    "Skipped output",
+    "What a temporal skip takes a module's output to be: the last one again, or a first-order forecast from the last "
+    "two, after TaylorSeer (arXiv 2503.06923) and Adams–Bashforth.",
+    default="reuse",
+    effect=Effect.AFTER_CALIBRATION,
+    values=TEMPORAL_VARIANTS,
+    titles=("Reuse (paper)", "Forecast (ours, after TaylorSeer)"),
+)
+"""The knob of DiTReducio that chooses."""
+
 
 BRANCH_SKIP_VARIANTS = ("both", "attention")
 """Modules that branch skipping saves: ``both`` (the paper) or ``attention`` only (the official F5 code)."""
@@ -42,7 +60,7 @@ class StrategyTable:
     origin: str = ""
     """Origin of the table, in words: calibrated at which threshold, edited by hand, imported from a file."""
     temporal: str = TEMPORAL_VARIANTS[0]
-    """Output of temporal skips; see :data:`paretone.techniques.ditreducio.forecast`."""
+    """Output of temporal skips; see :data:`paretone.techniques.ditreducio.table`."""
     edited: StrategyTable | None = field(default=None, repr=False, compare=False)
     """The table that was edited by hand, in this session."""
 
@@ -229,3 +247,22 @@ def _needed_outputs(row: Sequence[SkipAction]) -> list[bool]:
         if action is not SkipAction.TS:
             last = step
     return needed
+
+
+def check_profile(table: StrategyTable, entry: UsedTechnique, compatibility: Compatibility) -> None:
+    """Raise :class:`ProfileError` if the table, the knobs of ``entry`` and what the profile runs on disagree."""
+    for name, own in (("branch_skip", table.branch_skip), ("temporal", table.temporal)):
+        said = entry.knobs.get(name, own)
+        if said != own:
+            raise ProfileError(f"table.{name} is {shown(own)}, but setting.techniques says {shown(said)}.")
+    mine, theirs = compatibility.fields, table.compatibility.fields
+    for name in sorted({*mine, *theirs}):
+        if mine.get(name) != theirs.get(name):
+            raise ProfileError(
+                f"table.belonging.{name} is {shown(theirs.get(name))}, but this profile's is {shown(mine.get(name))}."
+            )
+
+
+def fixed_knobs(table: StrategyTable, knobs: Values) -> Values:
+    """``knobs`` as the table was calibrated, not as set for the next calibration."""
+    return knobs.replace(branch_skip=table.branch_skip, temporal=table.temporal)

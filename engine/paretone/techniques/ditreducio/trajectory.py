@@ -11,7 +11,7 @@ what it can change, though:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,24 @@ from paretone.sampling.actions import SkipAction, extrapolation_factor
 from paretone.sampling.calibration_target import CalibrationTarget, diagonal_similarity
 from paretone.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, ModuleMemory, ModulePlan, residual
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio.metrics import ERRORS
+
+
+def mean_absolute_error(output: Tensor, changed: Tensor) -> float:
+    """The paper's error, equation 3."""
+    return (output - changed).abs().mean().item()
+
+
+def relative_error(output: Tensor, changed: Tensor) -> float:
+    """The official code's error: each difference over the *signed* larger value, its magnitude clipped at 10."""
+    quotient = (output - changed) / (torch.maximum(output, changed) + 1e-6)
+    return quotient.abs().clamp(max=10).mean().item()
+
+
+ERRORS: dict[str, Callable[[Tensor, Tensor], float]] = {
+    "mae": mean_absolute_error,
+    "relative": relative_error,
+}
+
 
 COMPUTING = LayerPlan(ModulePlan(keep_output=True), ModulePlan(keep_output=True))
 REUSING = LayerPlan(ModulePlan(SkipAction.TS), ModulePlan(SkipAction.TS))

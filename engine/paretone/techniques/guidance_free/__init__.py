@@ -6,7 +6,7 @@ weight w equals guidance of strength g = w / (1 − w), as the official code cou
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
@@ -15,6 +15,27 @@ from paretone.setting.knobs import Effect, Number, Values
 from paretone.setting.plan import FlowPlan, NotPrepared
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.base import Context, Job, Paper, Technique, Weights, to_type
+from paretone.training.requests import FineTuningRequest
+
+METHODS = ("model-guidance", "distillation")
+"""The papers' method, and copying the guided model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuidanceFreeRequest(FineTuningRequest):
+    """Fine-tune ``model`` so that one branch speaks as under guidance. Without a ``matrix_rate``, AdamW moves
+    everything. The result is :class:`paretone.training.requests.Trained`."""
+
+    weight: float
+    """w, between 0 and 1; equals guidance w / (1 − w)."""
+    method: str = METHODS[0]
+    weight_warm_up: float = 0.1
+    """Share of the budget in which w rises."""
+    latest: float = 1.0
+    """Time after which the target is the plain one."""
+    average_difference: bool = False
+    """Whether the difference of the branches is the averaged model's."""
+
 
 NAME = "guidance_free"
 SAME_WEIGHT = 0.005
@@ -122,17 +143,18 @@ TECHNIQUE = Technique(
     place=20,
     mark=Mark("orange", "square"),
     exports="paretone.techniques.guidance_free.exports",
-    benches=(("guidance-free", "paretone.techniques.guidance_free.benches.guidance_free"),),
-    views=("paretone.techniques.guidance_free.views.guidance_weight",),
-    commands=("paretone.techniques.guidance_free.commands.train",),
+    benches=(("guidance-free", "paretone.techniques.guidance_free.bench"),),
+    views=("paretone.techniques.guidance_free.view",),
+    commands=("paretone.techniques.guidance_free.command",),
     jobs=(
         Job(
             "train",
             "Preparing speech",
-            "paretone.techniques.guidance_free.requests:GuidanceFreeRequest",
-            "paretone.techniques.guidance_free.jobs:train",
+            "paretone.techniques.guidance_free:GuidanceFreeRequest",
+            "paretone.techniques.guidance_free.fine_tuning:train",
             on_loaded_model=False,
             finds_weights=True,
+            form="paretone.techniques.guidance_free.training_form:FORM",
         ),
     ),
     options=("guidance",),

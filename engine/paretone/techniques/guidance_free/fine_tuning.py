@@ -11,14 +11,14 @@ from paretone.models.f5.checkpoint import F5Checkpoint
 from paretone.models.files.weight_sets import FOLDER
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
+from paretone.techniques.base import JobTask
+from paretone.techniques.guidance_free import GuidanceFreeRequest
 from paretone.techniques.guidance_free.recipe import GuidanceFree, GuidanceFreeOptions, equivalent_guidance
-from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
 from paretone.training.f5_checkpoints import guided_checkpoint, speech_to_learn
-from paretone.training.fine_tuning import begin, complete
-from paretone.training.follower import Follower
 from paretone.training.learner import SMALL_PARAMETERS
 from paretone.training.natural_corpus import CorpusOptions
-from paretone.training.requests import Trained
+from paretone.training.requests import Follower, Trained
+from paretone.training.runs import Reporting, begin, complete, use_threads
 from paretone.training.session import Intervals, TrainingSession
 from paretone.wording import percent
 
@@ -88,3 +88,9 @@ def _rate(request: GuidanceFreeRequest, checkpoint: F5Checkpoint) -> float:
         return request.learning_rate
     parameters = sum(value.numel() for value in checkpoint.weights.values())
     return SMALL_RATE if parameters < SMALL_PARAMETERS else USUAL_RATE
+
+
+def train(task: JobTask) -> Trained:
+    """Do a :class:`paretone.techniques.guidance_free.GuidanceFreeRequest`."""
+    use_threads(task.request)
+    return fine_tune(task.request, options_of(task.request), Reporting(task.observer))

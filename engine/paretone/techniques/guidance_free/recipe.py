@@ -31,9 +31,9 @@ from paretone.models.f5.checkpoint import F5Checkpoint, save_official
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
 from paretone.stopping import may_stop
-from paretone.training.batch_queue import BatchQueue
+from paretone.training.batches import BatchQueue
 from paretone.training.f5_checkpoints import diffusion_transformer
-from paretone.training.features import Examples
+from paretone.training.features import Examples, collate, may_join, validation_batches
 from paretone.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -45,12 +45,9 @@ from paretone.training.flow_matching import (
     synthesis_problem,
     without_conditions,
 )
-from paretone.training.joined_learner import JoinedLearner
-from paretone.training.learning_recipe import LearningRecipe
+from paretone.training.learner import JoinedLearner, LearningRecipe, Rated
 from paretone.training.optimisers import Rates
 from paretone.training.processes import Processes
-from paretone.training.schedule import Rated
-from paretone.training.speech_batches import collate, may_join, validation_batches
 
 MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
 VALIDATION_TIMES = (0.05, 0.2, 0.4, 0.6, 0.8)
@@ -110,7 +107,7 @@ class GuidanceFreeOptions(Rated):
 
 
 class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
-    """Fine-tunes a model; see :class:`paretone.training.recipe.Recipe`."""
+    """Fine-tunes a model; see :class:`paretone.training.session.Recipe`."""
 
     def __init__(
         self, checkpoint: F5Checkpoint, examples: Examples, processes: Processes, options: GuidanceFreeOptions

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from paretone.errors import ProfileError, SettingError
 from paretone.figures.glyphs import Mark
-from paretone.measure.metrics import JUDGED, METRICS, NEITHER, metric
-from paretone.sampling.grid_search import METHODS
+from paretone.measure.metrics import HIGHER, JUDGED, METRICS, NEITHER, metric
+from paretone.sampling.grid_search import METHODS, Value
 from paretone.sampling.schedules import time_grid
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Choice, Effect, Number, Values
@@ -90,6 +90,13 @@ def _title(name: str) -> str:
     return "Distance to many steps" if name == DISTANCE else metric(name).title
 
 
+def figure_of(value: Value, objective: str) -> float:
+    """The figure that a search goes by, as people know it: judges' figures that are better if higher have their
+    sign back."""
+    higher = objective != DISTANCE and metric(objective).better == HIGHER
+    return -value[0] if higher else value[0]
+
+
 TECHNIQUE = Technique(
     name=NAME,
     title="Searched grid",
@@ -100,25 +107,25 @@ TECHNIQUE = Technique(
     slot="grid",
     place=32,
     mark=Mark("violet", "hexagon"),
-    exports="paretone.techniques.searched_grid.exports",
+    exports="paretone.techniques.searched_grid.hooks",
     resolve=resolve,
     describe=describe,
-    study="paretone.techniques.searched_grid.studies.hooks",
-    commands=("paretone.techniques.searched_grid.commands.search_grid",),
+    study="paretone.techniques.searched_grid.hooks",
+    commands=("paretone.techniques.searched_grid.command",),
     artefact=ArtefactType("grid", PlacedGrid, PlacedGrid.from_json, PlacedGrid.to_json, grid.check, grid.fixed_knobs),
     artefact_file=ArtefactFile(
         "grid",
         "placed grid",
         "placed grid of a search",
-        "paretone.techniques.searched_grid.commands.grid_file:with_grid",
+        "paretone.techniques.searched_grid.command:with_grid",
         made_by="search-grid --grid grid.json",
     ),
     jobs=(
         Job(
             "search_grid",
             "Searching a grid",
-            "paretone.techniques.searched_grid.requests:SearchRequest",
-            "paretone.techniques.searched_grid.jobs:search",
+            "paretone.techniques.searched_grid.grid:SearchRequest",
+            "paretone.techniques.searched_grid.searching:carry_out_search",
         ),
     ),
     knobs=(

@@ -1,18 +1,21 @@
-"""A placed grid: times that a search found for one model, guidance and number of evaluations. Torch-free."""
+"""A placed grid: times that a search found for one model, guidance and number of evaluations; and the search's request,
+reports and result. Torch-free."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from paretone.errors import ProfileError, SettingError
 from paretone.fields import exact, is_of
+from paretone.models.base import Utterance
 from paretone.reading import shown
-from paretone.sampling.grid_search import rounded
+from paretone.sampling.grid_search import Trial, rounded
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Setting, UsedTechnique
 
 EULER = "Euler"
 UNPLACED = ("spacing", "sway")
@@ -103,3 +106,38 @@ def check(grid: PlacedGrid, entry: UsedTechnique, compatibility: Compatibility) 
 def fixed_knobs(grid: PlacedGrid, knobs: Values) -> Values:
     """``knobs`` with the number of evaluations that the grid has."""
     return knobs.replace(evaluations=grid.steps)
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """Search times for ``setting``, whose knobs of the technique say how, on all ``utterances`` together. Reports are
+    :class:`paretone.sampling.grid_search.Trial`; the result is :class:`Searched`."""
+
+    activity: ClassVar[str] = "searching a grid"
+
+    utterances: tuple[Utterance, ...]
+    setting: Setting
+    resume: bool = True
+    """Whether a search of the same that was interrupted goes on where it was."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A grid that the search started from: one that anybody can have, and how good it is."""
+
+    title: str
+    trial: Trial
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A finished search."""
+
+    grid: PlacedGrid
+    starts: tuple[Start, ...]
+    best: Trial
+    trials: int
+    """Grids that were tried."""
+    unit: str
+    """What the values are, in words: the first of a value is what was searched by."""
+    seconds: float = 0.0

@@ -1,28 +1,88 @@
-"""Searching a grid with a loaded model."""
+"""Searching a grid with a loaded model, and the journal of a search.
+
+The journal keeps what was tried, so that an interrupted search goes on where it was: one file for each search in the
+data folder, gone once the search has ended. A search is determined by what it begins with: with every value at hand it
+takes the same way again, at once.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from paretone.errors import SettingError
+from paretone.files import append_line
 from paretone.measure.metrics import metric
 from paretone.models.base import SpeechModel, Utterance, flow_model
 from paretone.observer import Observer
+from paretone.paths import data_folder
+from paretone.reading import parsed_json, read_text
 from paretone.sampling.flow import sampling_grid
 from paretone.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
 from paretone.sampling.schedules import effective_spacing
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of
+from paretone.techniques.base import JobTask
 from paretone.techniques.searched_grid import DISTANCE, FIDELITY, NAME, TECHNIQUE, solver_of
-from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
-from paretone.techniques.searched_grid.journal import Journal, search_name
+from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, Start, placed_for
 from paretone.techniques.searched_grid.objectives import MANY, SEEDS, adds_noise, objective_of
-from paretone.techniques.searched_grid.requests import Searched, Start
+
+FOLDER = "grid-searches"
+
+
+class Journal:
+    """Values by grid, also in a file; lines that cannot be read are passed over."""
+
+    def __init__(self, name: str, resume: bool = True) -> None:
+        """``name`` is that of the search; not to ``resume``, what is there is thrown away."""
+        self._path = data_folder() / FOLDER / f"{name}.jsonl"
+        self.known: dict[Times, Value] = {}
+        if resume:
+            self.known.update(_read(self._path))
+        else:
+            self.close()
+
+    def add(self, times: Times, value: Value) -> None:
+        """Keep the value of a grid. A file that cannot be written only costs that the search cannot go on later."""
+        self.known[times] = value
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            append_line(self._path, json.dumps([times, value]))
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """The search has ended."""
+        self._path.unlink(missing_ok=True)
+
+
+def search_name(*parts: object) -> str:
+    """Sixteen hexadecimal digits that are equal for equal searches; ``parts`` are JSON values that determine it."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _read(path: Path) -> dict[Times, Value]:
+    try:
+        lines = read_text(path).splitlines()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    found = {}
+    for line in lines:
+        try:
+            times, value = parsed_json(line)
+            found[tuple(map(float, times))] = tuple(map(float, value))
+        except (ValueError, TypeError):
+            continue  # The last line of an interrupted search may be a piece of one.
+    return found
+
 
 SPEAKING = 1.5
 """Evaluations that decoding and judging an utterance takes, as a multiple of those of sampling: a rough guess."""
@@ -140,3 +200,12 @@ class _Work:
 
 def _sentences(count: int) -> str:
     return f"{count} sentence{'' if count == 1 else 's'}"
+
+
+def carry_out_search(task: JobTask) -> Searched:
+    """Do a :class:`paretone.techniques.searched_grid.grid.SearchRequest`."""
+    request, observer = task.request, task.observer
+    tell = partial(observer.report, "trial")
+    found = search_grid(task.loaded, request.utterances, request.setting, observer, tell, request.resume)
+    observer.check()
+    return found

@@ -1,22 +1,64 @@
 """SPADE: structured pruning and adaptive distillation. A student that has only the layers that matter.
 
 What is removed was measured (:mod:`.importance`, :mod:`paretone.models.files.layer_importance`); what is left over
-either speaks as it is, or has learnt from the whole model what the removed layers did (:mod:`.recipe`). The retrained
+either speaks as it is, or has learnt from the whole model what the removed layers did (:mod:`.training`). The retrained
 student is the technique's artefact."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from paretone.errors import SettingError
 from paretone.figures.glyphs import Mark
-from paretone.models.base import ModelInfo, StudentWeights, TrainedWeights
+from paretone.models.base import ModelInfo, StudentWeights, TrainedWeights, Utterance
+from paretone.models.files.layer_importance import ImportanceRecord
 from paretone.reading import shown
 from paretone.setting.knobs import Choice, Knob, Number, Values
 from paretone.setting.plan import LanguagePlan, NotPrepared
-from paretone.setting.setting import UsedTechnique
+from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint, to_type
+from paretone.training.requests import CompanionRequest
+
+MEASURED_SENTENCES = 8
+"""Number of sentences, in every voice, to measure layers on, as a rule."""
+
+
+@dataclass(frozen=True)
+class ImportanceRequest:
+    """Measure how much each layer of the loaded language model matters, and keep the record in the user's place for the
+    model. ``measures`` are among :data:`paretone.models.files.layer_importance.MEASURES`; the word error rate speaks
+    ``utterances`` with every layer left out in turn, which takes long. The result is :class:`LayersMeasured`."""
+
+    activity: ClassVar[str] = "measuring the layers"
+
+    setting: Setting
+    utterances: tuple[Utterance, ...]
+    measures: tuple[str, ...] = ("divergence", "cosine")
+
+
+@dataclass(frozen=True)
+class LayersMeasured:
+    """Importance of each layer of a model; ``record`` is in the file ``path`` as well."""
+
+    record: ImportanceRecord
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudentRequest(CompanionRequest):
+    """Train a student with the ``retained`` layers or, if none are named, with the ``depth`` most important ones by
+    measurement. What it is after each of ``stages`` (minutes of the budget) is kept, too. The result is
+    :class:`paretone.training.requests.Trained`."""
+
+    depth: int | None = None
+    """``None``: :func:`paretone.techniques.spade.fitting_depth`."""
+    retained: tuple[int, ...] = ()
+    stages: tuple[float, ...] = ()
+    relative_latents: bool = True
+    """Whether errors of layer outputs are relative to the teacher's size; false is the published term."""
+
 
 NAME = "spade"
 RECOVERED, PARTLY, NONE = "recovered", "partly", "none"
@@ -186,29 +228,30 @@ TECHNIQUE = Technique(
     slot="weights:language",
     place=170,
     mark=Mark("green", "diamond"),
-    exports="paretone.techniques.spade.exports",
-    study="paretone.techniques.spade.studies.hooks",
-    benches=(("spade", "paretone.techniques.spade.benches.spade"),),
+    exports="paretone.techniques.spade.hooks",
+    study="paretone.techniques.spade.hooks",
+    benches=(("spade", "paretone.techniques.spade.bench"),),
     views=(
-        "paretone.techniques.spade.views.layer_importance",
-        "paretone.techniques.spade.views.depth",
+        "paretone.techniques.spade.views:LAYER_IMPORTANCE",
+        "paretone.techniques.spade.views:DEPTH",
     ),
-    commands=("paretone.techniques.spade.commands.measure_layers", "paretone.techniques.spade.commands.train"),
+    commands=("paretone.techniques.spade.commands:MEASURE_LAYERS", "paretone.techniques.spade.commands:TRAIN"),
     jobs=(
         Job(
             "importance",
             "Measuring the layers",
-            "paretone.techniques.spade.requests:ImportanceRequest",
-            "paretone.techniques.spade.jobs:importance",
+            "paretone.techniques.spade:ImportanceRequest",
+            "paretone.techniques.spade.training:importance",
             finds_weights=True,
         ),
         Job(
             "train",
             "Preparing speech",
-            "paretone.techniques.spade.requests:StudentRequest",
-            "paretone.techniques.spade.jobs:train",
+            "paretone.techniques.spade:StudentRequest",
+            "paretone.techniques.spade.training:train",
             on_loaded_model=False,
             finds_weights=True,
+            form="paretone.techniques.spade.training_form:FORM",
         ),
     ),
     knobs=(

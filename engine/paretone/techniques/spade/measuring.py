@@ -38,7 +38,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.techniques.spade import NAME, NONE
 from paretone.techniques.spade.importance import bootstrapped
-from paretone.training.losses import each_divergence
+from paretone.training.token_recipe import each_divergence
 
 
 def measure_layers(

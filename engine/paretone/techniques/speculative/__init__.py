@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from paretone.figures.glyphs import Mark
 from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, TrainedWeights
@@ -19,6 +19,32 @@ from paretone.techniques.base import (
     other_checkpoint,
     to_type,
 )
+from paretone.training.requests import CompanionRequest
+
+MEASURED_LAYERS = 12
+
+
+def fitting_upper(layers: int) -> int:
+    """Topmost layers of a draft for a model of ``layers``: a quarter of them, as published; of a dozen or fewer none,
+    where layers are what a draft costs."""
+    return 0 if layers <= MEASURED_LAYERS else layers // 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraftRequest(CompanionRequest):
+    """Train a draft: the model's lowest ``lower`` and topmost ``upper`` layers, of which the lowest and the head learn.
+    The result is :class:`paretone.training.requests.Trained`."""
+
+    lower: int = 2
+    upper: int | None = None
+    """``None``: :func:`fitting_upper`."""
+    spoken_share: float = 0.2
+    """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
+    overlap_share: float = 0.5
+    """Share of the rejection rate in that rest."""
+    initial: str = ""
+    """File of a draft of the same layers to start from."""
+
 
 NAME = "speculative"
 BY_BLOCK, BY_TOKEN = "block", "token"
@@ -116,20 +142,21 @@ TECHNIQUE = Technique(
     place=160,
     mark=Mark("blue", "square"),
     exports="paretone.techniques.speculative.exports",
-    benches=(("ssd", "paretone.techniques.speculative.benches.ssd"),),
-    views=("paretone.techniques.speculative.views.speculation",),
+    benches=(("ssd", "paretone.techniques.speculative.ssd_bench"),),
+    views=("paretone.techniques.speculative.view",),
     commands=(
-        "paretone.techniques.speculative.commands.export_model",
-        "paretone.techniques.speculative.commands.train",
+        "paretone.techniques.speculative.commands:TRAIN",
+        "paretone.techniques.speculative.commands:EXPORT",
     ),
     jobs=(
         Job(
             "train",
             "Preparing speech",
-            "paretone.techniques.speculative.requests:DraftRequest",
-            "paretone.techniques.speculative.jobs:train",
+            "paretone.techniques.speculative:DraftRequest",
+            "paretone.techniques.speculative.training:train",
             on_loaded_model=False,
             finds_weights=True,
+            form="paretone.techniques.speculative.training_form:FORM",
         ),
     ),
     knobs=(

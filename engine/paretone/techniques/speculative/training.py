@@ -1,4 +1,13 @@
-"""Training a draft: see :class:`paretone.training.companions.Companion`."""
+"""The draft of speech speculative decoding: a few of the target's layers, of which the lower ones and the head learn.
+
+The published draft has the lower two and a quarter of the target's layers from the top; the upper ones, all
+embeddings and the final norm stay frozen, so that a draft's file holds two layers and a head. For a target of few
+layers the lower two alone draft faster: what a frozen layer knows is worth less than the time it takes. The paper's
+loss is the cross-entropy to spoken tokens. Here the divergence from the target's own distribution is added, and what
+the two have not in common: what a draft is for is to be accepted, which happens as often as the distributions overlap.
+
+Source: "Accelerating Autoregressive Speech Synthesis Inference With Speech Speculative Decoding", arXiv 2505.15380.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +17,172 @@ from pathlib import Path
 from typing import ClassVar
 
 import torch
+from safetensors.torch import save
 from torch import Tensor
 
+from paretone import files
 from paretone.errors import SettingError
 from paretone.models.files.checkpoints import read_weights
 from paretone.models.files.language_weights import DRAFTS, read_draft
-from paretone.techniques.speculative.recipe import DraftOptions, DraftRecipe
-from paretone.techniques.speculative.requests import DraftRequest
-from paretone.training.companions import Companion, MakeRecipe
-from paretone.training.follower import Follower
+from paretone.models.files.layer_importance import layer_of
+from paretone.sampling.tokens import TokenSampler
+from paretone.techniques.base import JobTask
+from paretone.techniques.speculative import DraftRequest, fitting_upper
+from paretone.training.companions import Companion, MakeRecipe, train_companion
 from paretone.training.optimisers import Rates
-from paretone.training.requests import CompanionRequest
+from paretone.training.requests import CompanionRequest, Follower, Trained
+from paretone.training.runs import Reporting, use_threads
+from paretone.training.spoken_tokens import Collate, TokenBatch
 from paretone.training.teacher import Teacher
-from paretone.training.token_recipe import TokenData
+from paretone.training.token_recipe import (
+    TokenData,
+    TokenNetwork,
+    TokenOptions,
+    TokenRecipe,
+    cross_entropy,
+    divergence,
+    listed,
+)
+from paretone.wording import percent
+
+
+@dataclass(frozen=True)
+class DraftOptions(TokenOptions):
+    """Options of a run. Raises :class:`paretone.errors.SettingError` for shares that are none."""
+
+    lower: int = 2
+    """Number of its lowest layers, which are trained."""
+    upper: int | None = None
+    """Number of its topmost layers, which stay unchanged; ``None``: what fits the model."""
+    spoken_share: float = 0.2
+    """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
+    overlap_share: float = 0.5
+    """Share of one minus the overlap of the two distributions in that rest: what is rejected, as it is."""
+    temperature: float = 0.8
+    """Temperature at which draft and target are compared: that of the sampler that verifies drafts."""
+
+    def __post_init__(self) -> None:
+        for name, share in (("cross-entropy", self.spoken_share), ("overlap", self.overlap_share)):
+            if not 0 <= share <= 1:
+                raise SettingError(f"The share of the {name} in the loss must lie between 0 and 1, not at {share:g}.")
+
+
+class DraftRecipe(TokenRecipe):
+    """Trains a draft of ``target``; see :class:`paretone.training.session.Recipe`."""
+
+    teacher: TokenNetwork
+    options: DraftOptions
+
+    name = "draft"
+
+    def __init__(
+        self,
+        target: TokenNetwork,
+        base: str,
+        data: TokenData,
+        collate: Collate,
+        device: torch.device,
+        sampler: TokenSampler,
+        options: DraftOptions = DraftOptions(),
+        initial: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """``sampler`` is what validation counts the acceptance under. ``initial`` are tensors of an earlier draft of
+        the same layers to start from, in place of the target's."""
+        layers = target.transformer.config.layers
+        upper = fitting_upper(layers) if options.upper is None else options.upper
+        self._retained = retained_layers(layers, options.lower, upper)
+        self._sampler = sampler
+        torch.manual_seed(options.seed)
+        model = target.kept(self._retained).requires_grad_(False)
+        if initial is not None:
+            model.take(initial, self._retained)
+        for layer in model.transformer.layers[: options.lower]:
+            layer.requires_grad_(True)
+        model.head.weight.requires_grad_(True)
+        super().__init__(target, model, base, data, collate, device, options)
+
+    @property
+    def retained(self) -> tuple[int, ...]:
+        return self._retained
+
+    @property
+    def trained(self) -> tuple[int, ...]:
+        """The layers that are trained, by the target's numbers."""
+        return self._retained[: self.options.lower]
+
+    def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
+        with torch.no_grad():
+            wanted = self.teacher(batch).logits
+        found = self.model(batch).logits
+        spoken = cross_entropy(found, batch.labels[batch.predicting])
+        warmth = self.options.temperature
+        found, wanted = found.float() / warmth, wanted.float() / warmth
+        apart = divergence(found, wanted)
+        rejected = 1 - torch.minimum(found.softmax(-1), wanted.softmax(-1)).sum(-1).mean()
+        share, overlapping = self.options.spoken_share, self.options.overlap_share
+        loss = share * spoken + (1 - share) * ((1 - overlapping) * apart + overlapping * rejected)
+        terms = {"cross_entropy": spoken, "divergence": apart, "rejected": rejected}
+        return loss, {name: float(value.detach()) for name, value in terms.items()}
+
+    def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
+        """``acceptance``: Σ min(p, q) at a position, the probability that the target takes what the draft proposes."""
+        wanted, found = self.teacher(batch).logits, self.average.module(batch).logits
+        spoken = batch.labels[batch.predicting]
+        return {
+            "acceptance": overlap(found, wanted, self._sampler),
+            "same_first": (found.argmax(-1) == wanted.argmax(-1)).float(),
+            "correct": (found.argmax(-1) == spoken).float(),
+        }
+
+    def metadata_after(self, seconds: float) -> dict[str, str]:
+        return {
+            "kind": "draft",
+            "base": self.base,
+            "retained": listed(self.retained),
+            "trained": listed(self.trained),
+            "head": "true",
+            "minutes": f"{seconds / 60:.3g}",
+            "steps": str(self.steps),
+            "origin": self.data.origin,
+        }
+
+    def summary(self, validation: Mapping[str, float]) -> str:
+        return (
+            f"A draft of {len(self.retained)} layers ({', '.join(map(str, self.retained))}), of which "
+            f"{len(self.trained)} and the head were trained; on held-out speech {percent(validation['acceptance'])} of "
+            "its tokens would be accepted."
+        )
+
+    def save(self, path: Path, metadata: Mapping[str, str]) -> None:
+        """Only what was trained: the layers under the target's numbers, and the head."""
+        network = self.average.module
+        names, places = network.names, dict(enumerate(self.retained))
+        kept = {}
+        for name, value in network.tensors().items():
+            layer = layer_of(name)
+            if name == names.head:
+                kept[name] = value
+            elif layer is not None and places[layer] in self.trained:
+                inner = name.removeprefix(f"{names.layers}{layer}.")
+                kept[f"{names.layers}{places[layer]}.{inner}"] = value
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_atomically(path, save(kept, dict(metadata)))
+
+    @property
+    def file_name(self) -> str:
+        return f"draft-{len(self.retained)}.safetensors"
+
+
+def retained_layers(layers: int, lower: int, upper: int) -> tuple[int, ...]:
+    """The lowest ``lower`` and the topmost ``upper`` of ``layers`` layers."""
+    lower = min(lower, layers)
+    return (*range(lower), *range(max(lower, layers - upper), layers))
+
+
+def overlap(draft: Tensor, target: Tensor, sampler: TokenSampler) -> Tensor:
+    """Σ min(p, q) of what ``sampler`` really draws from, repetitions left aside; logits (n, V), result (n,)."""
+    proposed, wanted = (sampler.probabilities(logits.float(), ()) for logits in (draft, target))
+    return torch.minimum(proposed, wanted).sum(-1)
 
 
 @dataclass(frozen=True)
@@ -72,3 +234,9 @@ class Draft(Companion):
                 "ones; train a draft with as many, or start without it."
             )
         return read_weights(self.initial, follower.check)
+
+
+def train(task: JobTask) -> Trained:
+    """Do a :class:`paretone.techniques.speculative.DraftRequest`."""
+    use_threads(task.request)
+    return train_companion(task.request, Draft.of(task.request), Reporting(task.observer))

@@ -13,7 +13,7 @@ from paretone.figures.glyphs import Mark
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
-from paretone.techniques.token_groups import artefact
+from paretone.techniques.token_groups import groups
 from paretone.techniques.token_groups.groups import SPACES, Groups
 
 NAME = "token_groups"
@@ -66,22 +66,22 @@ TECHNIQUE = Technique(
     slot="draft:acceptance",
     place=165,
     mark=Mark("orange", "circle"),
-    study="paretone.techniques.token_groups.studies",
+    study="paretone.techniques.token_groups.hooks",
     views=("paretone.techniques.token_groups.view",),
-    commands=("paretone.techniques.token_groups.commands.group_tokens",),
+    commands=("paretone.techniques.token_groups.command",),
     artefact=ArtefactType(
         "groups",
         Groups,
         Groups.from_json,
         Groups.to_json,
-        artefact.check,
-        artefact.fixed_knobs,
+        groups.check,
+        groups.fixed_knobs,
     ),
     artefact_file=ArtefactFile(
         "groups",
         "file of token groups",
         "groups of tokens that sound alike, in which drafts are accepted (paretone group-tokens writes them)",
-        "paretone.techniques.token_groups.commands.groups_file:with_groups",
+        "paretone.techniques.token_groups.command:with_groups",
         ("within",),
         _MADE_BY,
     ),
@@ -89,14 +89,14 @@ TECHNIQUE = Technique(
         Job(
             "find",
             "Finding token groups",
-            "paretone.techniques.token_groups.requests:FindGroups",
-            "paretone.techniques.token_groups.jobs:find",
+            "paretone.techniques.token_groups.groups:FindGroups",
+            "paretone.techniques.token_groups.finding:find",
         ),
         Job(
             "hear",
             "Decoding the group's tokens",
-            "paretone.techniques.token_groups.requests:HearGroup",
-            "paretone.techniques.token_groups.jobs:hear",
+            "paretone.techniques.token_groups.groups:HearGroup",
+            "paretone.techniques.token_groups.finding:hear",
         ),
     ),
     resolve=resolve,

@@ -1,5 +1,5 @@
 """Groups of speech tokens that sound alike, as an artefact: whose they are, how they were found, their members.
-Torch-free."""
+Requests and results of their preparations. Torch-free."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
 
 from paretone.errors import ProfileError
 from paretone.fields import exact, is_of
+from paretone.models.base import Voice
 from paretone.reading import shown
 from paretone.setting.compatibility import Compatibility, checkpoint_text
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Setting, UsedTechnique
 
 SCHEMA = 1
 SPACES = ("scores", "embeddings")
@@ -142,3 +148,65 @@ class Groups:
             found["largest"],
             tuple(map(tuple, groups)),
         )
+
+
+DECIDED = ("cosine", "smallest", "largest", "space")
+"""Knobs that say how groups are found."""
+
+
+def check(groups: Groups, entry: UsedTechnique, compatibility: Compatibility) -> None:
+    """Raise :class:`ProfileError` if the groups, the knobs of ``entry`` and what the profile runs on disagree."""
+    for name in DECIDED:
+        own = getattr(groups, name)
+        if (said := entry.knobs.get(name, own)) != own:
+            raise ProfileError(f"groups.{name} is {shown(own)}, but setting.techniques says {shown(said)}.")
+    if reason := groups.mismatch(compatibility):
+        raise ProfileError(f"groups cannot be used in this profile: {reason}.")
+
+
+def fixed_knobs(groups: Groups, knobs: Values) -> Values:
+    """``knobs`` as the groups were found, not as set for the next ones."""
+    return knobs.replace(**{name: getattr(groups, name) for name in DECIDED})
+
+
+@dataclass(frozen=True)
+class FindGroups:
+    """Find groups of the tokens of the weights that ``setting`` runs, as its knobs of the technique say. The result is
+    :class:`GroupsFound`."""
+
+    activity: ClassVar[str] = "finding token groups"
+
+    setting: Setting
+
+
+@dataclass(frozen=True)
+class GroupsFound:
+    """Groups that were found."""
+
+    groups: Groups
+    seconds: float
+
+
+@dataclass(frozen=True)
+class HearGroup:
+    """Decode ``members``, ids of tokens, in ``voice``, each held for ``held_seconds``, one after another. The result is
+    :class:`GroupHeard`."""
+
+    activity: ClassVar[str] = "decoding a group of tokens"
+
+    setting: Setting
+    voice: Voice
+    members: tuple[int, ...]
+    held_seconds: float = 0.4
+
+
+@dataclass(frozen=True)
+class GroupHeard:
+    """The members of a group, one after another, with silence in between."""
+
+    members: tuple[int, ...]
+    samples: np.ndarray = field(repr=False)
+    """(n,) float32 at the model's rate."""
+    sample_rate: int
+    starts: tuple[float, ...]
+    """Seconds at which each member begins."""

@@ -30,7 +30,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
         )
     anyway = bool(knobs["anyway"])
     part = Part.of(
-        "paretone.techniques.weight_only.packing:packed",
+        "paretone.techniques.weight_only.measuring:packed",
         bits=bits,
         group=group,
         anyway=anyway,
@@ -76,13 +76,13 @@ TECHNIQUE = Technique(
     place=45,
     mark=Mark("purple", "square"),
     little=little,
-    commands=("paretone.techniques.weight_only.commands.measure_weights",),
+    commands=("paretone.techniques.weight_only.command",),
     jobs=(
         Job(
             "measure",
             "Measuring packed weights",
-            "paretone.techniques.weight_only.requests:MeasureWeights",
-            "paretone.techniques.weight_only.jobs:measure",
+            "paretone.techniques.weight_only.record:MeasureWeights",
+            "paretone.techniques.weight_only.measuring:carry_out_measuring",
         ),
     ),
     resolve=resolve,

@@ -1,4 +1,5 @@
-"""Measures packed weights: the time of one-token passes, and how far predictions move."""
+"""Packs the weights of a network, and measures what that gains: the time of one-token passes, and how far predictions
+move."""
 
 from __future__ import annotations
 
@@ -8,9 +9,55 @@ from datetime import UTC, datetime
 import torch
 from torch import Tensor
 
+from paretone.errors import SettingError
 from paretone.measure.timing import paired_ratio
+from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.token_model import TokenModel
-from paretone.techniques.weight_only.record import Measured, current_machine, group_of
+from paretone.models.kernels import few_rows
+from paretone.techniques import resolve
+from paretone.techniques.base import JobTask
+from paretone.techniques.weight_only import NAME
+from paretone.techniques.weight_only.record import (
+    INT4,
+    INT8,
+    Measured,
+    Record,
+    WeightsMeasured,
+    current_machine,
+    group_of,
+    refusal,
+)
+
+
+def packed(tokens: TokenModel, bits: str, group: int, anyway: bool, model: str, checkpoint: str) -> TokenModel:
+    """See :attr:`paretone.setting.plan.LanguagePlan.products`. The first time on a device, the gain is measured and
+    kept. Raises :class:`SettingError` where there is none, unless it is wanted ``anyway``."""
+    require_available()
+    made = narrowed(tokens, bits, group)
+    record = Record.of(model)
+    known = record.find(current_machine(), checkpoint, bits, group)
+    if known is None:
+        known = measure(tokens, made, bits, group, checkpoint)
+        record.with_measured(known)
+    if not known.gains and not anyway:
+        raise SettingError(refusal(known, model))
+    return made
+
+
+def narrowed(tokens: TokenModel, bits: str, group: int) -> TokenModel:
+    """``tokens`` with packed weights."""
+    return tokens.with_products(
+        lambda product, inputs: few_rows.packed_product(product, inputs, 8 if bits == INT8 else 4, group)
+    )
+
+
+def require_available() -> None:
+    """Raise :class:`SettingError` if this build of torch lacks the operators."""
+    if not few_rows.can_read_packed():
+        raise SettingError(
+            "This build of torch has no products with packed whole-number weights for processors; do without them."
+        )
+
 
 CONTEXT = 64
 """Tokens in the cache of a timed pass."""
@@ -83,3 +130,29 @@ def _scores(tokens: TokenModel) -> Tensor:
 def _random(tokens: TokenModel, count: int) -> Tensor:
     """The same random tokens every time."""
     return torch.randint(tokens.codes, (count,), generator=torch.Generator().manual_seed(0)).to(tokens.device)
+
+
+def carry_out_measuring(task: JobTask) -> WeightsMeasured:
+    """Do a :class:`paretone.techniques.weight_only.record.MeasureWeights`."""
+    model, request = task.loaded, task.request
+    if not isinstance(model, LanguageSpeech) or model.info.device_type not in ("", "cpu"):
+        raise SettingError(
+            f"{model.info.title} on {model.info.device} has no passes of packed weights; load a speech language model "
+            "on the processor."
+        )
+    require_available()
+    plan = resolve(model.info, request.setting.without(NAME), prepared=False)
+    tokens = model.networks(plan).target.tokens
+    record, found = Record.of(model.info.id), []
+    ways = [(INT8, 0), *((INT4, group) for group in request.groups)]
+    for number, (bits, group) in enumerate(ways):
+        task.observer.status(f"Measuring {bits}{f' in groups of {group}' if group else ''} …")
+
+        def tell(done: int, before: int = number) -> None:
+            task.observer.check()
+            task.observer.progress(before * ROUNDS + done, len(ways) * ROUNDS)
+
+        one = measure(tokens, narrowed(tokens, bits, group), bits, group, plan.fingerprint, tell)
+        record = record.with_measured(one)
+        found.append(one)
+    return WeightsMeasured(tuple(found), str(record.path))

@@ -6,6 +6,7 @@ import json
 import logging
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from paretone import files
 from paretone.errors import PlainError
@@ -13,6 +14,7 @@ from paretone.fields import exact
 from paretone.measure.machine import describe, hardware
 from paretone.paths import own_place
 from paretone.reading import read_json
+from paretone.setting.setting import Setting
 
 FILE = "weight-only.json"
 SCHEMA = 1
@@ -132,3 +134,23 @@ def refusal(known: Measured, title: str) -> str:
         f"One-token passes of {title} with {known.bits} weights {verb} {known.compared}{chance} on this device "
         f"({known.machine.split(';')[0]}; 95 % interval in brackets); do without, or switch on “Even without a gain”."
     )
+
+
+@dataclass(frozen=True)
+class MeasureWeights:
+    """Measure 8 bits, and 4 bits in each group of ``groups``, of the weights that ``setting`` runs. The result is
+    :class:`WeightsMeasured`."""
+
+    activity: ClassVar[str] = "measuring packed weights"
+
+    setting: Setting
+    groups: tuple[int, ...] = (32,)
+
+
+@dataclass(frozen=True)
+class WeightsMeasured:
+    """What was measured on this device."""
+
+    measured: tuple[Measured, ...]
+    path: str
+    """File that keeps it."""

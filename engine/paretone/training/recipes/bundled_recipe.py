@@ -1,23 +1,83 @@
 """Common part of the recipes of bundled flow and masked models: batches of clips and of pairs of them. See
-:class:`paretone.training.recipe.Recipe`.
+:class:`paretone.training.session.Recipe`.
 """
 
 from __future__ import annotations
 
+import json
+import shutil
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+import numpy as np
 import torch
+from safetensors.torch import save
 from torch import Tensor, nn
 
-from paretone.training.batch_queue import BatchQueue, QueuedClip
-from paretone.training.corpus import Corpus
-from paretone.training.learner import Learner, LearningOptions
-from paretone.training.learning_recipe import LearningRecipe
+from paretone.files import write_atomically
+from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
+from paretone.models.networks.causal import CausalConfig, TransformerLayer
+from paretone.models.networks.diffusion import DiffusionTransformer
+from paretone.models.networks.quantised_mel import MelStatistics
+from paretone.training.batches import BatchQueue, Corpus, QueuedClip
+from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network, Rated
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.schedule import Network, Rated
+
+
+class WithMel(Protocol):
+    """Interface of clips with a mel."""
+
+    @property
+    def mel(self) -> np.ndarray:
+        """(frames, bands) log mel."""
+
+
+def mel_frames(clips: Sequence[WithMel]) -> np.ndarray:
+    """The mel frames (n, bands) of every seventh clip, float32: enough for statistics of a corpus."""
+    return np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32)
+
+
+@torch.no_grad()
+def begin_over_mels(model: MelStatistics, clips: Sequence[WithMel]) -> None:
+    """The mel statistics of ``clips``, and :func:`begin_blocks`."""
+    mels = torch.from_numpy(mel_frames(clips))
+    model.mel_mean.copy_(mels.mean(0))
+    model.mel_scale.copy_(mels.std(0))
+    begin_blocks(model)
+
+
+@torch.no_grad()
+def begin_blocks(model: nn.Module) -> None:
+    """ConvNeXt blocks that begin close to passing their input on."""
+    for name, parameter in model.named_parameters():
+        if name.endswith("gamma"):
+            parameter.fill_(0.2)
+
+
+@torch.no_grad()
+def open_gates(model: DiffusionTransformer) -> None:
+    """AdaLN at zero, as officially, except that the gates start half open."""
+    for block in model.blocks:
+        linear = block.norm.linear
+        linear.weight.zero_()
+        shift, scale, gate, shift_forward, scale_forward, gate_forward = linear.bias.chunk(6)
+        for part in (shift, scale, shift_forward, scale_forward):
+            part.zero_()
+        for part in (gate, gate_forward):
+            part.fill_(0.5)
+    model.final_norm.linear.weight.zero_()
+    model.final_norm.linear.bias.zero_()
+
+
+@torch.no_grad()
+def begin_as_nothing(layers: Iterable[TransformerLayer]) -> None:
+    """Every layer adds nothing to its input."""
+    for layer in layers:
+        layer.self_attn.o_proj.weight.zero_()
+        layer.mlp.down_proj.weight.zero_()
 
 
 @dataclass(frozen=True)
@@ -98,3 +158,44 @@ class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Ne
         super().restore(state)
         self._queue.restore(state["queue"])
         self.generator.set_state(state["generator"])
+
+
+LONGEST_POSITION = 4_096
+
+
+def write_mini(
+    folder: Path,
+    weights: Mapping[str, Tensor],
+    steps: int,
+    config: Mapping[str, object],
+    layout: Mapping[str, object],
+) -> None:
+    """Write the weights with what describes them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / WEIGHTS, save(dict(weights), {"format": "pt", "steps": str(steps)}))
+    for name, content in ((CONFIG, config), (LAYOUT_FILE, layout)):
+        (folder / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def copy_codec(codec: Path, place: Path) -> None:
+    """Put the codec's folder at ``place``, unless it is there."""
+    if place.resolve() != codec.resolve():
+        shutil.copytree(codec, place, dirs_exist_ok=True)
+
+
+def transformer_entries(config: CausalConfig) -> dict[str, object]:
+    """The sizes of a transformer as ``config.json`` of transformers names them."""
+    return {
+        "hidden_size": config.hidden,
+        "intermediate_size": config.feed_forward,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.heads,
+        "num_key_value_heads": config.key_value_heads,
+        "head_dim": config.head_width,
+        "rms_norm_eps": config.epsilon,
+        "rope_theta": config.rope_theta,
+        "max_position_embeddings": LONGEST_POSITION,
+        "hidden_act": "silu",
+        "attention_bias": False,
+        "torch_dtype": "float16",
+    }

@@ -3,6 +3,7 @@ ships."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +13,44 @@ import torch
 
 from paretone.device import choose
 from paretone.errors import SettingError
-from paretone.training.corpus import Corpus
-from paretone.training.follower import Follower
+from paretone.training.batches import Corpus
 from paretone.training.natural_corpus import NATURAL_CORPUS, open_corpus
-from paretone.training.recipe import Recipe
 from paretone.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
 from paretone.training.recipes.natural_lm import LmOptions, NaturalLm
 from paretone.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
 from paretone.training.recipes.natural_omni import NaturalOmni, OmniOptions
 from paretone.training.recipes.natural_tokens import NaturalCodec, NaturalTokenizer, NaturalTokenOptions
 from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
-from paretone.training.recipes.running import EXPORT, BundledModel, run_recipe
-from paretone.training.session import Budget, check_place
+from paretone.training.requests import Follower
+from paretone.training.session import LOG, Budget, Recipe, TrainingSession, check_place
+
+EXPORT = "export"
+"""Folder of the result, in the work folder."""
+
+
+@dataclass(frozen=True)
+class BundledModel:
+    """A trained model: its export, steps and seconds."""
+
+    folder: Path
+    steps: int
+    seconds: float
+    validation: dict[str, float]
+
+
+def run_recipe(
+    recipe: Recipe, work: Path, budget: Budget, resume: bool, export: Path | None, follower: Follower
+) -> BundledModel:
+    """Train, and write the model with its log as it ships, to ``export`` or into ``work``.
+
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    """
+    session = TrainingSession(recipe, work, budget, report=follower.status, follow=follower.milestone)
+    session.train(resume)
+    folder = export or work / EXPORT
+    recipe.export(folder)
+    shutil.copyfile(work / LOG, folder / LOG)
+    return BundledModel(folder, session.number, session.seconds, session.validation)
 
 
 @dataclass(frozen=True)

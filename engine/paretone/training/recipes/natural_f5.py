@@ -1,40 +1,247 @@
-"""The recipe of an F5 that speaks naturally, ``voice-f5``: :mod:`paretone.training.recipes.f5_recipe` on the speech of
-a teacher in hundreds of voices, which differ only in the prompt. How exactly the text is aligned changes, see
-:mod:`paretone.training.natural_alignment`."""
+"""The recipe of an F5 that speaks naturally, ``voice-f5``: a DiT that reads one phone per mel frame and fills in masked
+spans, on the speech of a teacher in hundreds of voices, which differ only in the prompt.
+
+The alignment, which a small model cannot learn, is given: text has as many tokens as the mel has frames, token k for
+frame k. The layout is the official one, so the official code runs the result.
+How exactly the text is aligned changes, see :mod:`paretone.training.natural_corpus`.
+
+A log mel has a deviation of three to four and a mean far from zero, and a small model spends its first thousand steps
+on that. So the model is trained on normalised mels; at the end, means and deviations become part of its first and last
+linear layers, so that the layout stays the official one. The noise of flow matching stays what it is there, one on the
+plain mel.
+"""
 
 from __future__ import annotations
 
+import copy
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
+import yaml
 from torch import Tensor
 
 from paretone.errors import CheckpointError
 from paretone.front_end.phones import PHONES, PhoneVocabulary, TimedPhone, labels
-from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
-from paretone.models.f5.config import BackboneConfig
+from paretone.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint, save_official
+from paretone.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE, BackboneConfig
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
-from paretone.training.corpus import Corpus
+from paretone.training.batches import Corpus, QueuedClip, held_out_pairs, moved
 from paretone.training.f5_checkpoints import diffusion_transformer
 from paretone.training.flow_matching import (
+    LAYER_MATRICES,
     FlowMatchingDraw,
     FlowMatchingOptions,
     SpeechBatch,
+    draw_problem,
+    errors_by_time,
     predicted_velocity,
     span_error,
+    synthesis_problem,
 )
-from paretone.training.natural_alignment import Alignment, AlignmentOptions, drawn_alignment, evened
-from paretone.training.natural_corpus import NaturalClip
-from paretone.training.recipes.f5_layout import export_layout
-from paretone.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out, untrained
-from paretone.training.recipes.normalised_mel import MelNormalisation
+from paretone.training.natural_corpus import Alignment, AlignmentOptions, NaturalClip, drawn_alignment, evened
+from paretone.training.recipes.bundled_recipe import BundledOptions, BundledRecipe, WithMel, mel_frames, open_gates
+
+SMALL_F5 = BackboneConfig(
+    "DiT", dim=256, depth=8, heads=4, ff_mult=2, text_dim=128, text_mask_padding=True, conv_layers=3
+)
+"""A recipe adds the size of its vocabulary."""
+
+
+class MelClip(QueuedClip, WithMel, Protocol):
+    """A clip with its mel."""
+
+
+@dataclass(frozen=True)
+class F5Options(BundledOptions):
+    """What a run of the recipe can change."""
+
+    objective: FlowMatchingOptions = field(default_factory=FlowMatchingOptions)
+
+
+Options = TypeVar("Options", bound=F5Options)
+Clips = TypeVar("Clips", bound=MelClip)
+
+
+class F5Recipe(BundledRecipe[Options, Clips, DiT]):
+    """Trains a small F5; see :class:`paretone.training.session.Recipe`."""
+
+    term = "flow"
+
+    def __init__(self, corpus: Corpus[Clips], device: torch.device, options: Options, model: DiT) -> None:
+        super().__init__(corpus, corpus.training, model, LAYER_MATRICES, device, options)
+
+    @abstractmethod
+    def tokens(self, item: Sequence[Clips]) -> list[np.ndarray]:
+        """One token a frame, (frames,) int64, of each clip of a training item."""
+
+    def loss(self, items: list[list[Clips]]) -> Tensor:
+        batch = self.laid_out(items)
+        problem = draw_problem(batch, self.options.objective, self.generator).to(self.device)
+        return self.error(self.model, batch, problem)
+
+    def laid_out(self, items: list[list[Clips]]) -> SpeechBatch:
+        """A batch of ``items``, with their tokens."""
+        return laid_out(items, [self.tokens(item) for item in items])
+
+    def error(self, model: DiT, batch: SpeechBatch, problem: FlowMatchingDraw) -> Tensor:
+        """Of the velocity that ``model`` predicts."""
+        with self.autocast():
+            velocity = predicted_velocity(model, batch.ids.to(self.device), problem)
+        return span_error(velocity, problem.target, problem.span)
+
+    @torch.no_grad()
+    def errors(self, batches: Sequence[SpeechBatch]) -> dict[str, float]:
+        """The span error by time where a prompt is known and the clip after it is not."""
+
+        def error(batch: SpeechBatch, time: float, generator: torch.Generator) -> Tensor:
+            problem = synthesis_problem(batch, time, generator).to(self.device)
+            return self.error(self.average.module, batch, problem)
+
+        return errors_by_time(batches, error)
+
+    @cached_property
+    def held_out_items(self) -> list[list[list[Clips]]]:
+        """Batches of pairs to validate on."""
+        return held_out_pairs(self.corpus.held_out, self.options.validation_items, 8)
+
+
+def laid_out(items: Sequence[Sequence[MelClip]], tokens: Sequence[Sequence[np.ndarray]]) -> SpeechBatch:
+    """A batch whose items are one clip, or two of one voice joined, with the tokens of their clips."""
+    lengths = [sum(clip.frames for clip in item) for item in items]
+    mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])
+    ids = torch.full((len(items), max(lengths)), -1)
+    for row, (item, ids_of_clips) in enumerate(zip(items, tokens, strict=True)):
+        first = 0
+        for clip, one in zip(item, ids_of_clips, strict=True):
+            last = first + clip.frames
+            mel[row, first:last] = torch.from_numpy(clip.mel.astype(np.float32))
+            ids[row, first:last] = torch.from_numpy(one)
+            first = last
+    joins = [item[0].frames if len(item) > 1 else 0 for item in items]
+    return SpeechBatch(mel, ids, torch.tensor(lengths), torch.tensor(joins))
+
+
+def untrained(architecture: BackboneConfig, clips: Sequence[MelClip], seed: int) -> DiT:
+    """A model with random weights, for the mels of ``clips``."""
+    torch.manual_seed(seed)
+    model = DiT(architecture)
+    initialise(model, torch.from_numpy(mel_frames(clips).mean(axis=0)))
+    return model
+
+
+@torch.no_grad()
+def initialise(model: DiT, mean_mel: Tensor) -> None:
+    """The official initialisation (AdaLN and output at zero), except that the gates start half open and the output at
+    the corpus's mean mel: both save a small model its first hundreds of steps."""
+    open_gates(model)
+    model.proj_out.weight.zero_()
+    model.proj_out.bias.copy_(mean_mel)
+    model.text_embed.text_embed.weight.mul_(0.5)
+
+
+MIDDLE = 0.5
+"""Time at which the noised mel has mean zero and variance one."""
+
+
+@dataclass(frozen=True)
+class MelNormalisation:
+    """Statistics of a corpus, both (bands,)."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    @classmethod
+    def of(cls, mels: Sequence[np.ndarray]) -> MelNormalisation:
+        """Of log mels, each (frames, bands)."""
+        frames = np.concatenate(mels).astype(np.float32)
+        return cls(torch.from_numpy(frames.mean(0)), torch.from_numpy(frames.std(0)))
+
+    def to(self, device: torch.device) -> MelNormalisation:
+        return moved(self, device)
+
+    @property
+    def noised_mean(self) -> Tensor:
+        """Of the noised mel at :data:`MIDDLE`."""
+        return MIDDLE * self.mean
+
+    @property
+    def noised_deviation(self) -> Tensor:
+        """Of the noised mel at :data:`MIDDLE`."""
+        return ((1 - MIDDLE) ** 2 + (MIDDLE * self.deviation) ** 2).sqrt()
+
+    def problem(self, problem: FlowMatchingDraw) -> FlowMatchingDraw:
+        """``problem`` as the model sees it; what is not known, zero on the plain mel, is as far below the mean."""
+        return replace(
+            problem,
+            noised=(problem.noised - self.noised_mean) / self.noised_deviation,
+            condition=(problem.condition - self.mean) / self.deviation,
+        )
+
+    def velocity(self, predicted: Tensor) -> Tensor:
+        """What the model predicts (…, bands), of the plain mel."""
+        return predicted * self.deviation + self.mean
+
+    @torch.no_grad()
+    def folded(self, model: DiT) -> DiT:
+        """A copy of ``model`` that takes plain mels and gives their velocity."""
+        plain = copy.deepcopy(model)
+        bands = len(self.mean)
+        entry, leave = plain.input_embed.proj, plain.proj_out
+        noised, condition = entry.weight[:, :bands], entry.weight[:, bands : 2 * bands]
+        noised.div_(self.noised_deviation)
+        condition.div_(self.deviation)
+        entry.bias.sub_(noised @ self.noised_mean + condition @ self.mean)
+        leave.weight.mul_(self.deviation[:, None])
+        leave.bias.copy_(self.velocity(leave.bias))
+        return plain
+
+    @torch.no_grad()
+    def unfolded(self, plain: DiT) -> DiT:
+        """A copy of ``plain``, which takes plain mels, for normalised ones: the opposite of :meth:`folded`."""
+        model = copy.deepcopy(plain)
+        bands = len(self.mean)
+        entry, leave = model.input_embed.proj, model.proj_out
+        noised, condition = entry.weight[:, :bands], entry.weight[:, bands : 2 * bands]
+        entry.bias.add_(noised @ self.noised_mean + condition @ self.mean)
+        noised.mul_(self.noised_deviation)
+        condition.mul_(self.deviation)
+        leave.weight.div_(self.deviation[:, None])
+        leave.bias.copy_((leave.bias - self.mean) / self.deviation)
+        return model
+
+
+def export_layout(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, step: int) -> None:
+    """Write ``model.safetensors`` (float16, official keys), ``model.yaml``, ``vocab.txt``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_official(folder / "model.safetensors", model, step)
+    (folder / "model.yaml").write_text(yaml.safe_dump(_configuration(name, model), sort_keys=False), encoding="utf-8")
+    (folder / "vocab.txt").write_text("".join(phone + "\n" for phone in vocabulary.phones), encoding="utf-8")
+
+
+def _configuration(name: str, model: DiT) -> dict[str, dict]:
+    config = model.config
+    entries = ("dim", "depth", "heads", "ff_mult", "text_dim", "text_mask_padding", "conv_layers")
+    spectrogram: dict[str, Any] = {"target_sample_rate": SAMPLE_RATE, "n_mel_channels": MEL_BANDS, "hop_length": HOP}
+    spectrogram |= {"win_length": 1024, "n_fft": 1024, "mel_spec_type": "vocos"}
+    return {
+        "model": {
+            "name": name,
+            "tokenizer": "custom",
+            "text_frontend": NATURAL_PHONES,
+            "backbone": config.backbone,
+            "arch": {entry: getattr(config, entry) for entry in entries},
+            "mel_spec": spectrogram,
+        }
+    }
+
 
 MODEL = "f5-mini"
 """The architecture that exports are of, which profiles and tables name."""

@@ -20,15 +20,11 @@ from paretone.models.minis.lm_mini import TOKENIZER, Layout
 from paretone.models.minis.quantisers import SpeechTokenizer
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.models.networks.quantised_mel import read_quantised_mel
-from paretone.training.corpus import Corpus
-from paretone.training.losses import cross_entropy
+from paretone.training.batches import Corpus
 from paretone.training.natural_corpus import NaturalClip
-from paretone.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
-from paretone.training.recipes.initialising import begin_as_nothing
-from paretone.training.said_tokens import VOCABULARY, said_tokens
-from paretone.training.spoken_tokens import TokenBatch, collate
-from paretone.training.token_network import TokenNetwork
-from paretone.training.token_recipe import TokenData, TokenOptions, TokenRecipe
+from paretone.training.recipes.bundled_recipe import begin_as_nothing, copy_codec, transformer_entries, write_mini
+from paretone.training.spoken_tokens import VOCABULARY, TokenBatch, collate, said_tokens
+from paretone.training.token_recipe import TokenData, TokenNetwork, TokenOptions, TokenRecipe, cross_entropy
 
 SMALL_LM = CausalConfig(
     hidden=256,
@@ -54,7 +50,7 @@ class LmOptions(TokenOptions):
 
 
 class NaturalLm(TokenRecipe):
-    """Trains a language model from random weights; see :class:`paretone.training.recipe.Recipe`."""
+    """Trains a language model from random weights; see :class:`paretone.training.session.Recipe`."""
 
     name = "voice-lm"
 

@@ -3,10 +3,17 @@
 
 The alignment, which a small model cannot learn, is given by the layout (:mod:`paretone.models.minis.omni_mini`).
 Network and parameter names are the official ones.
+
+It is trained on canvases: utterances of which some cells are hidden, as demasking meets them. What is known in
+demasking is: the voice's recording; in blockwise streaming also everything before the block; and within the canvas or
+the block whatever was committed, which the layer penalty makes mostly lower codebooks. Nothing is known after a block.
+Items are drawn of all these kinds.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,21 +25,133 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.minis.omni_mini import CODEC, Layout
+from paretone.models.minis.omni_mini import CODEC, Layout, positions
 from paretone.models.minis.quantisers import ResidualCodec
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork, Qwen3Config
 from paretone.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
 from paretone.stopping import may_stop
-from paretone.training.batch_queue import held_out_pairs
-from paretone.training.corpus import Corpus
+from paretone.training.batches import Corpus, held_out_pairs, moved
 from paretone.training.natural_corpus import NaturalClip
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
-from paretone.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
-from paretone.training.recipes.initialising import begin_as_nothing
-from paretone.training.recipes.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
-from paretone.training.said_tokens import VOCABULARY, said_tokens
-from paretone.training.spoken_tokens import SpokenTokens
+from paretone.training.recipes.bundled_recipe import (
+    BundledOptions,
+    BundledRecipe,
+    begin_as_nothing,
+    copy_codec,
+    transformer_entries,
+    write_mini,
+)
+from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, said_tokens
+
+LEAST, EXTENT = 0.03, 1.07
+"""Start and range of ``u``; values above one count as one, because demasking begins with everything hidden."""
+
+
+@dataclass(frozen=True)
+class CanvasOptions:
+    """Options for drawing canvases."""
+
+    text_dropped: float = 0.12
+    """Share of the items without text and prompt, for guidance."""
+    begun: float = 0.3
+    """Share of the items of which more than the prompt is known, up to any frame."""
+    ended: float = 0.25
+    """Share of the items of which nothing is known after any frame."""
+
+
+@dataclass(frozen=True)
+class Canvases:
+    """Sequences of one batch, each a text and a canvas of ``n`` frames."""
+
+    text: Tensor
+    """(B, n) int64."""
+    codes: Tensor
+    """(B, codebooks, n) int64 as the network sees them, the mask if they are hidden."""
+    spoken: Tensor
+    """(B, codebooks, n) int64 as they are."""
+    hidden: Tensor
+    """(B, codebooks, n) bool: what is to be said."""
+    seen: Tensor
+    """(B, 2 · n) bool: what of text and canvas is looked at."""
+
+    @property
+    def positions(self) -> Tensor:
+        """(2 · n,)."""
+        return positions(self.text.shape[1]).to(self.text.device)
+
+    def to(self, device: torch.device) -> Canvases:
+        """The same on ``device``."""
+        return moved(self, device)
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Items side by side: an utterance each, or a prompt and an utterance of one voice."""
+
+    text: Tensor
+    """(B, n) int64."""
+    codes: Tensor
+    """(B, codebooks, n) int64."""
+    inside: Tensor
+    """(B, n) bool: false for padding."""
+    prompts: Tensor
+    """(B,) frames of the prompts, 0 without one."""
+
+    @classmethod
+    def of(cls, items: Sequence[Sequence[SpokenTokens]]) -> Joined:
+        """All but the last utterance of an item are its prompt."""
+        lengths = [sum(one.frames for one in item) for item in items]
+        shape = (len(items), max(lengths))
+        text = torch.zeros(shape, dtype=torch.long)
+        codes = torch.zeros(*shape, items[0][0].codes.shape[1], dtype=torch.long)
+        for row, item in enumerate(items):
+            text[row, : lengths[row]] = torch.from_numpy(np.concatenate([one.phones for one in item]).astype(np.int64))
+            codes[row, : lengths[row]] = torch.from_numpy(np.concatenate([one.codes for one in item]).astype(np.int64))
+        inside = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+        prompts = torch.tensor([sum(one.frames for one in item[:-1]) for item in items])
+        return cls(text, codes.transpose(1, 2).contiguous(), inside, prompts)
+
+    def hiding(self, hidden: Tensor, mask: int, text_seen: Tensor | None = None) -> Canvases:
+        """With ``hidden`` (B, codebooks, n) masked. Items where ``text_seen`` (B,) is false see neither their text nor
+        their prompt."""
+        text_seen = torch.ones(len(self.text), dtype=torch.bool) if text_seen is None else text_seen
+        after_prompt = torch.arange(self.text.shape[1]) >= self.prompts[:, None]
+        canvas = self.inside & (after_prompt | text_seen[:, None])
+        seen = torch.cat([self.inside & text_seen[:, None], canvas], dim=1)
+        return Canvases(self.text, torch.where(hidden, mask, self.codes), self.codes, hidden, seen)
+
+
+def draw(joined: Joined, mask: int, options: CanvasOptions, generator: torch.Generator) -> Canvases:
+    """Hide a share of what follows the prompts: sin(π u / 2) of it for a uniform ``u``, in some items all of it. Cells
+    of higher codebooks come before those of lower ones, more strictly in some items than in others."""
+    items, codebooks, frames = joined.codes.shape
+
+    def uniform(*shape: int) -> Tensor:
+        return torch.rand(items, *shape, generator=generator)
+
+    lengths = joined.inside.sum(1)
+    first = joined.prompts + (uniform() * (uniform() < options.begun) * (lengths - joined.prompts)).long()
+    ahead = 1 + (uniform() * (lengths - first)).long()
+    last = torch.where(uniform() < options.ended, first + ahead, lengths)
+    places = torch.arange(frames)
+    block = joined.inside & (places >= first[:, None]) & (places < last[:, None])
+    after = joined.inside & (places >= last[:, None])
+    cells = block[:, None].expand(-1, codebooks, -1).flatten(1)
+    share = torch.sin((LEAST + EXTENT * uniform()).clamp(max=1) * math.pi / 2)
+    count = (share * cells.sum(1)).ceil().long()
+    order = uniform(codebooks, frames) + uniform(1, 1) * torch.arange(codebooks)[:, None]
+    order = order.flatten(1).masked_fill(~cells, -1.0)
+    threshold = order.sort(dim=1, descending=True).values.gather(1, count[:, None] - 1)
+    chosen = (cells & (order >= threshold)).unflatten(1, (codebooks, frames))
+    return joined.hiding(chosen | after[:, None], mask, uniform() >= options.text_dropped)
+
+
+def layer(joined: Joined, mask: int, codebook: int) -> Canvases:
+    """With the prompts and all lower codebooks known, and the rest hidden."""
+    hidden = joined.inside & (torch.arange(joined.text.shape[1]) >= joined.prompts[:, None])
+    higher = torch.arange(joined.codes.shape[1])[:, None] >= codebook
+    return joined.hiding(hidden[:, None] & higher, mask)
+
 
 SMALL_OMNI = Qwen3Config(
     hidden=256,
@@ -81,7 +200,7 @@ class PhonePairs(nn.Module):
 
 
 class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
-    """Trains a masked model from random weights; see :class:`paretone.training.recipe.Recipe`."""
+    """Trains a masked model from random weights; see :class:`paretone.training.session.Recipe`."""
 
     name = "voice-omni"
     term = "loss"

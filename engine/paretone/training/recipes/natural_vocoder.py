@@ -21,6 +21,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
+from paretone.audio.mel import htk_filterbank
 from paretone.files import write_atomically
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.natural_decoder import (
@@ -42,15 +43,29 @@ from paretone.models.minis.natural_vocoder import (
     mel_frame_at,
 )
 from paretone.stopping import may_stop
-from paretone.training.corpus import Corpus
+from paretone.training.batches import Corpus
 from paretone.training.learner import LearningOptions
-from paretone.training.natural_corpus import NaturalClip
-from paretone.training.natural_errors import CENTS, frame_error, spectral_error
-from paretone.training.natural_frames import voice_frames
+from paretone.training.natural_corpus import NaturalClip, voice_frames
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.recipes.band_limits import band_limited
-from paretone.training.recipes.initialising import begin_over_mels
-from paretone.training.recipes.natural_excerpts import NaturalExcerpts
+from paretone.training.recipes.bundled_recipe import begin_over_mels
+from paretone.training.recipes.natural_excerpts import CENTS, NaturalExcerpts, frame_error, spectral_error
+
+SAMPLE_RATE, WINDOW = 24_000, 1_024
+FLOOR = math.log(1e-5)
+"""The lowest value of a mel."""
+
+
+def centres(bands: int) -> Tensor:
+    """(bands,) hertz at the middle of each band."""
+    return htk_filterbank(SAMPLE_RATE, WINDOW, bands).argmax(0) * (SAMPLE_RATE / WINDOW)
+
+
+def band_limited(mel: Tensor, edge: Tensor, slope: Tensor, depth: Tensor) -> Tensor:
+    """Natural-log mel (B, bands, n) of the same sounds through low-passes that begin at ``edge`` (B,) hertz and take
+    ``depth`` (B,) nepers away from ``slope`` (B,) hertz above it."""
+    beyond = (centres(mel.shape[1]).to(mel.device) - edge[:, None]) / slope[:, None]
+    return torch.maximum(mel - (depth[:, None] * beyond.clamp(0, 1))[:, :, None], mel.clamp(max=FLOOR))
+
 
 LAYER_MATRICES = LayerMatrices("backbone.convnext.")
 DECIBELS = LEVEL_SCALE * 20 / math.log(10)
@@ -83,7 +98,7 @@ class VocoderOptions(LearningOptions):
 
 
 class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
-    """Trains a mel reader; see :class:`paretone.training.recipe.Recipe`."""
+    """Trains a mel reader; see :class:`paretone.training.session.Recipe`."""
 
     name = "voice-vocoder"
 

@@ -32,7 +32,7 @@ from paretone.studies.running import LocalExecutor, StudyFollower, run
 from paretone.studies.store import Store
 from paretone.studies.study import Study, StudySentence
 from paretone.studies.wording import figure_text
-from paretone.training.natural_alignment import Alignment, evened, evened_phrases
+from paretone.training.natural_corpus import Alignment, evened, evened_phrases
 
 MODEL = "f5-mini"
 TOLD: Mapping[str, Alignment] = {"frame": tuple, "word": evened, "phrase": evened_phrases}

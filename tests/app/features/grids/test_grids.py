@@ -13,8 +13,7 @@ from paretone.sampling.grid_search import Trial
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
 from paretone.techniques.searched_grid import NAME
-from paretone.techniques.searched_grid.grid import PlacedGrid
-from paretone.techniques.searched_grid.requests import Searched, Start
+from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, Start
 from paretone_app.features.grids.panel import GridPanel, known_rows
 from paretone_app.features.grids.state import GridState
 from paretone_app.shell.colours import LIGHT
@@ -39,7 +38,7 @@ def test_times_are_searched_shown_used_kept_and_opened(
     state.selection.set_knob(NAME, "passes", 1)
     assert panel.search_button.isEnabled()
     assert ended(window, qtbot, presenter.state.search)[:2] == (Kind.GRID, Outcome.FINISHED)
-    grid = presenter.state.grid
+    grid = presenter.state.artefact
     assert grid is not None and grid.steps == 2
     assert [one.title for one in panel.ruler.rows] == ["Searched", "sway −1", "even"]
     assert panel.ruler.rows[0].times == grid.times and all(one.figure for one in panel.ruler.rows)
@@ -58,12 +57,12 @@ def test_times_are_searched_shown_used_kept_and_opened(
 
     # Other numbers need other grids; those found before are taken up again, also by the next window.
     state.selection.set_knob(NAME, "evaluations", 3)
-    assert presenter.state.grid is None and panel.pages.is_empty
+    assert presenter.state.artefact is None and panel.pages.is_empty
     path = tmp_path / "grid.json"
     presenter.write(path)
     assert not path.exists()
     state.selection.set_knob(NAME, "evaluations", 2)
-    assert presenter.state.grid == grid
+    assert presenter.state.artefact == grid
     presenter.write(path)
     assert PlacedGrid.from_json(json.loads(path.read_text())) == grid
     again = GridState(state, presenter.state._folder)
@@ -74,11 +73,11 @@ def test_times_are_searched_shown_used_kept_and_opened(
     other = PlacedGrid(grid.compatibility, (0.0, 0.123, 1.0), origin="by hand")
     path.write_text(json.dumps(other.to_json()))
     presenter.state.open(path)
-    assert presenter.state.grid == other and [one.figure for one in panel.ruler.rows] == ["", "", ""]
+    assert presenter.state.artefact == other and [one.figure for one in panel.ruler.rows] == ["", "", ""]
     state.undo_stack.undo()
-    assert presenter.state.grid == grid
+    assert presenter.state.artefact == grid
     state.selection.set_option("guidance", 0.5)
-    assert presenter.state.grid is None
+    assert presenter.state.artefact is None
     with pytest.raises(ProfileError, match="guidance strength"):
         presenter.state.open(path)
 

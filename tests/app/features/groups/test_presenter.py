@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.models.base import SpeechModel
 from paretone.techniques import speculative, token_groups
-from paretone.techniques.token_groups.commands.groups_file import read
+from paretone.techniques.token_groups.command import read
 from paretone.techniques.token_groups.groups import Groups
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
@@ -50,7 +50,7 @@ def test_groups_are_found_heard_saved_and_used(
     assert "find them first, in Groups" in state.availability.why_not_accelerate()
     state.selection.set_knob(NAME, "cosine", 0.1)
     assert ended(window, qtbot, presenter.state.search)[:2] == (Kind.GROUPS, Outcome.FINISHED)
-    groups = presenter.state.groups
+    groups = presenter.state.artefact
     assert groups is not None and groups.cosine == 0.1
     assert not panel.pages.is_empty and panel.table.rowCount() == len(groups.members)
     assert panel.members == groups.by_size[0]
@@ -78,8 +78,8 @@ def test_groups_are_found_heard_saved_and_used(
 
     # Other knobs need other groups; those found before are taken up again.
     state.selection.set_knob(NAME, "cosine", 0.3)
-    assert presenter.state.groups is None and panel.pages.is_empty
+    assert presenter.state.artefact is None and panel.pages.is_empty
     state.selection.set_knob(NAME, "cosine", 0.1)
-    assert presenter.state.groups == groups
+    assert presenter.state.artefact == groups
     (path,) = presenter.state._folder.glob("*.json")
     assert read(path) == groups

@@ -20,7 +20,7 @@ from paretone.measure.estimates import Estimate
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.published import published
-from paretone.techniques.marks import in_order
+from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.results.points import STUDY, Point, Sound, published_points
 from paretone_app.shell.theme import Scheme, Theme

@@ -22,7 +22,7 @@ from paretone.studies.published import published
 from paretone.studies.results import read
 from paretone.studies.store import Store
 from paretone.studies.tasks import MeasureReference, ReferenceMeasured
-from paretone.techniques.marks import in_order
+from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import AXES, axis, figure_text
 from paretone_app.features.tradeoff.saved import recalled, remembered
 from paretone_app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Pool, scene

@@ -10,24 +10,25 @@ from paretone.models.catalogue import entry
 from paretone.session.jobs import preparation_for
 from paretone.setting.knobs import defaults
 from paretone.techniques import guidance_free
-from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
-from paretone.techniques.spade.requests import StudentRequest
-from paretone.techniques.speculative.requests import DraftRequest
-from paretone_app.features.decoding.training import TRAINING as DRAFT
-from paretone_app.features.guidance.training import TRAINING as GUIDANCE_FREE
-from paretone_app.features.layers.training import TRAINING as STUDENT
-from paretone_app.features.training.model import Place, Training, TrainingPlan, training, trainings
+from paretone.techniques.guidance_free import GuidanceFreeRequest
+from paretone.techniques.guidance_free.training_form import FORM as GUIDANCE_FREE
+from paretone.techniques.spade import StudentRequest
+from paretone.techniques.spade.training_form import FORM as STUDENT
+from paretone.techniques.speculative import DraftRequest
+from paretone.techniques.speculative.training_form import FORM as DRAFT
+from paretone.training.forms import Place, TrainingForm, TrainingPlan, training_forms
+from paretone_app.features.training.model import figure_wording, training
 from tests.app.presenters import INFO
 
 PLACE = Place("lm-mini", "models", "small", "cpu")
 
 
-def plan(one: Training, **knobs: object) -> TrainingPlan:
+def plan(one: TrainingForm, **knobs: object) -> TrainingPlan:
     return TrainingPlan(one.name, "speech.csv", "runs", 20.0, True, False, defaults(one.knobs).replace(**knobs))
 
 
 @pytest.mark.parametrize(("one", "kind"), [(GUIDANCE_FREE, GuidanceFreeRequest), (DRAFT, DraftRequest)])
-def test_what_all_have_in_common_is_passed_on(one: Training, kind: type) -> None:
+def test_what_all_have_in_common_is_passed_on(one: TrainingForm, kind: type) -> None:
     made = one.request(PLACE, plan(one))
     assert type(made) is kind
     assert (made.model, made.folder, made.device) == ("lm-mini", "models", "cpu")
@@ -62,7 +63,7 @@ def test_a_student_has_its_layers_and_is_kept_on_the_way() -> None:
 
 
 def test_techniques_carry_out_what_they_are_asked_to_train() -> None:
-    for one in trainings():
+    for one in training_forms():
         found = preparation_for(one.name, one.request(PLACE, plan(one)))
         assert found.finds_weights and not found.on_loaded_model
     assert GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE)).variant == "small"
@@ -76,21 +77,21 @@ def test_larger_models_take_longer() -> None:
 
 
 def test_work_folders_tell_trainings_apart() -> None:
-    folders = {one.folder("lm-mini", defaults(one.knobs)) for one in trainings()}
-    assert len(folders) == len(trainings())
+    folders = {one.folder("lm-mini", defaults(one.knobs)) for one in training_forms()}
+    assert len(folders) == len(training_forms())
     assert STUDENT.folder("lm-mini", defaults(STUDENT.knobs).replace(layers="0,11")) == "lm-mini-student-2"
 
 
 def test_every_training_is_found_by_its_name_and_says_how_it_goes() -> None:
-    for one in trainings():
+    for one in training_forms():
         assert training(one.name) is one
         first = one.found[0]
-        assert first.wording(0.25) in one.progress.format(step=3, found=first.wording(0.25))
+        assert figure_wording(first, 0.25) in one.progress.format(step=3, found=figure_wording(first, 0.25))
 
 
 def test_who_speaks_what_is_learnt_from_is_explained() -> None:
     info = replace(INFO, id="f5-mini", text_front_end="natural phones", parameters=8_200_000)
-    said = [one.estimate(info, True) for one in trainings() if info.family in one.families]
+    said = [one.estimate(info, True) for one in training_forms() if info.family in one.families]
     naming = [one for one in said if "hibari" in one]
     assert len(naming) >= 2
     assert all("the speech synthesiser that the bundled models learned from" in one for one in naming)

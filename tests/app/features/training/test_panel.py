@@ -9,12 +9,12 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from paretone.setting.knobs import NO_VALUES, Values
+from paretone.techniques.guidance_free.training_form import FORM as GUIDANCE_FREE
+from paretone.techniques.spade.training_form import FORM as STUDENT
+from paretone.techniques.speculative.training_form import FORM as DRAFT
 from paretone.training import session
+from paretone.training.forms import TrainingPlan
 from paretone.training.requests import Trained, TrainingProgress
-from paretone_app.features.decoding.training import TRAINING as DRAFT
-from paretone_app.features.guidance.training import TRAINING as GUIDANCE_FREE
-from paretone_app.features.layers.training import TRAINING as STUDENT
-from paretone_app.features.training.model import TrainingPlan
 from paretone_app.features.training.panel import CHECKPOINT, TrainingActions, TrainingPanel
 from paretone_app.shell.colours import LIGHT
 from tests.app.acting import acts_of

@@ -25,7 +25,7 @@ from paretone.sampling.guidance import guided_velocity
 from paretone.sampling.skipping import LayerMemory
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.knobs import Values
-from paretone.techniques.ditreducio.skip_plan import skip_plan
+from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
 from tests.engine.models.blockwise import prepare
 from tests.engine.models.f5.plain_dit import plain_attention, plain_velocity, small_dit

@@ -11,7 +11,7 @@ from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
 from paretone.models.minis.megatts3_mini import DURATION_HOP, VOCABULARY
 from paretone.models.minis.natural_vocoder import GROUPED
-from paretone.training.recipes.megatts3_layout import export_transformer
+from paretone.training.recipes.natural_megatts3 import export_transformer
 from tests.engine.awake import awake
 
 LAYERS = 3

@@ -23,7 +23,7 @@ from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.models.networks.shapes import uninitialised, without_weights
 from paretone.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd
 from paretone.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig
-from paretone.training.recipes.initialising import begin_over_mels
+from paretone.training.recipes.bundled_recipe import begin_over_mels
 from tests.engine.small_vocos import SMALL, write_vocos
 
 

@@ -12,14 +12,13 @@ from paretone.models.catalogue import voices
 from paretone.models.files.checkpoints import metadata_of, read_float_weights
 from paretone.models.files.interval_weights import described, plain_names
 from paretone.setting.knobs import Values
+from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
 from paretone.techniques.average_velocity.f5 import OBJECTIVE
 from paretone.techniques.average_velocity.fine_tuning import fine_tune
-from paretone.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
-from paretone.training import own_speech, readings
-from paretone.training.features import Example, Examples
+from paretone.training import own_speech
+from paretone.training.features import Example, Examples, collate, may_join
 from paretone.training.flow_matching import draw_problem
 from paretone.training.session import Intervals
-from paretone.training.speech_batches import collate, may_join
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
 
@@ -123,7 +122,7 @@ def _own(place: Path, **changes: object) -> AverageVelocityRequest:
 
 def test_a_model_learns_from_what_it_says_itself(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(own_speech, "STEPS", 2)
-    monkeypatch.setattr(readings, "PORTION", 2)
+    monkeypatch.setattr(own_speech, "PORTION", 2)
     texts = ("The rice was good.", "They went home.")
     with pytest.raises(Cancelled):
         fine_tune(_own(place, texts=texts), Counting(3), Intervals())
@@ -132,7 +131,7 @@ def test_a_model_learns_from_what_it_says_itself(place: Path, monkeypatch: pytes
     assert first.spoken == [2, 2, 3, 4, 4, 5], "two sentences were kept"
     assert trained.steps == 2 and Path(trained.checkpoint).is_file()
     (folder,) = (place / "work" / own_speech.FOLDER).iterdir()
-    kept = [one for path in sorted(folder.glob("*.npz")) for one in readings._read(path)]
+    kept = [one for path in sorted(folder.glob("*.npz")) for one in own_speech._read(path)]
     assert [one.voice for one in kept] == [one.id for one in voices("f5-mini")], "every voice has its turn"
     for one in kept:
         frames, prompt = one.arrays["mel"].shape[0], int(one.arrays["prompt"])

@@ -20,19 +20,16 @@ from paretone.models.networks.diffusion import IntervalEmbedding
 from paretone.sampling.flow import sampling_grid
 from paretone.sampling.guidance import guided_velocity, three_branch_velocity
 from paretone.setting.knobs import Values
+from paretone.techniques.average_velocity import METHODS, MOST_EVALUATIONS
 from paretone.techniques.average_velocity.f5 import F5Subject
 from paretone.techniques.average_velocity.megatts3 import MegaSubject
 from paretone.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
-from paretone.techniques.average_velocity.requests import METHODS, MOST_EVALUATIONS
-from paretone.techniques.average_velocity.subjects import Subject, state_at
-from paretone.techniques.average_velocity.targets import displacement, mean_flow
-from paretone.techniques.average_velocity.targets_in_use import TargetsInUse
+from paretone.techniques.average_velocity.subjects import Subject, TargetsInUse, displacement, mean_flow, state_at
 from paretone.training.f5_checkpoints import diffusion_transformer
 from paretone.training.features import Example, Examples
 from paretone.training.processes import join_processes
-from paretone.training.recipes.mega_recipe import initialise
-from paretone.training.recipes.natural_megatts3 import latent_clip
-from paretone.training.said_tokens import VOCABULARY
+from paretone.training.recipes.natural_megatts3 import initialise, latent_clip
+from paretone.training.spoken_tokens import VOCABULARY
 from tests.engine.training.learning import SHARE, same_weights, whole_and_resumed
 from tests.engine.training.recipes.test_natural_flow import MEGA_SMALL as SMALL
 from tests.engine.training.toy_corpus import toy_corpus

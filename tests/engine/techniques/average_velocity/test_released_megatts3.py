@@ -24,8 +24,8 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
 from paretone.techniques import average_velocity
+from paretone.techniques.average_velocity import AverageVelocityRequest
 from paretone.techniques.average_velocity.fine_tuning import fine_tune
-from paretone.techniques.average_velocity.requests import AverageVelocityRequest
 from paretone.training import own_speech
 from paretone.training.session import Intervals
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_folder, write_release

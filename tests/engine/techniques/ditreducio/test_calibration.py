@@ -23,13 +23,11 @@ from paretone.techniques import ditreducio
 from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE
 from paretone.techniques.ditreducio.algorithm import layer_plan, published_calibration
 from paretone.techniques.ditreducio.calibration import calibrate
-from paretone.techniques.ditreducio.end_calibration import calibrate_end
-from paretone.techniques.ditreducio.end_path import Change, EndPath, changes_of
-from paretone.techniques.ditreducio.metrics import mean_absolute_error
+from paretone.techniques.ditreducio.end_calibration import Change, EndPath, calibrate_end, changes_of
+from paretone.techniques.ditreducio.evaluating import skip_plan
 from paretone.techniques.ditreducio.record import CALIBRATION, END, PRE_CALIBRATION, Trial
-from paretone.techniques.ditreducio.skip_plan import skip_plan
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.techniques.ditreducio.trajectory import Work
+from paretone.techniques.ditreducio.trajectory import Work, mean_absolute_error
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.workload import crossed, workload

@@ -14,15 +14,13 @@ from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques.ditreducio import TECHNIQUE
-from paretone.techniques.ditreducio.benches.skipping import sample
 from paretone.techniques.ditreducio.calibration import calibrate
-from paretone.techniques.ditreducio.metrics import mean_absolute_error
-from paretone.techniques.ditreducio.preparation import calibrate_model
+from paretone.techniques.ditreducio.preparation import calibrate_model, measure_transfer, transfer
 from paretone.techniques.ditreducio.record import Sentence
+from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport
+from paretone.techniques.ditreducio.skipping_bench import sample
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone.techniques.ditreducio.trajectory import Work
-from paretone.techniques.ditreducio.transfer import measure_transfer, transfer
-from paretone.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
+from paretone.techniques.ditreducio.trajectory import Work, mean_absolute_error
 from tests.engine import small_speech
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder

@@ -13,15 +13,12 @@ from safetensors import safe_open
 
 from paretone.errors import Cancelled, CheckpointError, DeviceError, TrainingError
 from paretone.models.catalogue import entry
-from paretone.techniques.guidance_free import fine_tuning, recipe
+from paretone.techniques.guidance_free import GuidanceFreeRequest, fine_tuning, recipe
 from paretone.techniques.guidance_free.fine_tuning import fine_tune, guidance_free_folder, options_of
-from paretone.techniques.guidance_free.requests import GuidanceFreeRequest
 from paretone.training import session
-from paretone.training.follower import Follower
 from paretone.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
-from paretone.training.recipe import Diverged
-from paretone.training.requests import Trained
-from paretone.training.session import CHECKPOINT, Intervals, Milestone
+from paretone.training.requests import Follower, Trained
+from paretone.training.session import CHECKPOINT, Diverged, Intervals, Milestone
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.engine.training.toy_natural import Hummer
@@ -172,7 +169,7 @@ def test_without_a_manifest_the_bundled_model_learns_from_its_teacher(
         teachers.append(Hummer())
         return teachers[-1]
 
-    monkeypatch.setattr("paretone.training.natural_examples.NaturalTeacher", teacher)
+    monkeypatch.setattr("paretone.training.f5_checkpoints.NaturalTeacher", teacher)
     folder = toy_model(tmp_path / "natural")
     corpus = CorpusOptions(voices=2, sentences=3, held_out_voices=1, held_out_sentences=2)
     made, _ = _run(job, manifest="", folder=folder, steps=2, corpus=corpus)

@@ -24,7 +24,7 @@ from paretone.techniques.guidance_free.recipe import (
     GuidanceFreeOptions,
     equivalent_guidance,
 )
-from paretone.training.features import Example, Examples
+from paretone.training.features import Example, Examples, collate, validation_batches
 from paretone.training.flow_matching import (
     FlowMatchingOptions,
     draw_problem,
@@ -33,7 +33,6 @@ from paretone.training.flow_matching import (
     without_conditions,
 )
 from paretone.training.processes import join_processes
-from paretone.training.speech_batches import collate, validation_batches
 from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
@@ -53,7 +52,7 @@ def checkpoint(tmp_path: Path) -> F5Checkpoint:
 @pytest.fixture(scope="module")
 def examples() -> Examples:
     from paretone.front_end.phones import labels
-    from paretone.training.said_tokens import VOCABULARY
+    from paretone.training.spoken_tokens import VOCABULARY
 
     corpus = toy_corpus()
 

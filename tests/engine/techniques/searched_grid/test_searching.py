@@ -21,11 +21,9 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Metrics
 from paretone.speaking import scripted, synthesise
-from paretone.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES
-from paretone.techniques.searched_grid.figures import shown
-from paretone.techniques.searched_grid.journal import FOLDER, Journal
+from paretone.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES, figure_of
 from paretone.techniques.searched_grid.objectives import MANY, SEEDS, many_steps
-from paretone.techniques.searched_grid.searching import search_grid, start_grids
+from paretone.techniques.searched_grid.searching import FOLDER, Journal, search_grid, start_grids
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, load, setting
 from tests.engine.techniques.searched_grid.grids import NAME, model
@@ -166,8 +164,8 @@ def test_a_judges_figure_is_searched_by_and_ties_go_to_the_nearer() -> None:
     found = search_grid(model(), UTTERANCES[:1], chosen, Observer())
     assert len(found.best.value) == 2 and found.unit.startswith("Pitch range")
     assert found.best.value <= min(one.trial.value for one in found.starts)
-    assert shown((-0.2, 0.1), "pitch_range") == 0.2 and shown((0.3,), "distance") == 0.3
-    assert shown((0.1, 0.5), "word_error_rate") == 0.1
+    assert figure_of((-0.2, 0.1), "pitch_range") == 0.2 and figure_of((0.3,), "distance") == 0.3
+    assert figure_of((0.1, 0.5), "word_error_rate") == 0.1
 
 
 @pytest.mark.parametrize("name", FIDELITY)
@@ -202,7 +200,7 @@ def test_the_spread_over_seeds_is_of_several_takes(monkeypatch: pytest.MonkeyPat
     found = search_grid(said, UTTERANCES[:1], searching(2, passes=1, objective="diversity"), watch)
     assert spoken == list(range(SEEDS)) * found.trials
     assert watch.done[-1][0] == watch.done[-1][1] and found.unit == "Diversity (nat. log)"
-    assert shown((-0.05, 0.1), "diversity") == 0.05, "more is better"
+    assert figure_of((-0.05, 0.1), "diversity") == 0.05, "more is better"
 
 
 def test_every_quality_figure_can_be_searched_by() -> None:

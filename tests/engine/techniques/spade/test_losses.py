@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from paretone.techniques.spade.losses import (
+from paretone.techniques.spade.training import (
     composite_loss,
     embedding_loss,
     latent_loss,
     skewed_divergence,
     target_layers,
 )
-from paretone.training.losses import Seen, divergence, each_divergence
+from paretone.training.token_recipe import Seen, divergence, each_divergence
 
 
 def seen(seed: int, layers: int = 2) -> Seen:

@@ -19,7 +19,7 @@ from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.observer import Observer
 from paretone.techniques.spade.importance import bootstrapped
 from paretone.techniques.spade.measuring import measure_layers, own_speech, without
-from paretone.training.losses import divergence
+from paretone.training.token_recipe import divergence
 from tests.engine.small_language import LAYERS, write_model
 from tests.engine.speaking import load, setting
 

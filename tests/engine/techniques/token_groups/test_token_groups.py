@@ -25,9 +25,8 @@ from paretone.speaking import synthesise
 from paretone.studies.hooks import preparer
 from paretone.techniques import conflict, resolve
 from paretone.techniques.token_groups import NAME, TECHNIQUE
-from paretone.techniques.token_groups.finding import directions, neighbourhoods
+from paretone.techniques.token_groups.finding import PAUSE_SECONDS, directions, hear_group, neighbourhoods
 from paretone.techniques.token_groups.groups import Groups
-from paretone.techniques.token_groups.hearing import PAUSE_SECONDS, hear_group
 from tests.engine.small_language import CODES, write_model
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, view, write_all
 

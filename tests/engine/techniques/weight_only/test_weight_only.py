@@ -17,10 +17,10 @@ from paretone.models.minis.lm_mini import LmMiniSpeech
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import foreseen, resolve
-from paretone.techniques.weight_only import NAME, TECHNIQUE, packing
+from paretone.techniques.weight_only import NAME, TECHNIQUE
+from paretone.techniques.weight_only import measuring as measuring_module
 from paretone.techniques.weight_only import record as module
-from paretone.techniques.weight_only.measuring import measure
-from paretone.techniques.weight_only.packing import narrowed
+from paretone.techniques.weight_only.measuring import measure, narrowed
 from paretone.techniques.weight_only.record import Measured, Record, current_machine
 from tests.engine.models.small_causal import small_model
 from tests.engine.speaking import TEXT, drafted, load, setting, shallow, spoken, write_all
@@ -65,7 +65,7 @@ def test_it_is_measured_once_and_kept(model: LmMiniSpeech, monkeypatch: pytest.M
         measured.append(given)
         return found(model, 1.4)
 
-    monkeypatch.setattr(packing, "measure", measuring)
+    monkeypatch.setattr(measuring_module, "measure", measuring)
     take = spoken(model, setting(used()))
     assert take.measurements.tokens and any("rounded to 8 bits" in note for note in take.notes)
     assert len(measured) == 1 and Record.of("lm-mini").measured == (found(model, 1.4),)
@@ -78,7 +78,7 @@ def test_it_is_measured_once_and_kept(model: LmMiniSpeech, monkeypatch: pytest.M
 def test_without_a_gain_it_is_refused_with_what_was_measured(
     model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "measure", lambda *given: found(model, 0.8))
+    monkeypatch.setattr(measuring_module, "measure", lambda *given: found(model, 0.8))
     with pytest.raises(SettingError, match=r"took 1\.25 times as long \(1\.18 to 1\.33\) on this device"):
         spoken(model, setting(used()))
     with pytest.raises(SettingError, match=r"One-token passes of LM mini with int8 weights took 1\.25 times as long"):
@@ -95,7 +95,7 @@ def test_without_a_gain_it_is_refused_with_what_was_measured(
 
 
 def test_it_goes_with_drafts_and_students(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "measure", lambda *given: replace(found(model, 1.4), checkpoint=given[-1]))
+    monkeypatch.setattr(measuring_module, "measure", lambda *given: replace(found(model, 1.4), checkpoint=given[-1]))
     chosen = setting(used(), drafted(adaptive=False))
     networks = model.networks(resolve(model.info, chosen))
     for network in (networks.target, networks.draft):

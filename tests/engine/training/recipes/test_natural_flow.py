@@ -25,8 +25,7 @@ from paretone.models.minis.natural_vocoder import GROUPED, ungrouped
 from paretone.models.minis.speaking import WEIGHTS
 from paretone.paths import resource
 from paretone.setting import compatibility
-from paretone.training.natural_alignment import AlignmentOptions, evened, evened_phrases
-from paretone.training.natural_frames import voice_frames
+from paretone.training.natural_corpus import AlignmentOptions, evened, evened_phrases, voice_frames
 from paretone.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
 from paretone.training.recipes.natural_megatts3 import ARCHITECTURE as MEGA_ARCHITECTURE
 from paretone.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions, groups_of, latent_clip

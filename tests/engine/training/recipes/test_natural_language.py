@@ -21,21 +21,30 @@ from paretone.models.minis.omni_mini import Layout as OmniLayout
 from paretone.models.minis.omni_mini import OmniMiniFolder
 from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
 from paretone.paths import resource
-from paretone.training.natural_frames import voice_frames
-from paretone.training.recipes.masked_canvases import CanvasOptions, Joined, draw, layer
-from paretone.training.recipes.moving_codebooks import CodebookOptions, MovingCodebooks
+from paretone.training.natural_corpus import voice_frames
 from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
-from paretone.training.recipes.natural_omni import LAYOUT, SMALL_OMNI, NaturalOmni, OmniOptions, PhonePairs
+from paretone.training.recipes.natural_omni import (
+    LAYOUT,
+    SMALL_OMNI,
+    CanvasOptions,
+    Joined,
+    NaturalOmni,
+    OmniOptions,
+    PhonePairs,
+    draw,
+    layer,
+)
 from paretone.training.recipes.natural_tokens import (
     CODEC,
     TOKENIZER,
+    CodebookOptions,
+    MovingCodebooks,
     NaturalCodec,
     NaturalTokenizer,
     NaturalTokenOptions,
 )
-from paretone.training.said_tokens import VOCABULARY, frame_phones, voices_of
 from paretone.training.session import LOG
-from paretone.training.spoken_tokens import SpokenTokens
+from paretone.training.spoken_tokens import VOCABULARY, SpokenTokens, frame_phones, voices_of
 from tests.engine.training.learning import learning, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus
 from tests.workload import only_in_full

@@ -23,12 +23,9 @@ from paretone.models.minis.quantisers import ResidualCodec, SpeechTokenizer
 from paretone.models.networks.quantised_mel import read_quantised_mel
 from paretone.models.shipped_voices import INDEX, read_voice
 from paretone.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity
-from paretone.training.natural_corpus import FORMANTS, PITCHES
-from paretone.training.natural_frames import voice_frames
+from paretone.training.natural_corpus import FORMANTS, PITCHES, voice_frames
 from paretone.training.natural_teacher import MISSING
-from paretone.training.recipes.band_limits import band_limited, centres
-from paretone.training.recipes.f5_recipe import laid_out
-from paretone.training.recipes.natural_f5 import ARCHITECTURE
+from paretone.training.recipes.natural_f5 import ARCHITECTURE, MelNormalisation, laid_out
 from paretone.training.recipes.natural_front_end import main
 from paretone.training.recipes.natural_tokens import (
     CODEC,
@@ -37,10 +34,9 @@ from paretone.training.recipes.natural_tokens import (
     NaturalTokenizer,
     NaturalTokenOptions,
 )
-from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, mel_at
+from paretone.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, band_limited, centres, mel_at
 from paretone.training.recipes.natural_voices import SPEAKER, VOICES, export
-from paretone.training.recipes.normalised_mel import MelNormalisation
-from paretone.training.said_tokens import frame_phones
+from paretone.training.spoken_tokens import frame_phones
 from tests.engine.training.learning import learning, same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
 from tests.workload import crossed, only_in_full, workload

@@ -11,7 +11,7 @@ from paretone.models.catalogue import entry
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting
 from paretone.techniques import foreseen
-from paretone.techniques.average_velocity.benches.few_evaluations import (
+from paretone.techniques.average_velocity.bench import (
     _rivals,
     few,
 )

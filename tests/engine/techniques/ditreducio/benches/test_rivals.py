@@ -9,7 +9,7 @@ from paretone.measure.verdicts import Way
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
 from paretone.techniques import technique
-from paretone.techniques.ditreducio.benches.rivals import (
+from paretone.techniques.ditreducio.rivals_bench import (
     COUNTED_RIVALS,
     FOR_END,
     SEARCHED,

@@ -11,7 +11,7 @@ from paretone.models import load_model
 from paretone.models.catalogue import entry, voices
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
-from paretone.techniques.ditreducio.benches.skipping import sample
+from paretone.techniques.ditreducio.skipping_bench import sample
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 

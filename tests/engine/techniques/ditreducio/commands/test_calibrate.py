@@ -16,7 +16,7 @@ from paretone.errors import PlainError, SettingError
 from paretone.sampling.actions import SkipAction
 from paretone.session.events import PreparationReport, Progress
 from paretone.techniques import ditreducio
-from paretone.techniques.ditreducio.commands.calibrate import _Calibration, _figures, _planned, _shown, _Trials, declare
+from paretone.techniques.ditreducio.calibrate_command import _Calibration, _figures, _planned, _shown, _Trials, declare
 from paretone.techniques.ditreducio.record import CALIBRATION, Trial
 from tests.engine.techniques.ditreducio.observing import calibrate
 

@@ -21,11 +21,10 @@ from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
 from paretone.speaking import scripted, synthesise
 from paretone.techniques import ditreducio
+from paretone.techniques.ditreducio import redundancy_views, threshold_views
 from paretone.techniques.ditreducio.preparation import calibrate_model
-from paretone.techniques.ditreducio.views import ablation, attention_similarity
-from paretone.techniques.ditreducio.views.module_clock import ModuleClock
-from paretone.techniques.ditreducio.views.module_latencies import share
-from paretone.techniques.ditreducio.views.outputs import run_through
+from paretone.techniques.ditreducio.probing import ModuleClock, run_through
+from paretone.techniques.ditreducio.threshold_views import share
 from paretone.views import compute_view, view
 from paretone.views.figure import Bars, HeatMap
 from paretone.views.quality import judged_utterances
@@ -143,7 +142,7 @@ def test_redundancy_by_attention(model: F5Speech) -> None:
 
 def test_shares_by_interval() -> None:
     pairs = [(0.01, 0.5), (0.09, 0.95), (0.10, 0.95), (0.31, 0.99), (0.31, 0.80)]
-    bars, _ = attention_similarity.shares(pairs, 0.9, 0.1)
+    bars, _ = redundancy_views.shares(pairs, 0.9, 0.1)
     assert bars.groups == ("0.00–0.10", "0.10–0.20", "0.20–0.30", "0.30–0.40")
     series = bars.series[0]
     assert series.values[:2] == (50.0, 100.0)
@@ -238,7 +237,7 @@ def test_latencies_are_compared_within_rounds(model: F5Speech) -> None:
 def test_ablation(model: F5Speech) -> None:
     figure = computed(model, "ablation", largest=0.02)
     trade_off = figure.panels[0]
-    titles = [one.title for one in ablation.VARIANTS]
+    titles = [one.title for one in threshold_views.VARIANTS]
     assert [curve.name for curve in trade_off.curves] == titles
     sentences = judged_utterances(SAID, 2)
     plain = [synthesise(model, one.text, one.voice, setting(STEPS)) for one in sentences]
@@ -274,9 +273,9 @@ def test_both_objectives(model: F5Speech) -> None:
     assert "calibrated for the end" in figure.caption
 
 
-@pytest.mark.parametrize("variant", ablation.VARIANTS, ids=lambda one: one.title)
-def test_variants_leave_out_what_they_say(model: F5Speech, variant: ablation.Variant) -> None:
-    record = ablation._calibrate(task(model), variant)(0.02, Observer())
+@pytest.mark.parametrize("variant", threshold_views.VARIANTS, ids=lambda one: one.title)
+def test_variants_leave_out_what_they_say(model: F5Speech, variant: threshold_views.Variant) -> None:
+    record = threshold_views._calibrate(task(model), variant)(0.02, Observer())
     assert {trial.action for trial in record.trials} <= set(variant.candidates)
     phases = {trial.phase for trial in record.trials}
     assert phases == ({"pre-calibration", "calibration"} if variant.pre_calibrates else {"calibration"})

@@ -11,7 +11,7 @@ from paretone.measure.intelligibility import WordErrors
 from paretone.models.base import WeightSet
 from paretone.models.catalogue import entry
 from paretone.setting.setting import Setting
-from paretone.techniques.guidance_free.benches.guidance_free import guidance_free, guided, paired_difference
+from paretone.techniques.guidance_free.bench import guidance_free, guided, paired_difference
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload

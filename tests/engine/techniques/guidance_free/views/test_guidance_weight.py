@@ -11,7 +11,7 @@ from paretone.measure.fidelity import log_mel_distance
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
 from paretone.speaking import synthesise
-from paretone.techniques.guidance_free.views import guidance_weight
+from paretone.techniques.guidance_free import view
 from paretone.views import compute_view
 from paretone.views.quality import judged_utterances
 from tests.engine.small_speech import setting
@@ -31,7 +31,7 @@ def test_the_effect_of_w(tmp_path: Path) -> None:
     used = setting(STEPS).with_technique(UsedTechnique("guidance_free", Values(weight=0.5)))
     free = [synthesise(model, one.text, one.voice, used).trace.mel for one in sentences]
     guided, alone = spoken(guidance=1.0), spoken(guidance=0.0)
-    for name, mels in ((guidance_weight.CFG_FREE, free), (guidance_weight.ALONE, alone)):
+    for name, mels in ((view.CFG_FREE, free), (view.ALONE, alone)):
         expected = sum(log_mel_distance(one, two) for one, two in zip(guided, mels, strict=True)) / 2
         assert distances[name].x == (0.5,)
         assert distances[name].y == pytest.approx((expected,))

@@ -12,7 +12,7 @@ from paretone.models.base import SpeechModel, Utterance
 from paretone.observer import Observer
 from paretone.setting.knobs import Values
 from paretone.setting.setting import UsedTechnique
-from paretone.techniques.multistep.views.convergence import plain, slope
+from paretone.techniques.multistep.view import plain, slope
 from paretone.views import compute_view
 from paretone.views.view import Task
 from tests.engine.analytic_flow import AnalyticFlow

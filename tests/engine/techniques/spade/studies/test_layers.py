@@ -16,7 +16,7 @@ from paretone.studies.report import write_report
 from paretone.studies.results import read
 from paretone.studies.running import FINISHED, LocalExecutor, run
 from paretone.studies.store import Store
-from paretone.techniques.spade.studies.layers import importance
+from paretone.techniques.spade.importance import importance
 from tests.engine import speaking
 from tests.engine.small_language import write_model
 from tests.engine.studies.ear import EAR, Ear, silence

@@ -9,7 +9,7 @@ import pytest
 
 from paretone.errors import SettingError
 from paretone.models.minis.lm_mini import LmMiniSpeech
-from paretone.techniques.speculative.views.speculation import PAPER, TOLERANCES, paired_speed_up
+from paretone.techniques.speculative.view import PAPER, TOLERANCES, paired_speed_up
 from paretone.views.figure import Lines
 from tests.engine.small_language import write_model
 from tests.engine.speaking import load, view

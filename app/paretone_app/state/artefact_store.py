@@ -1,0 +1,157 @@
+"""The artefacts of one technique: the one in use, and those that are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from paretone.errors import PlainError, SettingError
+from paretone.files import reason, write, write_atomically
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.setting import Artefact, UsedTechnique
+from paretone.techniques import Technique, compatibility_of
+from paretone_app.state.app_state import AppState
+from paretone_app.state.editing import Edit
+
+
+class ArtefactStore(QObject):
+    """The artefact of one technique that is in use, and those that are kept in a folder, one file each.
+
+    A feature of the technique makes a subclass, which says how files are read and which artefact serves what is
+    selected. ``kind`` is the artefacts' class, which offers ``fingerprint``, ``compatibility`` and ``to_json()``.
+    """
+
+    changed = Signal()
+    """Another artefact is in use, or what it is compared with."""
+    kind: ClassVar[type]
+    unwritten: ClassVar[str] = ""
+    """Said of one whose file could not be written, with ``{path}`` and ``{reason}``."""
+
+    def __init__(
+        self, state: AppState, technique: Technique, folder: Path | None = None, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._state, self._selection, self._technique, self._folder = state, state.selection, technique, folder
+        self.artefact: Any = None
+        """The one in use, whether it fits or not."""
+        self.problems: list[str] = []
+        """Files that could not be read or written, as sentences."""
+        self.kept: list[Any] = []
+        """The artefacts in the folder, the newest last."""
+        files = folder.glob("*.json") if folder is not None else ()
+        for path in sorted(files, key=lambda one: one.stat().st_mtime):
+            try:
+                self.kept.append(self.read(path))
+            except PlainError as error:
+                self.problems.append(str(error))
+        state.artefacts.add(technique.name, self)
+        state.selection.conditions_changed.connect(self._find)
+
+    # --- What subclasses say ------------------------------------------------------------------------------------------
+    def read(self, path: Path) -> Artefact:
+        """The artefact in a file. Raises :class:`PlainError`."""
+        raise NotImplementedError
+
+    def file_name(self, artefact: Any) -> str:
+        """Name of the file that keeps ``artefact``."""
+        raise NotImplementedError
+
+    @property
+    def origin(self) -> tuple[str, str] | None:
+        """The artefact in use for people: what it is called, and what it holds."""
+        raise NotImplementedError
+
+    def problem(self) -> str:
+        """Why the artefact in use does not serve what is selected, as a sentence, or ``""``."""
+        raise NotImplementedError
+
+    def serves(self, artefact: Any, wanted: Compatibility) -> bool:
+        """Whether ``artefact`` was made for what is selected, ``wanted``."""
+        return bool(artefact.compatibility == wanted)
+
+    def chosen(self, wanted: Compatibility | None) -> Artefact | None:
+        """Of those that are kept, the one to use for what is selected."""
+        return None
+
+    def knobs_of(self, artefact: Any) -> Mapping[str, object]:
+        """Values of the technique's knobs that the artefact has decided."""
+        return {}
+
+    @property
+    def records(self) -> tuple[object, ...]:
+        """Measurements of its preparation, for views."""
+        return ()
+
+    def compare_with(self, artefact: Artefact | None) -> None:
+        """Show ``artefact`` next to the one in use; ``None`` for the usual one."""
+
+    def set_knob(self, knob: str, value: object) -> bool:
+        """Change a knob that the artefact follows; whether it is one."""
+        return False
+
+    # --- The one in use -----------------------------------------------------------------------------------------------
+    def compatibility(self) -> Compatibility | None:
+        """What an artefact must fit; ``None`` without a loaded model that takes one."""
+        chosen = self._selection
+        if not chosen.ready or chosen.loaded.family not in self._technique.families:
+            return None
+        try:
+            return compatibility_of(chosen.loaded, chosen.setting)
+        except SettingError:
+            return None
+
+    def fits(self, artefact: Artefact) -> bool:
+        """Whether ``artefact`` was made for what is selected."""
+        wanted = self.compatibility()
+        return isinstance(artefact, self.kind) and wanted is not None and self.serves(artefact, wanted)
+
+    def find(self, entry: UsedTechnique) -> Artefact | None:
+        """The artefact that a technique in use names, if it is at hand."""
+        return next((one for one in self.kept if one.fingerprint == entry.artefact), None)
+
+    def adopt(self, artefact: Artefact, why: str) -> None:
+        """Use ``artefact``; can be undone by the name ``why``."""
+        if isinstance(artefact, self.kind) and artefact != self.artefact:
+            self.keep(artefact)
+            self._state.undo_stack.push(Edit(why, self.artefact, artefact, self._use))
+
+    def put_back(self, artefact: Artefact) -> None:
+        """Use ``artefact`` again, which was in use before, if it fits; makes no entry to undo."""
+        if self.fits(artefact) and artefact != self.artefact:
+            self._use(artefact)
+
+    def keep(self, artefact: Any) -> None:
+        """Keep ``artefact``, in memory at least."""
+        self.kept = [*(one for one in self.kept if self.file_name(one) != self.file_name(artefact)), artefact]
+        if self._folder is None:
+            return
+        path = self._folder / self.file_name(artefact)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, json.dumps(artefact.to_json()).encode())
+        except OSError as error:
+            self.problems.append(self.unwritten.format(path=path, reason=reason(error)))
+
+    def write(self, path: Path) -> bool:
+        """Write the artefact in use to ``path``; whether there is one. Raises :class:`PlainError`."""
+        if self.artefact is not None:
+            write(path, json.dumps(self.artefact.to_json()).encode())
+        return self.artefact is not None
+
+    def _use(self, artefact: Any) -> None:
+        self.artefact = artefact
+        if artefact is not None:
+            self._selection.put_knobs(self._technique.name, **self.knobs_of(artefact))
+        self.changed.emit()
+
+    @Slot()
+    def _find(self) -> None:
+        """Take up what serves what is selected."""
+        found = self.chosen(self.compatibility())
+        if found != self.artefact:
+            self.artefact = found
+            self.changed.emit()

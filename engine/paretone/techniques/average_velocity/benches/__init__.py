@@ -1,1 +1,0 @@
-"""Side-by-side benchmarks of average velocity; see :mod:`paretone.bench`."""

@@ -1,0 +1,95 @@
+"""``paretone train average-velocity``: fine-tune a model so that few evaluations speak as many guided steps do."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from paretone.commands import arguments, fine_tuning
+from paretone.commands.result import Result
+from paretone.commands.session import Session
+from paretone.setting.knobs import Values
+from paretone.techniques import average_velocity
+from paretone.techniques.average_velocity import METHODS, SINGLE_SHARE, TEACHER_STEPS, AverageVelocityRequest
+
+NAME = "train average-velocity"
+SUMMARY = "Fine-tune a model so that one to four evaluations replace many guided steps."
+GUIDANCE = ("guidance", "intelligibility", "similarity")
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    fine_tuning.add_speech(parser)
+    group = parser.add_argument_group("average velocity")
+    group.add_argument(
+        "--method",
+        choices=METHODS,
+        default=METHODS[0],
+        help="displacement copies how far the guided model goes, mean-flow learns from speech alone (default: "
+        "%(default)s)",
+    )
+    for name in GUIDANCE:
+        group.add_argument(
+            f"--{name}",
+            type=arguments.finite,
+            metavar="STRENGTH",
+            help="guidance to include (default: the model's usual one)",
+        )
+    group.add_argument(
+        "--teacher-steps",
+        type=arguments.positive,
+        default=TEACHER_STEPS,
+        help="steps of the model itself that one evaluation replaces in training (default: %(default)s)",
+    )
+    group.add_argument(
+        "--uses",
+        type=arguments.positive,
+        default=1,
+        metavar="N",
+        help="training steps that learn from each target, which takes longer to work out than to learn from; above "
+        "1, a resumed run ends in other bits (default: %(default)s)",
+    )
+    group.add_argument(
+        "--single-share",
+        type=arguments.finite,
+        default=SINGLE_SHARE,
+        metavar="SHARE",
+        help="share of the training that is for one evaluation, 0 to 1 (default: %(default)s)",
+    )
+    group.add_argument(
+        "--temperature",
+        type=arguments.finite,
+        default=1.0,
+        metavar="SCALE",
+        help="scale of the initial noise that takes with these weights start from, unless a setting says otherwise; "
+        "written down with them (default: %(default)s)",
+    )
+    group.add_argument(
+        "--initial",
+        type=Path,
+        metavar="FILE",
+        help="such weights of the same checkpoint to start from (default: the model's own)",
+    )
+    fine_tuning.add_training(
+        parser,
+        "4e-4 below 20 million parameters, else 1e-5",
+        "0.006 below 20 million parameters, else AdamW for everything",
+    )
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Train, and say where the result lies."""
+    given = {name: getattr(options, name) for name in GUIDANCE if getattr(options, name) is not None}
+    request = AverageVelocityRequest(
+        guidance=Values(given),
+        method=options.method,
+        teacher_steps=options.teacher_steps,
+        uses=options.uses,
+        single_share=options.single_share,
+        temperature=options.temperature,
+        initial=arguments.path_text(options.initial),
+        **fine_tuning.request_values(options),
+    )
+    trained = fine_tuning.train(average_velocity.NAME, request, session)
+    text = f"Wrote {trained.checkpoint}: {trained.steps} steps by {options.method}.\n{trained.summary}"
+    return fine_tuning.result(options, trained, trained.figures, text)

@@ -1,1 +1,0 @@
-"""Average velocity on the command line: training weights."""

@@ -1,1 +1,0 @@
-"""The benchmark of blockwise streaming; see :mod:`paretone.bench`."""

@@ -1,1 +1,0 @@
-"""Side-by-side benchmarks of DiTReducio; see :mod:`paretone.bench`."""

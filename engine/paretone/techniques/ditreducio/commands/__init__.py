@@ -1,1 +1,0 @@
-"""DiTReducio on the command line: calibrating, measuring, tables as files."""

@@ -1,0 +1,129 @@
+"""Outputs and times of every module along a sampling run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretone.models.networks.diffusion import DiffusionTransformer
+from paretone.sampling.calibration_target import CalibrationTarget
+from paretone.sampling.skipping import COMPUTE, LayerMemory
+from paretone.speaking import scripted
+from paretone.techniques.ditreducio.evaluating import skip_plan
+from paretone.techniques.ditreducio.preparation import knobs_of
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.views.view import Stages, Task
+
+MODULES = {"attention": "Attention", "feed_forward": "Feed-forward"}
+"""The modules that DiTReducio caches, by their names for a backbone's ``probe``, and their titles."""
+
+See = Callable[[int, int, str, Tensor], None]
+"""Called with step, layer, one of :data:`MODULES` and its output before the gate, (branches·items, frames, width)."""
+
+
+def target_of(task: Task) -> CalibrationTarget:
+    """The first passage of the task's sentence, about to be sampled. Raises :class:`SettingError` if the model or
+    the solver takes no single steps."""
+    knobs_of(task.setting)
+    script = scripted(task.flow, task.utterance.text, task.utterance.voice, task.setting, prepared=False)
+    target = task.flow.calibration_target(script)
+    return target
+
+
+def run_through(
+    target: CalibrationTarget, work: Stages, see: See | None = None, table: StrategyTable | None = None
+) -> Tensor:
+    """Take every step of ``target``, under ``table`` if there is one; each layer is a unit of ``work``. The last
+    state, (items, frames, bands)."""
+    state, layers = target.noise, target.backbone.layers
+    plan = None if table is None else skip_plan(table)
+    memories = [LayerMemory() for _ in range(layers)]
+    for step in range(target.steps):
+
+        def probe(layer: int, name: str, value: Tensor, step: int = step) -> None:
+            if see is not None and name in MODULES:
+                see(step, layer, name, value)
+
+        entered = hidden = target.backbone.enter(state, target.run)
+        for layer in range(layers):
+            layer_plan = COMPUTE if plan is None else plan.at(step)[layer]
+            watching = None if see is None else probe
+            hidden = target.backbone.layer(layer, hidden, step, target.run, layer_plan, memories[layer], watching)
+        left = target.backbone.leave(hidden, entered, step, target.run)
+        state = target.follow(state, target.guide(left), step)
+        work.done(layers)
+    return state
+
+
+def cosine_similarity(one: Tensor, other: Tensor) -> float:
+    """Cosine similarity of two whole outputs, frames and channels together."""
+    one, other = one.flatten().double(), other.flatten().double()
+    return float(torch.dot(one, other) / (one.norm() * other.norm()).clamp_min(1e-12))
+
+
+class ModuleClock:
+    """Clocks every call of a module while it is entered: processor time of all threads on a CPU, the device's own
+    events on a GPU."""
+
+    def __init__(self, backbone: DiffusionTransformer, device: torch.device) -> None:
+        self._backbone = backbone
+        self._device = device
+        self._hooks: list = []
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin at nothing."""
+        self._seconds = dict.fromkeys(MODULES, 0.0)
+        self._events: list[tuple[str, torch.cuda.Event, torch.cuda.Event]] = []
+
+    def read(self) -> dict[str, float]:
+        """Seconds of each kind of module since the last reset."""
+        if self._events:
+            torch.cuda.synchronize(self._device)
+        seconds = dict(self._seconds)
+        for name, begin, end in self._events:
+            seconds[name] += begin.elapsed_time(end) / 1000
+        return seconds
+
+    def __enter__(self) -> ModuleClock:
+        for index in range(self._backbone.layers):
+            block = self._backbone.block(index)
+            for name in MODULES:
+                self._clock(name, getattr(block, name))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks.clear()
+
+    def _clock(self, name: str, module: nn.Module) -> None:
+        # A layer's module does not call itself, so that one mark is enough.
+        begun: list = []
+
+        def before(module: nn.Module, inputs: object) -> None:
+            begun.append(self._mark())
+
+        def after(module: nn.Module, inputs: object, output: object) -> None:
+            begin, end = begun.pop(), self._mark()
+            if self._device.type == "cuda":
+                self._events.append((name, begin, end))
+            else:
+                self._seconds[name] += end - begin
+
+        self._hooks += [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
+
+    def _mark(self) -> Any:
+        """An event on a GPU, else seconds."""
+        if self._device.type == "cuda":
+            event = torch.cuda.Event(enable_timing=True)
+            event.record()
+            return event
+        if self._device.type == "mps":
+            torch.mps.synchronize()
+            return time.perf_counter()
+        return time.process_time()

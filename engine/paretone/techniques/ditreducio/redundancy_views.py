@@ -1,0 +1,336 @@
+"""Views of what repeats: outputs from step to step and from branch to branch, and diagonal attention (figures 7, 8 and
+4 of the DiTReducio paper). Torch-free at import."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from paretone.errors import SettingError
+from paretone.measure.estimates import wilson_interval
+from paretone.setting.knobs import Effect, Knob, Number, defaults
+from paretone.views.figure import Axis, Bars, BarSeries, HeatMap
+from paretone.views.view import Findings, Stages, Task, View
+from paretone.wording import percent
+
+BRANCHES = {
+    2: ("conditional", "unconditional"),
+    3: ("speaker and text", "text only", "unconditional"),
+}
+"""Inputs of the branches, by their number."""
+
+
+def compute_branches(task: Task) -> Findings:
+    """One sampling run; the first branch's output is compared with each other one's, layer by layer."""
+    import torch
+
+    from paretone.techniques.ditreducio.probing import MODULES, cosine_similarity, run_through, target_of
+
+    target = target_of(task)
+    if target.branches == 1:
+        raise SettingError(
+            "Only one branch runs under this setting, so there is nothing to compare it with; choose a guidance above "
+            "0 and no weights that replace it."
+        )
+    layers, steps, items = target.backbone.layers, target.steps, len(target.noise)
+    found = {
+        (other, name): [[float("nan")] * steps for _ in range(layers)]
+        for other in range(1, target.branches)
+        for name in MODULES
+    }
+
+    def see(step: int, layer: int, name: str, output: torch.Tensor) -> None:
+        rows = output.split(items)
+        for other in range(1, target.branches):
+            found[other, name][layer][step] = cosine_similarity(rows[0], rows[other])
+
+    task.observer.status("Comparing the branches")
+    with torch.inference_mode():
+        run_through(target, Stages(task.observer, steps * layers), see)
+    names = BRANCHES.get(target.branches, tuple(f"branch {one + 1}" for one in range(target.branches)))
+    panels = tuple(
+        HeatMap(
+            f"{MODULES[name]}: {names[0]} and {names[other]}",
+            Axis("Step"),
+            Axis("Layer"),
+            Axis("Cosine similarity"),
+            tuple(float(step + 1) for step in range(steps)),
+            tuple(float(layer + 1) for layer in range(layers)),
+            tuple(map(tuple, values)),
+        )
+        for (other, name), values in found.items()
+    )
+    return Findings(panels, f"Outputs before the gate. {' '.join(map(_words, panels))}")
+
+
+def _words(panel: HeatMap) -> str:
+    values = [value for row in panel.values for value in row]
+    cells = [(layer, step) for layer in range(len(panel.rows)) for step in range(len(panel.columns))]
+    least = min(cells, key=lambda cell: panel.values[cell[0]][cell[1]])
+    high = sum(value > 0.9 for value in values) / len(values)
+    return (
+        f"{panel.title}: {sum(values) / len(values):.3f} on average, above 0.9 in {percent(high)} of the cells, least "
+        f"{panel.values[least[0]][least[1]]:.3f} in layer {least[0] + 1} at step {least[1] + 1}."
+    )
+
+
+BRANCH_REDUNDANCY = View(
+    name="branch-redundancy",
+    title="Branch redundancy",
+    question="Where are the outputs of the guidance branches nearly equal?",
+    source="DiTReducio (arXiv 2509.09748), figure 8",
+    families=("flow",),
+    compute=compute_branches,
+)
+
+
+def similarity_knobs(layers: int) -> tuple[Knob, ...]:
+    """The redundancy from which a pair counts as redundant, and the width of the intervals."""
+    return (
+        Number(
+            "redundant_from",
+            "Redundant above",
+            "A layer-step pair is highly redundant when 1 − mean absolute change of the output lies above this.",
+            default=0.9,
+            symbol="R",
+            maximum=1.0,
+            minimum=0.0,
+            effect=Effect.NEXT_VIEW,
+            step=0.01,
+        ),
+        Number(
+            "width",
+            "Interval width",
+            "Width of the intervals of diagonal similarity.",
+            default=0.02,
+            minimum=0.01,
+            maximum=0.5,
+            effect=Effect.NEXT_VIEW,
+            step=0.01,
+        ),
+    )
+
+
+def compute_similarity(task: Task) -> Findings:
+    """One run measures the similarities, another one every layer's temporal skip at every step."""
+    import torch
+
+    from paretone.sampling.actions import SkipAction
+    from paretone.techniques import ditreducio
+    from paretone.techniques.ditreducio.probing import target_of
+    from paretone.techniques.ditreducio.trajectory import Trajectory, Work
+
+    target = target_of(task)
+    layers, steps = target.backbone.layers, target.steps
+    work = Work(task.observer, steps * layers * 2 + (steps - 1) * layers * (layers + 1) // 2)
+    trajectory = Trajectory(target, defaults(ditreducio.TECHNIQUE.knobs), work)
+    similarities, redundancies = [[[math.nan] * steps for _ in range(layers)] for _ in range(2)]
+    with torch.inference_mode():
+        task.observer.status("Measuring the diagonal similarity of the attention")
+        for step in range(steps):
+            for layer, similarity in enumerate(trajectory.explore(step)):
+                similarities[layer][step] = float(similarity)
+        task.observer.status("Measuring the effect of repeated layers")
+        for step in range(steps):
+            trajectory.begin(step, (SkipAction.NONE,) * layers)
+            for layer in range(layers):
+                if step:
+                    outcome = next(trajectory.outcomes(layer, (SkipAction.TS,)))
+                    redundancies[layer][step] = 1 - trajectory.error(outcome)
+                    work.done(layers - layer)
+                trajectory.settle(layer, SkipAction.NONE)
+            trajectory.finish()
+    return _found(similarities, redundancies, float(task.knobs["redundant_from"]), float(task.knobs["width"]))
+
+
+def _found(
+    similarities: Sequence[Sequence[float]],
+    redundancies: Sequence[Sequence[float]],
+    redundant_from: float,
+    width: float,
+) -> Findings:
+    pairs = [
+        (similarities[layer][step], redundancies[layer][step])
+        for layer in range(len(similarities))
+        for step in range(1, len(similarities[layer]))
+    ]
+    bars, caption = shares(pairs, redundant_from, width)
+    steps = tuple(float(step + 1) for step in range(len(similarities[0])))
+    rows = tuple(float(layer + 1) for layer in range(len(similarities)))
+    maps = tuple(
+        HeatMap(title, Axis("Step"), Axis("Layer"), Axis(colour), steps, rows, tuple(map(tuple, values)))
+        for title, colour, values in (
+            ("Diagonal similarity", "Cosine similarity", similarities),
+            ("Temporal redundancy R", "R", redundancies),
+        )
+    )
+    return Findings((bars, *maps), caption)
+
+
+def shares(pairs: Sequence[tuple[float, float]], redundant_from: float, width: float) -> tuple[Bars, str]:
+    """From pairs of similarity and redundancy: the share of redundant ones in every interval, and what that shows."""
+    count = max(1, math.floor(max((one for one, _ in pairs), default=0.0) / width + 1e-9) + 1)
+    inside: list[list[bool]] = [[] for _ in range(count)]
+    for similarity, redundancy in pairs:
+        index = math.floor(similarity / width + 1e-9)
+        inside[min(max(index, 0), count - 1)].append(redundancy > redundant_from)
+    groups = tuple(f"{index * width:.2f}–{(index + 1) * width:.2f}" for index in range(count))
+    percent = tuple(100 * sum(one) / len(one) if one else math.nan for one in inside)
+    bounds = [wilson_interval(sum(one), len(one)) if one else (math.nan, math.nan) for one in inside]
+    series = BarSeries(
+        "Redundant pairs",
+        percent,
+        tuple(100 * low for low, _ in bounds),
+        tuple(100 * high for _, high in bounds),
+        tuple(f"{sum(one)} of {len(one)} pairs" for one in inside),
+    )
+    bars = Bars(
+        f"Pairs with R above {redundant_from:g}",
+        Axis("Diagonal similarity of the attention"),
+        Axis("Redundant pairs", "%"),
+        groups,
+        (series,),
+    )
+    return bars, _similarity_caption(pairs, redundant_from)
+
+
+def _similarity_caption(pairs: Sequence[tuple[float, float]], redundant_from: float) -> str:
+    if not pairs:
+        return "A single step cannot repeat another; choose more steps."
+    redundant = [redundancy > redundant_from for _, redundancy in pairs]
+    overall = sum(redundant) / len(pairs)
+    words = (
+        f"{sum(redundant)} of {len(pairs)} layer-step pairs ({percent(overall)}) are highly temporally redundant: "
+        f"their output changes by less than {1 - redundant_from:.2g} on average when the layer alone "
+        "repeats the step before."
+    )
+    ordered = sorted(range(len(pairs)), key=lambda index: pairs[index][0])
+    half = len(ordered) // 2
+    if half and 0 < sum(redundant) < len(pairs):
+        parts = [[redundant[index] for index in part] for part in (ordered[:half], ordered[half:])]
+        low, high = (sum(part) / len(part) for part in parts)
+        less, more = (wilson_interval(sum(part), len(part)) for part in parts)
+        trend = "no clear difference"
+        if more[0] > less[1]:
+            trend = "diagonal layers are more redundant, as in the paper"
+        elif more[1] < less[0]:
+            trend = "diagonal layers are less redundant, unlike in the paper"
+        words += (
+            f" Of the half with the more diagonal attention {percent(high)} are, of the other {percent(low)}: {trend}."
+        )
+    return f"{words} Bars: 95 % intervals (Wilson), as if pairs were independent."
+
+
+ATTENTION_SIMILARITY = View(
+    name="attention-similarity",
+    title="Redundancy by attention",
+    question="Are layers with diagonal attention more redundant than others?",
+    source="DiTReducio (arXiv 2509.09748), figure 4",
+    families=("flow",),
+    knobs=similarity_knobs,
+    compute=compute_similarity,
+)
+
+
+DEPTHS = (0.45, 0.90)
+"""The paper looks at layers 10 and 20 of F5-TTS's 22, and at 10 and 22 of MegaTTS 3's 24."""
+
+
+def temporal_knobs(layers: int) -> tuple[Knob, ...]:
+    """The two layers that are looked at."""
+    titles = {"first_layer": "First layer", "second_layer": "Second layer"}
+    return tuple(
+        Number(
+            name,
+            title,
+            "Number of the layer, from 1 at the input.",
+            default=max(1, round(depth * layers)),
+            minimum=1,
+            maximum=layers,
+            effect=Effect.NEXT_VIEW,
+            whole=True,
+        )
+        for (name, title), depth in zip(titles.items(), DEPTHS, strict=True)
+    )
+
+
+def compute_temporal(task: Task) -> Findings:
+    """One sampling run; the first branch's outputs of the chosen layers are kept and compared."""
+    import torch
+
+    from paretone.techniques.ditreducio.probing import MODULES, run_through, target_of
+
+    target = target_of(task)
+    layers = sorted({int(task.knobs["first_layer"]), int(task.knobs["second_layer"])})
+    kept: dict[tuple[int, str], list[torch.Tensor]] = {(layer, name): [] for layer in layers for name in MODULES}
+    items = len(target.noise)
+
+    def see(step: int, layer: int, name: str, output: torch.Tensor) -> None:
+        if (layer + 1, name) in kept:
+            row = torch.nn.functional.normalize(output[:items].float().flatten(), dim=0)
+            # Sixteen bits keep cosines to six digits and the memory small.
+            kept[layer + 1, name].append(row.to(torch.bfloat16))
+
+    task.observer.status("Comparing module outputs")
+    with torch.inference_mode():
+        run_through(
+            target,
+            Stages(task.observer, target.steps * target.backbone.layers),
+            see,
+        )
+        grams = {key: _cosines(rows) for key, rows in kept.items()}
+    steps = tuple(float(step + 1) for step in range(target.steps))
+    panels = tuple(
+        HeatMap(
+            f"{MODULES[name]}, layer {layer}",
+            Axis("Step"),
+            Axis("Step"),
+            Axis("Cosine similarity"),
+            steps,
+            steps,
+            gram,
+        )
+        for (layer, name), gram in grams.items()
+    )
+    return Findings(panels, _temporal_caption(panels, target.steps))
+
+
+def _cosines(rows: list) -> tuple[tuple[float, ...], ...]:
+    """Cosine similarity of every pair of ``rows``, which have unit length but for rounding."""
+    found = [[1.0] * len(rows) for _ in rows]
+    for later, row in enumerate(rows):
+        for earlier in range(later):
+            pair = row.float(), rows[earlier].float()
+            cosine = float(pair[0] @ pair[1] / (pair[0].norm() * pair[1].norm()).clamp_min(1e-12))
+            found[later][earlier] = found[earlier][later] = cosine
+    return tuple(map(tuple, found))
+
+
+def _temporal_caption(panels: tuple[HeatMap, ...], steps: int) -> str:
+    if steps < 2:
+        return "A single step cannot repeat another; choose more steps."
+    parts, nearest = [], []
+    for panel in panels:
+        adjacent = [panel.values[step][step - 1] for step in range(1, steps)]
+        least = min(range(len(adjacent)), key=adjacent.__getitem__)
+        nearest.append(sum(adjacent) / len(adjacent))
+        parts.append(
+            f"{panel.title}: neighbours {nearest[-1]:.3f} on average, least {adjacent[least]:.3f} "
+            f"(steps {least + 1} and {least + 2}), first and last {panel.values[0][-1]:.2f}"
+        )
+    most = panels[max(range(len(panels)), key=nearest.__getitem__)].title
+    return (
+        "Cosine similarity of the conditional branch's output at every pair of steps, before the gate. "
+        f"{'; '.join(parts)}. Most redundant: {most}."
+    )
+
+
+TEMPORAL_REDUNDANCY = View(
+    name="temporal-redundancy",
+    title="Temporal redundancy",
+    question="How similar are a module's outputs at different steps?",
+    source="DiTReducio (arXiv 2509.09748), figure 7",
+    families=("flow",),
+    knobs=temporal_knobs,
+    compute=compute_temporal,
+)

@@ -1,1 +1,0 @@
-"""DiTReducio in studies."""

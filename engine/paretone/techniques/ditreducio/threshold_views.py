@@ -1,0 +1,672 @@
+"""Views over a row of thresholds: tables, latencies and ablation (figures 9, 5 and 6 of the DiTReducio paper), and both
+objectives. Torch-free at import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean, median
+
+from paretone.errors import SettingError
+from paretone.measure.processor_time import clock_name
+from paretone.measure.timing import interval, running_order
+from paretone.sampling.actions import SkipAction
+from paretone.setting.knobs import Choice, Effect, Knob, Number, Values
+from paretone.setting.setting import UsedTechnique
+from paretone.speaking import scripted
+from paretone.techniques import compatibility_of, ditreducio
+from paretone.techniques.ditreducio.record import CalibrationRecord
+from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines
+from paretone.views.view import Findings, ProgressStage, Stages, Task, View, sentences_knob
+from paretone.wording import percent
+
+CALIBRATED, PREDICTED = "calibrated", "predicted"
+
+
+def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]:
+    """Which thresholds; ``count`` and ``tables`` are their defaults. The paper has six up to 0.3 for F5-TTS, in the
+    unit of its relative error."""
+    return (
+        Number(
+            "largest",
+            "Largest threshold",
+            "Thresholds are spaced evenly up to this one.",
+            default=0.30,
+            symbol="δ",
+            minimum=0.01,
+            maximum=2.0,
+            effect=Effect.NEXT_VIEW,
+            step=0.05,
+        ),
+        Number(
+            "count",
+            "Thresholds",
+            "Number of thresholds.",
+            default=count,
+            effect=Effect.NEXT_VIEW,
+            minimum=1,
+            maximum=12,
+            whole=True,
+        ),
+        Choice(
+            "tables",
+            "Tables",
+            "Calibrate at every threshold, or once at the smallest and predict the others: faster, less exact.",
+            default=tables,
+            effect=Effect.NEXT_VIEW,
+            values=(CALIBRATED, PREDICTED),
+            titles=("Calibrated", "Predicted"),
+        ),
+    )
+
+
+def thresholds(knobs: Values) -> tuple[float, ...]:
+    """The thresholds, ascending."""
+    count = int(knobs["count"])
+    return tuple(round(float(knobs["largest"]) * (index + 1) / count, 6) for index in range(count))
+
+
+@dataclass(frozen=True)
+class Calibrations:
+    """Tables by threshold, and how they came about."""
+
+    tables: dict[float, StrategyTable]
+    exact: int
+    """Number of tables that equal a calibration at their threshold."""
+
+    @property
+    def words(self) -> str:
+        """Sentence on the exactness of the tables."""
+        if self.exact == len(self.tables):
+            return "Every table is calibrated at its threshold."
+        return f"{len(self.tables) - self.exact} of the {len(self.tables)} tables are predicted from one calibration."
+
+
+def calibration_units(layers: int, steps: int) -> int:
+    """Layer evaluations of one calibration, about."""
+    return 3 * steps * layers + (steps - 1) * layers * (layers + 1) // 2
+
+
+def calibrations_needed(task: Task) -> int:
+    """Number of calibrations that :func:`calibrate_all` runs."""
+    if task.knobs["tables"] == CALIBRATED:
+        return int(task.knobs["count"])
+    return 0 if record_at_hand(task) is not None else 1
+
+
+def record_at_hand(task: Task) -> CalibrationRecord | None:
+    """The task's calibration, if it was made for this model, sampling and knobs, whatever its threshold."""
+    from paretone.techniques import ditreducio
+    from paretone.techniques.ditreducio.preparation import knobs_of
+
+    record = next((one for one in task.records if isinstance(one, CalibrationRecord)), None)
+    if record is None or record.table.compatibility.mismatch(compatibility_of(task.flow.info, task.setting)):
+        return None
+    wanted = knobs_of(task.setting).replace(objective=ditreducio.PUBLISHED)
+    return record if ditreducio.calibrates_alike(record.knobs, wanted) else None
+
+
+def calibrate_all(
+    task: Task,
+    work: Stages,
+    units: int,
+    calibrate: Callable[[float, ProgressStage], CalibrationRecord],
+    title: str = "",
+    record: CalibrationRecord | None = None,
+) -> Calibrations:
+    """Tables at all thresholds of the task's knobs. ``calibrate`` makes one calibration, of ``units``; ``record`` is
+    one that spares it where tables are predicted."""
+    wanted = thresholds(task.knobs)
+
+    def made(threshold: float) -> CalibrationRecord:
+        return calibrate(threshold, work.part(units, f"{title}Calibrating at threshold {threshold:g}"))
+
+    if task.knobs["tables"] == CALIBRATED:
+        return Calibrations({one: made(one).table for one in wanted}, len(wanted))
+    record = record or made(wanted[0])
+    derived = {one: record.derive(one) for one in wanted}
+    return Calibrations(
+        {one: each.table for one, each in derived.items()}, sum(each.exact for each in derived.values())
+    )
+
+
+def calibrate_on_task(task: Task) -> Callable[[float, ProgressStage], CalibrationRecord]:
+    """Calibrates as published on the task's sentence under DiTReducio's knobs in its setting, but for the threshold."""
+    from paretone.setting.setting import UsedTechnique
+    from paretone.techniques import ditreducio
+    from paretone.techniques.ditreducio.preparation import calibrate_model, knobs_of
+
+    knobs = knobs_of(task.setting).replace(objective=ditreducio.PUBLISHED)
+
+    def calibrate(threshold: float, observer: ProgressStage) -> CalibrationRecord:
+        used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs.replace(threshold=threshold))
+        return calibrate_model(task.model, [task.utterance], task.setting.with_technique(used), observer)
+
+    return calibrate
+
+
+def with_table(task: Task, threshold: float, table: StrategyTable) -> Task:
+    """The task with DiTReducio used under ``table``."""
+    from paretone.setting.setting import UsedTechnique
+    from paretone.techniques import ditreducio
+    from paretone.techniques.ditreducio.preparation import knobs_of
+
+    knobs = knobs_of(task.setting).replace(threshold=threshold)
+    used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
+    return replace(task, setting=task.setting.with_technique(used))
+
+
+NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.BS: "branch skip"}
+
+
+def compute_tables(task: Task) -> Findings:
+    """As many calibrations as are asked for."""
+    steps = compatibility_of(task.flow.info, task.setting).steps
+    units = calibration_units(task.model.info.layers, steps)
+    work = Stages(task.observer, units * calibrations_needed(task))
+    found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
+    operations = task.flow.operations(
+        scripted(task.flow, task.utterance.text, task.utterance.voice, task.setting, prepared=False)
+    )
+    ratios = {threshold: table.ops_ratio(operations) for threshold, table in found.tables.items()}
+    panels = tuple(
+        _table_panel(f"δ = {threshold:g}, ops {percent(ratios[threshold])}", table)
+        for threshold, table in found.tables.items()
+    )
+    return Findings(panels, _tables_caption(found, ratios), across=3)
+
+
+def _table_panel(title: str, table: StrategyTable) -> HeatMap:
+    return HeatMap(
+        title,
+        Axis("Step"),
+        Axis("Layer"),
+        Axis("Action"),
+        tuple(float(step + 1) for step in range(table.steps)),
+        tuple(float(layer + 1) for layer in range(table.layers)),
+        tuple(tuple(float(action) for action in row) for row in table.actions),
+        tuple(NAMES.values()),
+    )
+
+
+def _tables_caption(found: Calibrations, ratios: dict[float, float]) -> str:
+    first, last = min(found.tables), max(found.tables)
+    words = (
+        f"From δ = {first:g} to {last:g} the skipped cells rise from {percent(found.tables[first].skipped_share)} to "
+        f"{percent(found.tables[last].skipped_share)}, and the operations fall from {percent(ratios[first])} to "
+        f"{percent(ratios[last])} of the baseline's. "
+    )
+    early, late = (_temporal_share(found.tables.values(), late) for late in (False, True))
+    if early != late:
+        more = "later" if late > early else "earlier"
+        words += (
+            f"{more.capitalize()} steps repeat themselves more: {percent(early)} temporal skips in the first half of "
+            f"the steps, {percent(late)} in the second{' (the paper finds the same)' if late > early else ''}. "
+        )
+    return words + found.words
+
+
+def _temporal_share(tables: Iterable[StrategyTable], late: bool) -> float:
+    """Share of temporal skips in half of the steps that may skip, over all tables."""
+    cells: list[SkipAction] = []
+    for table in tables:
+        middle = 1 + (table.steps - 1) // 2
+        for row in table.actions:
+            cells += row[middle:] if late else row[1:middle]
+    return cells.count(SkipAction.TS) / max(1, len(cells))
+
+
+TABLES = View(
+    name="tables",
+    title="Strategy tables",
+    question="Which modules are skipped as the threshold rises?",
+    source="DiTReducio (arXiv 2509.09748), figure 9",
+    families=("flow",),
+    knobs=lambda layers: threshold_knobs(),
+    compute=compute_tables,
+)
+
+
+BASELINE = "baseline"
+Latencies = Mapping[str, Mapping[str, Sequence[float]]]
+"""Seconds of every round, by variant and module."""
+
+
+def latency_knobs(layers: int) -> tuple[Knob, ...]:
+    """Thresholds, and how often everything is timed."""
+    return (
+        *threshold_knobs(),
+        Number(
+            "rounds",
+            "Rounds",
+            "Number of rounds; each times all tables and the baseline.",
+            default=7,
+            minimum=3,
+            maximum=51,
+            effect=Effect.NEXT_VIEW,
+            whole=True,
+        ),
+    )
+
+
+def compute_latencies(task: Task) -> Findings:
+    """Calibrate, then time the modules under all tables and none of them within the same rounds."""
+    import torch
+
+    from paretone.models.networks.diffusion import DiffusionTransformer
+    from paretone.techniques.ditreducio.probing import MODULES, ModuleClock, run_through, target_of
+
+    layers, steps = task.model.info.layers, compatibility_of(task.flow.info, task.setting).steps
+    rounds, units = int(task.knobs["rounds"]), calibration_units(layers, steps)
+    runs = (int(task.knobs["count"]) + 1) * (rounds + 1)
+    work = Stages(task.observer, units * calibrations_needed(task) + runs * steps * layers)
+    found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
+    target = target_of(task)
+    if not isinstance(target.backbone, DiffusionTransformer):
+        raise SettingError(f"The modules of {task.model.info.title} cannot be timed one by one.")
+    variants = {BASELINE: None} | {f"δ = {threshold:g}": table for threshold, table in found.tables.items()}
+    latencies: dict[str, dict[str, list[float]]] = {name: {module: [] for module in MODULES} for name in variants}
+    with torch.inference_mode(), ModuleClock(target.backbone, target.noise.device) as clock:
+        # The first round warms everything up.
+        for number in range(-1, rounds):
+            work.part(0, "Warming up" if number < 0 else f"Timing, round {number + 1} of {rounds}")
+            for name in running_order(tuple(variants), max(number, 0)):
+                clock.reset()
+                # With an observer, for every table and for none: otherwise layers may run block by block, in which
+                # a module is not one call.
+                run_through(target, work, ignore_output, table=variants[name])
+                for module, seconds in clock.read().items():
+                    if number >= 0:
+                        latencies[name][module].append(seconds)
+    return _latencies_found(latencies, found, clock_name(target.noise.device.type), MODULES)
+
+
+def ignore_output(step: int, layer: int, module: str, output: object) -> None:
+    """Observe without effect."""
+
+
+def _latencies_found(latencies: Latencies, found: Calibrations, clock: str, modules: Mapping[str, str]) -> Findings:
+    def series(module: str) -> BarSeries:
+        intervals = [interval([1000 * one for one in rounds[module]]) for rounds in latencies.values()]
+        shares = [share(latencies, name, module) for name in latencies]
+        return BarSeries(
+            modules[module],
+            tuple(one.median for one in intervals),
+            tuple(one.low for one in intervals),
+            tuple(one.high for one in intervals),
+            tuple(f"{percent(one)} of the baseline, paired" for one in shares),
+        )
+
+    bars = Bars(
+        "Latency of the modules, one sentence",
+        Axis("Strategy table"),
+        Axis("Latency", "ms"),
+        tuple(latencies),
+        tuple(map(series, modules)),
+    )
+    last = list(latencies)[-1]
+    reductions = " and ".join(
+        f"{title.lower()} {percent(1 - share(latencies, last, module), 1)}" for module, title in modules.items()
+    )
+    rounds = len(latencies[BASELINE][next(iter(modules))])
+    caption = (
+        f"At {last} latency is lower by: {reductions} (median of the ratios within {rounds} rounds that timed all "
+        f"tables). Bars are medians of {clock}, all layers and steps of one sentence, with 95 % bootstrap intervals. "
+        f"{found.words} The paper reports 52.8 % and 59.8 % for F5-TTS at its largest threshold, on a GPU."
+    )
+    return Findings((bars,), caption, across=1)
+
+
+def share(latencies: Latencies, name: str, module: str) -> float:
+    """Latency of a module under a table over that under none, paired round by round."""
+    pairs = zip(latencies[name][module], latencies[BASELINE][module], strict=True)
+    return median(one / plain for one, plain in pairs)
+
+
+MODULE_LATENCIES = View(
+    name="module-latencies",
+    title="Module latencies",
+    question="How much time do attention and feed-forward save as the threshold rises?",
+    source="DiTReducio (arXiv 2509.09748), figure 5",
+    families=("flow",),
+    knobs=latency_knobs,
+    compute=compute_latencies,
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """DiTReducio with parts of it taken away."""
+
+    title: str
+    candidates: tuple[SkipAction, ...]
+    pre_calibrates: bool
+
+
+FULL = Variant("full", (SkipAction.TS, SkipAction.BS), True)
+VARIANTS = (
+    FULL,
+    Variant("without pre-calibration", (SkipAction.TS, SkipAction.BS), False),
+    Variant("temporal skipping only", (SkipAction.TS,), True),
+    Variant("branch skipping only", (SkipAction.BS,), False),
+)
+
+
+def ablation_knobs(layers: int) -> tuple[Knob, ...]:
+    """Thresholds, and on how many sentences each table is judged."""
+    return (
+        *threshold_knobs(count=4, tables=CALIBRATED),
+        sentences_knob(3, "that every table speaks, to compare with the baseline and to judge"),
+    )
+
+
+@dataclass(frozen=True)
+class AblationPoint:
+    """One table: what it saves and what it costs."""
+
+    threshold: float
+    ops_ratio: float
+    distance: float
+    word_error_rate: float | None
+    interval: tuple[float, float] = (0.0, 0.0)
+
+
+def compute_ablation(task: Task) -> Findings:
+    """Calibrate every variant, speak all sentences under every table, and hold them against the baseline."""
+    from paretone.techniques.ditreducio.preparation import knobs_of
+    from paretone.views.quality import distance, judge_of, judged_utterances, speak_all, word_errors
+
+    model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
+    layers, steps = model.info.layers, compatibility_of(task.flow.info, setting).steps
+    sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
+    branches = task.flow.operations(
+        scripted(task.flow, task.utterance.text, task.utterance.voice, setting, prepared=False)
+    ).branches
+    variants = [one for one in VARIANTS if branches > 1 or one.candidates != (SkipAction.BS,)]
+    count, units = int(task.knobs["count"]), calibration_units(layers, steps)
+    each = count if task.knobs["tables"] == CALIBRATED else 1
+    spoken_units = 1.3 * steps * layers
+    runs = (len(variants) * count + 1) * len(sentences)
+    work = Stages(task.observer, len(variants) * each * units + runs * spoken_units)
+    judge = judge_of(sentences)
+    baseline = speak_all(model, sentences, setting, work, spoken_units, "Baseline")
+    floor = None if judge is None else word_errors(judge, sentences, baseline)
+    points: dict[str, list[AblationPoint]] = {}
+    calibrations = []
+    for variant in variants:
+        record = record_at_hand(task) if variant is FULL else None
+        found = calibrate_all(task, work, units, _calibrate(task, variant), f"{variant.title.capitalize()}: ", record)
+        calibrations.append(found)
+        for threshold, table in found.tables.items():
+            used = with_table(task, threshold, table).setting
+            title = f"{variant.title.capitalize()} at threshold {threshold:g}"
+            spoken = speak_all(model, sentences, used, work, spoken_units, title, (table,))
+            heard = None if judge is None else word_errors(judge, sentences, spoken)
+            points.setdefault(variant.title, []).append(
+                AblationPoint(
+                    threshold,
+                    fmean(one.measurements.ops_ratio for one in spoken),
+                    distance(baseline, spoken),
+                    None if heard is None else heard.rate,
+                    (0.0, 0.0) if heard is None else heard.interval(),
+                )
+            )
+    unit = ditreducio.UNITS[str(knobs_of(task.setting)["metric"])]
+    panels = _ablation_panels(points, None if floor is None else floor.rate, unit)
+    return Findings(panels, _ablation_caption(points, floor is not None, calibrations, len(sentences)), 2, sentences)
+
+
+def _calibrate(task: Task, variant: Variant) -> Callable[[float, ProgressStage], CalibrationRecord]:
+    import torch
+
+    from paretone.techniques.ditreducio.calibration import calibrate
+    from paretone.techniques.ditreducio.preparation import knobs_of, prepared, scripts_of
+
+    ablation_knobs = knobs_of(task.setting)
+    targets, _ = prepared(task.model, scripts_of(task.model, [task.utterance], task.setting))
+
+    def calibrated(threshold: float, observer: ProgressStage) -> CalibrationRecord:
+        with torch.inference_mode():
+            return calibrate(
+                targets,
+                ablation_knobs.replace(threshold=threshold),
+                observer,
+                candidates=variant.candidates,
+                pre_calibrates=variant.pre_calibrates,
+            )
+
+    return calibrated
+
+
+def _ablation_panels(
+    points: Mapping[str, Sequence[AblationPoint]], floor: float | None, unit: str
+) -> tuple[Lines, ...]:
+    saved = Axis("Operations of the baseline", "%")
+
+    def curves(
+        along: Callable[[AblationPoint], float], up: Callable[[AblationPoint], float], judged: bool = False
+    ) -> tuple[Curve, ...]:
+        return tuple(
+            Curve(
+                name,
+                tuple(map(along, row)),
+                tuple(map(up, row)),
+                tuple(100 * one.interval[0] for one in row) if judged else (),
+                tuple(100 * one.interval[1] for one in row) if judged else (),
+                tuple(f"δ = {one.threshold:g}" for one in row),
+            )
+            for name, row in points.items()
+        )
+
+    def ratio(point: AblationPoint) -> float:
+        return 100 * point.ops_ratio
+
+    panels = [
+        Lines(
+            "Saving and cost",
+            saved,
+            Axis("Log-mel distance to the baseline", "natural-log units"),
+            curves(ratio, lambda point: point.distance),
+        ),
+        Lines(
+            "Saving by threshold",
+            Axis("Threshold δ", unit),
+            saved,
+            curves(lambda point: point.threshold, ratio),
+        ),
+    ]
+    if floor is not None:
+        judged = curves(ratio, lambda point: 100 * (point.word_error_rate or 0.0), judged=True)
+        ends = [x for curve in judged for x in curve.x]
+        span = (min(ends), max(*ends, 100.0))
+        reference = Curve("baseline", span, (100 * floor,) * 2, reference=True)
+        panels.append(Lines("Intelligibility", saved, Axis("Word error rate", "%"), (*judged, reference)))
+    return tuple(panels)
+
+
+def _ablation_caption(
+    points: Mapping[str, Sequence[AblationPoint]], judged: bool, calibrations: Sequence[Calibrations], sentences: int
+) -> str:
+    largest = max(one.threshold for one in points[FULL.title])
+    parts = [
+        f"{name} needs {percent(row[-1].ops_ratio)} of the operations at a distance of {row[-1].distance:.3f}"
+        for name, row in points.items()
+    ]
+    words = f"At δ = {largest:g}: {'; '.join(parts)}. "
+    words += " ".join(filter(None, (_against_full(name, row, points[FULL.title]) for name, row in points.items())))
+    heard = "." if judged else "; word error rates need pip install 'paretone[judge]'."
+    exact = all(one.exact == len(one.tables) for one in calibrations)
+    tables = "every table calibrated at its threshold" if exact else "tables predicted from one calibration a variant"
+    return f"{words} Means over {sentences} sentences that were not calibrated on, {tables}{heard}"
+
+
+def _against_full(name: str, row: Sequence[AblationPoint], full: Sequence[AblationPoint]) -> str:
+    """Whether a variant costs more at what the full method saves, where their savings overlap."""
+    if name == FULL.title:
+        return ""
+    excess = [
+        one.distance / between
+        for one in row
+        if (between := _interpolated(one.ops_ratio, full)) is not None and between > 0
+    ]
+    if not excess:
+        return ""
+    ratio = fmean(excess)
+    if abs(ratio - 1) < 0.02:
+        return f"At equal operations {name} is as far from the baseline as the full method."
+    more = "farther from" if ratio > 1 else "closer to"
+    return f"At equal operations {name} is {percent(abs(ratio - 1))} {more} the baseline than the full method."
+
+
+def _interpolated(ops_ratio: float, points: Sequence[AblationPoint]) -> float | None:
+    """The distance at ``ops_ratio`` on the straight lines between ``points``; ``None`` beyond their ends."""
+    ordered = sorted(points, key=lambda point: point.ops_ratio)
+    for left, right in pairwise(ordered):
+        if left.ops_ratio <= ops_ratio <= right.ops_ratio and left.ops_ratio < right.ops_ratio:
+            share = (ops_ratio - left.ops_ratio) / (right.ops_ratio - left.ops_ratio)
+            return left.distance + share * (right.distance - left.distance)
+    return None
+
+
+ABLATION = View(
+    name="ablation",
+    title="Ablation",
+    question="What do temporal skipping, branch skipping and pre-calibration each contribute?",
+    source="DiTReducio (arXiv 2509.09748), figure 6",
+    families=("flow",),
+    knobs=ablation_knobs,
+    compute=compute_ablation,
+)
+
+
+PUBLISHED, OURS = "published: error of the step", "ours: end of the trajectory"
+
+
+def objective_knobs(layers: int) -> tuple[Knob, ...]:
+    """Thresholds of the published calibration, budgets of ours, and on how many sentences each table is judged."""
+    return (
+        *threshold_knobs(count=4, tables=PREDICTED),
+        Number(
+            "smallest",
+            "Smallest budget",
+            "Budgets are spaced evenly down to this share of the baseline's operations.",
+            default=40.0,
+            unit="%",
+            minimum=15.0,
+            maximum=95.0,
+            step=5.0,
+            effect=Effect.NEXT_VIEW,
+        ),
+        Number(
+            "budgets",
+            "Budgets",
+            "Number of budgets, each a separate calibration.",
+            default=3,
+            minimum=1,
+            maximum=8,
+            whole=True,
+            effect=Effect.NEXT_VIEW,
+        ),
+        sentences_knob(3, "that every table speaks, to compare with the baseline"),
+    )
+
+
+@dataclass(frozen=True)
+class Point:
+    """One table: what it saves and what it costs."""
+
+    label: str
+    ops_ratio: float
+    distance: float
+
+
+def compute_objectives(task: Task) -> Findings:
+    """Calibrate both ways, and speak all sentences under every table."""
+    from paretone.techniques.ditreducio.end_calibration import end_units
+    from paretone.views.quality import distance, judged_utterances, speak_all
+
+    model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
+    layers, steps = model.info.layers, compatibility_of(task.flow.info, setting).steps
+    sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
+    budgets = _budgets(float(task.knobs["smallest"]), int(task.knobs["budgets"]))
+    record = record_at_hand(task)
+    count, units, end = int(task.knobs["count"]), calibration_units(layers, steps), end_units(layers, steps)
+    calibrations = count if task.knobs["tables"] != PREDICTED else int(record is None)
+    spoken_units = 1.3 * steps * layers
+    runs = (count + len(budgets) + 1) * len(sentences)
+    work = Stages(task.observer, calibrations * units + len(budgets) * end + runs * spoken_units)
+    baseline = speak_all(model, sentences, setting, work, spoken_units, "Baseline")
+    found = calibrate_all(task, work, units, calibrate_on_task(task), "Published: ", record)
+    tables = {PUBLISHED: {f"δ = {one:g}": table for one, table in found.tables.items()}, OURS: {}}
+    ours = _calibrating_for_end(task)
+    for budget in budgets:
+        title = f"{budget:.0f} %"
+        tables[OURS][title] = ours(budget, work.part(end, f"Ours: calibrating for {title} of the operations")).table
+    points: dict[str, list[Point]] = {}
+    for name, row in tables.items():
+        for label, table in row.items():
+            used = with_table(task, float(ditreducio.THRESHOLD.default), table).setting
+            spoken = speak_all(model, sentences, used, work, spoken_units, f"{name}, {label}", (table,))
+            ratio = fmean(one.measurements.ops_ratio for one in spoken)
+            points.setdefault(name, []).append(Point(label, ratio, distance(baseline, spoken)))
+    return Findings(
+        (_objectives_panel(points),), _objectives_caption(points, len(sentences), found.words), 1, sentences
+    )
+
+
+def _budgets(smallest: float, count: int) -> tuple[float, ...]:
+    """Shares in per cent, descending."""
+    return tuple(100 - (100 - smallest) * (at + 1) / count for at in range(count))
+
+
+def _calibrating_for_end(task: Task) -> Callable[[float, ProgressStage], CalibrationRecord]:
+    from paretone.techniques.ditreducio.preparation import calibrate_model, knobs_of
+
+    given = knobs_of(task.setting)
+
+    def calibrate(budget: float, observer: ProgressStage) -> CalibrationRecord:
+        values = given.replace(objective=ditreducio.END, operations=budget)
+        setting = task.setting.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name, values))
+        return calibrate_model(task.model, [task.utterance], setting, observer)
+
+    return calibrate
+
+
+def _objectives_panel(points: dict[str, list[Point]]) -> Lines:
+    return Lines(
+        "Saving and cost",
+        Axis("Operations of the baseline", "%"),
+        Axis("Log-mel distance to the baseline", "natural-log units"),
+        tuple(
+            Curve(
+                name,
+                tuple(100 * one.ops_ratio for one in row),
+                tuple(one.distance for one in row),
+                notes=tuple(one.label for one in row),
+            )
+            for name, row in points.items()
+        ),
+    )
+
+
+def _objectives_caption(points: dict[str, list[Point]], sentences: int, exactness: str) -> str:
+    last = points[OURS][-1]
+    nearest = min(points[PUBLISHED], key=lambda one: abs(one.ops_ratio - last.ops_ratio))
+    return (
+        f"At {percent(last.ops_ratio)} of the operations a table calibrated for the end is {last.distance:.3f} from "
+        f"the baseline; the published table nearest to it, at {percent(nearest.ops_ratio)}, is {nearest.distance:.3f}. "
+        f"Means over {sentences} sentences other than the selected one, on which ours is calibrated. {exactness}"
+    )
+
+
+OBJECTIVES = View(
+    name="objectives",
+    title="Published against ours",
+    question="How far from the baseline does each way of choosing skips lead, at equal operations?",
+    source="DiTReducio (arXiv 2509.09748), section 3.4; calibrating for the end of the trajectory is ours",
+    families=("flow",),
+    knobs=objective_knobs,
+    compute=compute_objectives,
+)

@@ -1,1 +1,0 @@
-"""Figures of the DiTReducio paper, computed on any model that it applies to."""

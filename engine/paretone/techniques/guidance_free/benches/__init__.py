@@ -1,1 +1,0 @@
-"""Side-by-side benchmarks of CFG-free weights; see :mod:`paretone.bench`."""

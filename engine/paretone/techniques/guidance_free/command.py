@@ -1,0 +1,90 @@
+"""``paretone train cfg-free``: fine-tune a model so that it needs no guidance, on recordings and their texts."""
+
+from __future__ import annotations
+
+import argparse
+from fractions import Fraction
+
+from paretone.commands import arguments, fine_tuning
+from paretone.commands.result import Result
+from paretone.commands.session import Session
+from paretone.techniques import guidance_free
+from paretone.techniques.guidance_free import METHODS, GuidanceFreeRequest
+from paretone.wording import percent
+
+NAME = "train cfg-free"
+SUMMARY = "Fine-tune a model on recordings so that one branch replaces the two of guidance."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    fine_tuning.add_speech(parser)
+    group = parser.add_argument_group("CFG-free")
+    group.add_argument(
+        "--weight",
+        "--w",
+        type=_number,
+        required=True,
+        metavar="w",
+        help="above 0, below 1; replaces guidance of strength w/(1-w): 0.5 is 1, 2/3 is 2",
+    )
+    group.add_argument(
+        "--method",
+        choices=METHODS,
+        default=METHODS[0],
+        help="model-guidance is the papers' method, distillation copies the guided model (default: %(default)s)",
+    )
+    group.add_argument(
+        "--latest",
+        type=arguments.finite,
+        default=1.0,
+        metavar="t",
+        help="no guidance in targets after this flow time (default: 1)",
+    )
+    group.add_argument(
+        "--weight-warm-up",
+        type=arguments.finite,
+        default=0.1,
+        metavar="SHARE",
+        help="share of the budget during which w rises (default: 0.1)",
+    )
+    group.add_argument(
+        "--average-difference",
+        action="store_true",
+        help="take v_c - v_u from the averaged weights; a third pass per step",
+    )
+    fine_tuning.add_training(
+        parser,
+        "3e-4 below 20 million parameters, else 1e-5",
+        "AdamW for everything; 0.005 suits small models",
+    )
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Train, and say where the result lies."""
+    request = GuidanceFreeRequest(
+        weight=options.weight,
+        method=options.method,
+        weight_warm_up=options.weight_warm_up,
+        latest=options.latest,
+        average_difference=options.average_difference,
+        **fine_tuning.request_values(options),
+    )
+    tuned = fine_tuning.train(guidance_free.NAME, request, session)
+    strength = tuned.figures["equivalent_guidance"]
+    text = (
+        f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "
+        f"{tuned.steps} steps by {options.method}."
+    )
+    if tuned.is_first:  # The others have validated nothing.
+        text += f"\nOn held-out speech, one branch has learned {percent(tuned.validation['learnt'])} of the guidance."
+    figures = {"weight": options.weight, "equivalent_guidance": strength, "method": options.method}
+    return fine_tuning.result(options, tuned, figures, text)
+
+
+def _number(text: str) -> float:
+    """A number, or a fraction such as ``2/3``."""
+    try:
+        return float(Fraction(text)) if "/" in text else float(text)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise argparse.ArgumentTypeError(f"must be a number, or a fraction such as 2/3, not {text!r}") from None

@@ -1,1 +1,0 @@
-"""CFG-free on the command line: training weights."""

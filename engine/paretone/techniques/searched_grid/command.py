@@ -1,0 +1,221 @@
+"""``paretone search-grid``: times for a few evaluations, searched on one sentence or several."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paretone.bench.report import table as table_lines
+from paretone.commands import arguments
+from paretone.commands.output import apart, writable, write_json
+from paretone.commands.result import Result
+from paretone.commands.session import JOB, Session
+from paretone.commands.technique_args import with_weights
+from paretone.commands.terminal import Terminal
+from paretone.errors import ProfileError, SettingError
+from paretone.files import reason
+from paretone.models import catalogue
+from paretone.models.base import SpeechModel, Utterance, flow_model
+from paretone.reading import first_line, read_bytes
+from paretone.sampling.grid_search import Trial
+from paretone.session.commands import Prepare
+from paretone.session.events import Event, PreparationReport
+from paretone.setting.knobs import Values, checked
+from paretone.setting.profile import Profile, decoded
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques.searched_grid import DISTANCE, TECHNIQUE, figure_of
+from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, SearchRequest
+
+
+def with_grid(
+    setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
+) -> tuple[Setting, tuple[PlacedGrid, ...]]:
+    """``setting`` with the grid in ``path`` used, and that grid. Whether it fits is checked with the whole setting.
+
+    ``knobs`` are those that the user gave. Raises :class:`ProfileError` for a file that is no placed grid, or has
+    another number of evaluations than given.
+    """
+    grid = read(path)
+    said = knobs.get("evaluations", grid.steps)
+    if said != grid.steps:
+        raise ProfileError(f"{path} has {grid.steps} evaluations, not {said}; omit that number.")
+    values = checked(TECHNIQUE.knobs, {**knobs, "evaluations": grid.steps}, TECHNIQUE.title)
+    return setting.with_technique(UsedTechnique(TECHNIQUE.name, values, grid.fingerprint)), (grid,)
+
+
+def read(path: str) -> PlacedGrid:
+    """The placed grid in a file. Raises :class:`ProfileError`."""
+    try:
+        data = decoded(read_bytes(path))
+    except OSError as error:
+        raise ProfileError(f"The placed grid {path} could not be read: {reason(error)}.") from error
+    except ProfileError as error:
+        raise ProfileError(f"{path}: {error}") from None
+    except ValueError as error:
+        raise ProfileError(f"{path} is not a placed grid: it is not JSON ({first_line(error)}).") from error
+    return PlacedGrid.from_json(data, path)
+
+
+NAME = "search-grid"
+NAME_OF = TECHNIQUE.name
+SUMMARY = "Search the times of a few evaluations for a flow model and write them."
+SENTENCES = 2
+"""Sample sentences that are searched on without others."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    arguments.add_model(parser)
+    arguments.add_sampler(parser)
+    arguments.add_techniques(parser.add_argument_group(f"techniques besides {TECHNIQUE.title}"))
+    group = parser.add_argument_group("search")
+    group.add_argument(
+        "--evaluations",
+        type=int,
+        nargs="+",
+        default=[int(TECHNIQUE.knobs[0].default)],
+        metavar="N",
+        help="numbers of evaluations, 2 to 12; of several, each file has its number in its name: grid-4.json "
+        "(default: %(default)s)",
+    )
+    arguments.add_knobs(group, TECHNIQUE.knobs[1:])
+    group.add_argument("--restart", action="store_true", help="do not go on with an interrupted search of the same")
+    arguments.add_utterances(parser, f"{SENTENCES} sample sentences", "the model's first")
+    parser.epilog = "Several sentences and voices take turns: the first sentence in the first voice, and so on."
+    written = parser.add_argument_group("output, at least one")
+    written.add_argument("--grid", metavar="FILE", help="placed grid, for --grid of other commands")
+    written.add_argument("--profile", metavar="FILE", help="profile: setting and grid")
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One number of evaluations, and where its files go."""
+
+    knobs: Values
+    places: dict[str, Path]
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Search, and write what was asked for."""
+    searches = _planned(options)
+    model_id = options.model or arguments.DEFAULT_MODEL
+    utterances = _utterances(options, model_id)
+    plain = arguments.setting(options, model_id)
+    model = flow_model(arguments.load(options, session, model_id, options.variant), "Searching a grid")
+    plain = with_weights(plain, model.info)
+    found = []
+    for one in searches:
+        session.terminal.status(f"Searching times for {one.knobs['evaluations']} evaluations")
+        setting = plain.with_technique(UsedTechnique(NAME_OF, one.knobs))
+        request = SearchRequest(tuple(utterances), setting, not options.restart)
+        heard = _Trials(session.terminal, str(one.knobs["objective"]))
+        searched: Searched = session.carry_out(Prepare(JOB, NAME_OF, request), heard).result
+        setting = setting.with_technique(UsedTechnique(NAME_OF, one.knobs, searched.grid.fingerprint))
+        if "grid" in one.places:
+            write_json(one.places["grid"], searched.grid.to_json())
+        if "profile" in one.places:
+            Profile.of(setting, model.info, (searched.grid,)).save(one.places["profile"])
+        found.append(_figures(one, searched, setting, utterances))
+    return Result({"searches": found, "machine": session.machine}, _shown(searches, found))
+
+
+def _planned(options: argparse.Namespace) -> list[_Search]:
+    """The searches, checked before anything is loaded."""
+    names = {kind: getattr(options, kind) for kind in ("grid", "profile") if getattr(options, kind) is not None}
+    if not names:
+        raise SettingError("No output: give --grid or --profile.")
+    apart({f"--{kind}": name for kind, name in names.items()}, {"--text-file": options.text_file})
+    counts: Sequence[int] = options.evaluations
+    if len(set(counts)) < len(counts):
+        raise SettingError("--evaluations has a number twice; give each of them once.")
+    given = arguments.given(argparse.Namespace(**{**vars(options), "evaluations": counts[0]}), TECHNIQUE.knobs)
+    return [
+        _Search(
+            checked(TECHNIQUE.knobs, {**given, "evaluations": count}, TECHNIQUE.title),
+            {kind: writable(_named(Path(name), count, len(counts) > 1)) for kind, name in names.items()},
+        )
+        for count in counts
+    ]
+
+
+def _named(path: Path, count: int, several: bool) -> Path:
+    return path.with_name(f"{path.stem}-{count}{path.suffix}") if several else path
+
+
+def _utterances(options: argparse.Namespace, model: str) -> list[Utterance]:
+    """Every sentence and every voice at least once, in turn."""
+    texts = arguments.several_texts(options) or catalogue.sentences()[:SENTENCES]
+    voices = arguments.several_voices(options, model) or (catalogue.voice("", model, options.folder),)
+    turns = range(max(len(texts), len(voices)))
+    return [Utterance(texts[turn % len(texts)], voices[turn % len(voices)]) for turn in turns]
+
+
+class _Trials:
+    """Shows a search in the terminal, and the best figure so far."""
+
+    def __init__(self, terminal: Terminal, objective: str) -> None:
+        self._terminal, self._objective = terminal, objective
+
+    def __call__(self, event: Event) -> None:
+        if not isinstance(event, PreparationReport):
+            self._terminal.hear(event)
+        elif isinstance(event.report, Trial) and event.report.best:
+            self._terminal.remark = f"best so far {figure_of(event.report.value, self._objective):.4g}"
+
+
+def _figures(one: _Search, searched: Searched, setting: Setting, utterances: Sequence[Utterance]) -> dict[str, Any]:
+    objective = str(one.knobs["objective"])
+    return {
+        **{kind: str(path) for kind, path in one.places.items()},
+        "evaluations": one.knobs["evaluations"],
+        "search": one.knobs["search"],
+        "objective": objective,
+        "unit": searched.unit,
+        "times": list(searched.grid.times),
+        "fingerprint": searched.grid.fingerprint,
+        "value": _known(figure_of(searched.best.value, objective)),
+        "starts": [
+            {
+                "title": start.title,
+                "times": list(start.trial.times),
+                "value": _known(figure_of(start.trial.value, objective)),
+            }
+            for start in searched.starts
+        ],
+        "trials": searched.trials,
+        "sentences": [{"text": each.text, "voice": each.voice.id} for each in utterances],
+        "seconds": searched.seconds,
+        "setting": setting.to_json(),
+    }
+
+
+def _known(value: float) -> float | None:
+    """``None`` for what could not be measured, such as the pitch of noise."""
+    return value if math.isfinite(value) else None
+
+
+def _shown(searches: Sequence[_Search], found: Sequence[dict[str, Any]]) -> str:
+    rows = [
+        {
+            "evaluations": one["evaluations"],
+            "searched": one["value"],
+            **{start["title"].split()[0]: start["value"] for start in one["starts"]},
+            "grids tried": one["trials"],
+            "search (s)": one["seconds"],
+            "times": " ".join(f"{time:.3f}" for time in one["times"]),
+        }
+        for one in found
+    ]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [
+        *table_lines([{name: row.get(name, "–") for name in names} for row in rows]),
+        "",
+        f"Figures: {found[0]['unit']}"
+        + ("; lower is nearer." if found[0]["objective"] == DISTANCE else ", on the sentences that were searched on."),
+    ]
+    lines += [f"Wrote the {kind} to {path}." for one in searches for kind, path in one.places.items()]
+    return "\n".join(lines)

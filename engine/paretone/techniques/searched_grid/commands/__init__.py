@@ -1,1 +1,0 @@
-"""Searched grids on the command line."""

@@ -1,1 +1,0 @@
-"""Searched grids in studies."""

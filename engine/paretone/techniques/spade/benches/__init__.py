@@ -1,1 +1,0 @@
-"""Side-by-side benchmarks of SPADE students; see :mod:`paretone.bench`."""

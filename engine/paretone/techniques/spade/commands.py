@@ -1,0 +1,137 @@
+"""``paretone measure-layers``: how much each layer of a speech language model matters, and which would stay;
+``paretone train spade``: a student with fewer layers."""
+
+from __future__ import annotations
+
+import argparse
+
+from paretone.bench.report import table
+from paretone.commands import arguments, companion_args
+from paretone.commands.command import Command
+from paretone.commands.result import Result
+from paretone.commands.session import JOB, Session
+from paretone.errors import SettingError
+from paretone.models import catalogue
+from paretone.models.base import LANGUAGE, Utterance
+from paretone.models.files.layer_importance import COSINE, DIVERGENCE, MEASURES, ImportanceRecord
+from paretone.session.commands import Prepare
+from paretone.setting.setting import Setting
+from paretone.techniques import spade
+from paretone.techniques.spade import (
+    MEASURED_SENTENCES,
+    ImportanceRequest,
+    StudentRequest,
+    fitting_depth,
+    parsed_layers,
+)
+
+
+def _declare_measuring(parser: argparse.ArgumentParser) -> None:
+    arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
+    parser.add_argument(
+        "--measure",
+        choices=MEASURES,
+        action="append",
+        help="what to measure; repeat for more (default: divergence and cosine, which need no audio; "
+        "word_error speaks everything once per layer)",
+    )
+    parser.add_argument(
+        "--sentences",
+        type=arguments.positive,
+        default=MEASURED_SENTENCES,
+        help="number of Harvard sentences, in every voice of the model (default: %(default)s)",
+    )
+    parser.add_argument("--depth", type=arguments.positive, help="layers to keep (default: half of the model's)")
+    parser.add_argument("--seed", type=arguments.seed, default=0, help="seed of the sampler (default: %(default)s)")
+
+
+def _run_measuring(options: argparse.Namespace, session: Session) -> Result:
+    """Measure, keep the record where the application looks, and show it."""
+    model = arguments.load(options, session, options.model, options.variant)
+    if model.info.family != LANGUAGE:
+        raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
+    sentences = catalogue.harvard_sentences()[: options.sentences]
+    utterances = [Utterance(sentence, voice) for sentence in sentences for voice in catalogue.voices(model.info.id)]
+    setting = Setting(model.info.id, catalogue.entry(model.info.id).options_with(), seed=options.seed)
+    request = ImportanceRequest(setting, tuple(utterances), tuple(options.measure or (DIVERGENCE, COSINE)))
+    measured = session.carry_out(Prepare(JOB, spade.NAME, request)).result
+    record = measured.record
+    kept = record.retained(min(options.depth or fitting_depth(record.layers), record.layers))
+    data = {"path": measured.path, "retained": list(kept), "order": list(record.order)}
+    data["measures"] = {one.measure: list(one.values) for one in record.measures}
+    rows = [
+        {"layer": layer, "kept": "yes" if layer in kept else "", **_figures(record, layer)}
+        for layer in range(record.layers)
+    ]
+    listed = ", ".join(map(str, kept))
+    lines = [*table(rows), "", f"The {len(kept)} that matter most: {listed}.", f"Wrote {measured.path}."]
+    return Result(data, "\n".join(lines))
+
+
+def _figures(record: ImportanceRecord, layer: int) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for one in record.measures:
+        found[one.measure] = one.values[layer]
+        if one.low:
+            found[f"{one.measure}, 95 %"] = f"{one.low[layer]:.3g} to {one.high[layer]:.3g}"
+    return found
+
+
+def _declare_training(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("student")
+    kept = group.add_mutually_exclusive_group()
+    kept.add_argument(
+        "--depth", type=arguments.positive, help="layers to keep, by importance (default: half of the model's)"
+    )
+    kept.add_argument("--layers", type=_layers, default=(), metavar="0,1,5", help="which layers to keep, from 0")
+    group.add_argument(
+        "--stages",
+        type=arguments.above_zero,
+        nargs="*",
+        default=(),
+        metavar="MINUTES",
+        help="also keep the student after this many minutes of the budget",
+    )
+    group.add_argument(
+        "--published-latents",
+        action="store_true",
+        help="errors of layer outputs as published, not relative to the teacher's size",
+    )
+    companion_args.declare(parser)
+
+
+def _run_training(options: argparse.Namespace, session: Session) -> Result:
+    """Train, and say where the result lies."""
+    request = StudentRequest(
+        **companion_args.request(options),
+        depth=options.depth,
+        retained=options.layers,
+        stages=tuple(options.stages),
+        relative_latents=not options.published_latents,
+    )
+    done = session.carry_out(Prepare(JOB, spade.NAME, request), arguments.showing_training(session.terminal))
+    return companion_args.result(done.result)
+
+
+def _layers(text: str) -> tuple[int, ...]:
+    try:
+        layers = parsed_layers(text)
+    except ValueError:
+        layers = ()
+    if not layers:
+        raise argparse.ArgumentTypeError(f"must be a list of layers such as 0,1,5, not {text!r}")
+    return layers
+
+
+MEASURE_LAYERS = Command(
+    "measure-layers",
+    "Measure how much each layer of a speech language model matters.",
+    _declare_measuring,
+    _run_measuring,
+)
+TRAIN = Command(
+    "train spade",
+    "Train a student with fewer layers, which learns from the whole speech language model (SPADE).",
+    _declare_training,
+    _run_training,
+)

@@ -1,1 +1,0 @@
-"""SPADE on the command line: measuring layers, training students."""

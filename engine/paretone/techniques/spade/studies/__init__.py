@@ -1,1 +1,0 @@
-"""Layer importance by word errors from studies."""

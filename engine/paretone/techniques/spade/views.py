@@ -1,0 +1,241 @@
+"""Importance of each layer, by word errors and by cosine (figure 2 of the SPADE paper, as it was measured), and savings
+of fewer layers (figure 3): memory by depth, and with it the time of a token.
+
+Memory is counted by shapes: every weight that decoding needs at a depth, at the precision of the tables, with a cache
+for the tokens of the sentence. Times are measured on layers that were only left out; a retrained student of a depth
+takes the same, as it has the same shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from paretone.errors import SettingError
+from paretone.models.files.layer_importance import (
+    COSINE,
+    DIVERGENCE,
+    MEASURES,
+    WORD_ERROR,
+    ImportanceRecord,
+    LayerImportance,
+    read_record,
+)
+from paretone.setting.knobs import Effect, Knob, Number, defaults
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.speaking import make_ready, synthesise
+from paretone.techniques import spade
+from paretone.views.figure import Axis, Bars, BarSeries, Curve, Lines
+from paretone.views.view import Findings, Stages, Task, View
+from paretone.wording import percent
+
+if TYPE_CHECKING:
+    from paretone.models.families.language_network import LanguageNetwork
+
+
+_AXES = {WORD_ERROR: Axis("WLI", "%"), DIVERGENCE: Axis("KL", "nats"), COSINE: Axis("1 − cosine")}
+_TITLES = {
+    WORD_ERROR: "Word error rate without the layer",
+    DIVERGENCE: "Divergence without the layer",
+    COSINE: "Cosine importance of the layer",
+}
+
+
+def compute_importance(task: Task) -> Findings:
+    """Draw the measurement at hand. Raises :class:`SettingError` if there is none."""
+    from paretone.models.files.language_weights import places_of
+
+    info = task.model.info
+    record = read_record(places_of(info), info.fingerprint)
+    if record is None:
+        raise SettingError(f"The layers of {info.title} are not measured yet; measure them in the Layers panel.")
+    measures = [one for one in map(record.measure, MEASURES) if one is not None]
+    return Findings(tuple(_importance_panel(one) for one in measures), _importance_caption(record), across=2)
+
+
+def _importance_panel(one: LayerImportance) -> Bars:
+    scale = 100 if one.measure == WORD_ERROR else 1
+    notes = tuple(
+        "" if not one.ranks else f"rank {one.ranks[layer][0] + 1} to {one.ranks[layer][1] + 1}"
+        for layer in range(len(one.values))
+    )
+    values, low, high = (tuple(scale * value for value in part) for part in (one.values, one.low, one.high))
+    groups = tuple(str(layer) for layer in range(len(one.values)))
+    series = BarSeries(_AXES[one.measure].title, values, low, high, notes)
+    return Bars(_TITLES[one.measure], Axis("Layer"), _AXES[one.measure], groups, (series,))
+
+
+def _importance_caption(record: ImportanceRecord) -> str:
+    deciding, half = record.deciding, record.layers // 2
+    by = {WORD_ERROR: "word error rate", DIVERGENCE: "divergence", COSINE: "cosine"}[deciding.measure]
+    words = (
+        f"By {by} the most important layers are {_listed(record.order[:3])}, the least important ones "
+        f"{_listed(record.order[-3:])}; half of the layers keeps {_listed(record.retained(half))}. "
+    )
+    errors, cosine = record.measure(WORD_ERROR), record.measure(COSINE)
+    other = errors if errors is not None else record.measure(DIVERGENCE)
+    if other is not None and cosine is not None:
+        both = len({*record.retained(half)} & {*_top(cosine, half)})
+        words += (
+            f"Of the {half} layers that the cosine would keep, {both} are among those that "
+            f"{'word errors' if other is errors else 'the divergence'} would. "
+        )
+    run_away = sum(errors.run_away) if errors is not None else 0
+    if run_away:
+        words += f"{run_away} syntheses did not stop by themselves; they count with what was recognised. "
+    return words + f"{deciding.utterances} utterances; whiskers are 95 % bootstrap intervals over them."
+
+
+def _top(one: LayerImportance, count: int) -> list[int]:
+    return sorted(range(len(one.values)), key=lambda layer: -one.values[layer])[:count]
+
+
+def _listed(layers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, layers))
+
+
+LAYER_IMPORTANCE = View(
+    name="layer-importance",
+    title="Layer importance",
+    question="Which layers of a speech language model matter?",
+    source="SPADE (arXiv 2509.20802), figure 2",
+    families=("language",),
+    compute=compute_importance,
+)
+
+
+PAPER = {"CosyVoice 2": (24, 12, 0.86), "LLaSA": (16, 8, 0.80)}
+"""Layers, layers kept, and share of the memory left, as published."""
+
+
+def depth_knobs(layers: int) -> tuple[Knob, ...]:
+    """Knobs: number of depths, and of rounds."""
+    return (
+        Number(
+            "depths",
+            "Depths",
+            "Number of depths, from one layer to all; half of the layers is always included, as in the paper.",
+            default=max(2, min(6, layers)),
+            minimum=2,
+            maximum=max(2, layers),
+            effect=Effect.NEXT_VIEW,
+            whole=True,
+        ),
+        Number(
+            "rounds",
+            "Rounds",
+            "Number of runs per depth; the best time counts.",
+            default=2,
+            minimum=1,
+            maximum=20,
+            effect=Effect.NEXT_VIEW,
+            whole=True,
+        ),
+    )
+
+
+def compute_depth(task: Task) -> Findings:
+    """Speak the sentence at every depth."""
+    from paretone.models.families.language import LanguageSpeech
+
+    model, info = task.model, task.model.info
+    if not isinstance(model, LanguageSpeech):
+        raise SettingError(f"{info.title} is no speech language model; load one to see what fewer layers save.")
+    if not info.layer_order:
+        raise SettingError(
+            f"The importance of {info.title}'s layers is not measured yet; measure it in the Layers panel first."
+        )
+    count, rounds = int(task.knobs["depths"]), int(task.knobs["rounds"])
+    evenly = {round(1 + (info.layers - 1) * index / (count - 1)) for index in range(count)}
+    depths = sorted({*evenly, max(1, info.layers // 2)})
+    work = Stages(task.observer, 100 * len(depths) * rounds)
+    settings = {depth: _pruned(task.setting.baseline, depth, info.layers) for depth in depths}
+    seconds: dict[int, list[float]] = {depth: [] for depth in depths}
+    tokens: dict[int, int] = {}
+    for round_number in range(rounds):
+        for depth, setting in settings.items():
+            make_ready(model, setting, task.utterance.voice, observer=task.observer)
+            text = f"Round {round_number + 1} of {rounds}: {depth} of {info.layers} layers"
+            said = synthesise(model, task.utterance.text, task.utterance.voice, setting, (), work.part(100, text))
+            seconds[depth].append(said.measurements.backbone_seconds / said.measurements.tokens)
+            tokens[depth] = said.measurements.tokens
+    longest = tokens[info.layers]
+    memory = {depth: _bytes(model.own, depth, longest) for depth in depths}
+    times = {depth: 1000 * min(seconds[depth]) for depth in depths}
+    return Findings(_panels(depths, memory, times, tokens), _depth_caption(info.layers, memory, times), across=2)
+
+
+def _pruned(plain: Setting, depth: int, layers: int) -> Setting:
+    if depth == layers:
+        return plain
+    chosen = defaults(spade.TECHNIQUE.knobs).replace(depth=depth, recovery=spade.NONE)
+    return plain.with_technique(UsedTechnique(spade.NAME, chosen))
+
+
+def _bytes(network: LanguageNetwork, depth: int, tokens: int) -> tuple[int, int]:
+    """Bytes of the weights with ``depth`` layers, and of the cache for ``tokens`` tokens."""
+    from paretone.models.networks.causal import CausalLayer
+    from paretone.models.networks.shapes import without_weights
+
+    config, tables = network.tokens.transformer.config, (*network.tokens.parameters(), *network.tables.values())
+    with without_weights():
+        layer = sum(one.numel() for one in CausalLayer(config).parameters())
+    element = network.tokens.head.element_size()
+    unique = {one.data_ptr(): one.nbytes for one in tables}
+    weights = (depth * layer + config.hidden) * element + sum(unique.values())
+    return weights, depth * 2 * config.key_width * tokens * element
+
+
+def _panels(
+    depths: Sequence[int], memory: dict[int, tuple[int, int]], times: dict[int, float], tokens: dict[int, int]
+) -> tuple[Lines, ...]:
+    places = tuple(float(depth) for depth in depths)
+    axis = Axis("Layers kept")
+    mebibytes = {depth: sum(one) / 2**20 for depth, one in memory.items()}
+    notes = tuple(
+        f"{memory[depth][0] / 2**20:.1f} MiB of weights, {memory[depth][1] / 2**20:.1f} MiB of cache"
+        for depth in depths
+    )
+    return (
+        Lines(
+            "Memory of the language model",
+            axis,
+            Axis("Weights and cache", "MiB"),
+            (Curve("counted", places, tuple(mebibytes[depth] for depth in depths), notes=notes),),
+        ),
+        Lines(
+            "Time of a token",
+            axis,
+            Axis("Language model, per token", "ms"),
+            (
+                Curve(
+                    "measured",
+                    places,
+                    tuple(times[depth] for depth in depths),
+                    notes=tuple(f"{tokens[depth]} tokens" for depth in depths),
+                ),
+            ),
+        ),
+    )
+
+
+def _depth_caption(layers: int, memory: dict[int, tuple[int, int]], times: dict[int, float]) -> str:
+    half = min(memory, key=lambda depth: abs(depth - layers / 2))
+    left = sum(memory[half]) / sum(memory[layers])
+    published = " and ".join(f"{percent(1 - share)} for {name}" for name, (_, _, share) in PAPER.items())
+    return (
+        f"{half} of {layers} layers need {percent(left)} of the language model's memory, {percent(1 - left)} less, and "
+        f"a token takes {times[layers] / times[half]:.2f}× less time. The paper saves {published} at half the layers, "
+        "of the memory of the whole system."
+    )
+
+
+DEPTH = View(
+    name="depth",
+    title="Memory and time by depth",
+    question="What do fewer layers save?",
+    source="SPADE (arXiv 2509.20802), figure 3",
+    families=("language",),
+    knobs=depth_knobs,
+    compute=compute_depth,
+)

@@ -1,1 +1,0 @@
-"""Side-by-side benchmarks of speculative decoding; see :mod:`paretone.bench`."""

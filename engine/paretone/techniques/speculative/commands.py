@@ -1,0 +1,99 @@
+"""``paretone train draft``: a smaller model that proposes tokens to a language model; ``paretone export-model``: a
+student or a draft as a checkpoint that others load."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from paretone.commands import arguments, companion_args
+from paretone.commands.command import Command
+from paretone.commands.output import place_for_folder
+from paretone.commands.result import Result
+from paretone.commands.session import JOB, Session
+from paretone.session.commands import ExportWeights, Prepare
+from paretone.setting.knobs import Knob, Values
+from paretone.techniques import speculative
+from paretone.techniques.speculative import DraftRequest
+
+
+def _declare_training(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("draft")
+    group.add_argument(
+        "--lower", type=arguments.positive, default=2, help="lowest layers, which learn (default: %(default)s)"
+    )
+    group.add_argument(
+        "--upper",
+        type=arguments.count,
+        help="topmost layers, which stay as they are (default: a quarter of the model's; of a dozen or fewer none)",
+    )
+    group.add_argument(
+        "--spoken-share",
+        type=arguments.finite,
+        default=0.2,
+        metavar="SHARE",
+        help="weight of the cross-entropy in the loss, against the divergence from the target; 1 is the published loss "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
+        "--overlap-share",
+        type=arguments.finite,
+        default=0.5,
+        metavar="SHARE",
+        help="weight of the rejected probability in the rest of the loss, against the divergence "
+        "(default: %(default)s)",
+    )
+    group.add_argument("--initial", type=Path, metavar="FILE", help="draft of the same layers to start from")
+    companion_args.declare(parser)
+
+
+def _run_training(options: argparse.Namespace, session: Session) -> Result:
+    """Train, and say where the result lies."""
+    request = DraftRequest(
+        **companion_args.request(options),
+        lower=options.lower,
+        upper=options.upper,
+        spoken_share=options.spoken_share,
+        overlap_share=options.overlap_share,
+        initial=arguments.path_text(options.initial),
+    )
+    done = session.carry_out(Prepare(JOB, speculative.NAME, request), arguments.showing_training(session.terminal))
+    return companion_args.result(done.result)
+
+
+KINDS = ("student", "draft")
+
+
+def _declare_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=KINDS, help="what to write; a draft comes with the settings to use it with")
+    arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
+    parser.add_argument("--file", metavar="FILE", default="", help="which one (default: the model's first)")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="output folder; existing files are not replaced")
+    arguments.add_knobs(parser.add_argument_group("settings of a draft"), _settings())
+
+
+def _run_export(options: argparse.Namespace, session: Session) -> Result:
+    """Write it."""
+    settings = Values(arguments.given(options, _settings()))
+    out = place_for_folder(options.out)
+    command = ExportWeights(JOB, options.model, options.kind, options.file, str(out), settings, options.folder)
+    names = session.carry_out(command).files
+    return Result({"out": options.out, "files": list(names)}, f"Wrote {', '.join(names)}.")
+
+
+def _settings() -> list[Knob]:
+    return [knob for knob in speculative.TECHNIQUE.knobs if knob.name != "draft"]
+
+
+TRAIN = Command(
+    "train draft",
+    "Train a draft that proposes tokens to a speech language model, for speculative decoding (SSD).",
+    _declare_training,
+    _run_training,
+)
+EXPORT = Command(
+    "export-model",
+    "Write a student or a draft of a speech language model as a checkpoint that others load.",
+    _declare_export,
+    _run_export,
+)

@@ -1,1 +1,0 @@
-"""Speculative decoding on the command line: training drafts, writing what others load."""

@@ -1,0 +1,320 @@
+"""Speech speculative decoding against plain decoding: speed-up, and equality of the tokens.
+
+The baseline is the engine's own optimised loop on the same weights. At tolerance 0 the speech has the target's own
+distribution, which greedy decoding must show token by token; at the requested tolerance it may drift, which the judge
+measures. The speed-up is also predicted from acceptance and times of passes: E / (1 + K·c), and E / (v + K·c) with v,
+the cost of a pass over several tokens relative to one over a single token.
+
+A default run ends within five minutes on two cores and hears as many sentences as fit into that. For figures to quote,
+give it time for all of them: ``--minutes 15``, and with ``--groups`` ``--minutes 45``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from paretone.bench import bundled
+from paretone.bench import language as common
+from paretone.bench.budget import Budget, Turns
+from paretone.bench.bundled import used
+from paretone.bench.language import (
+    AGAIN,
+    WORD_ERRORS,
+    Decoded,
+    baseline,
+    heard,
+    judged,
+    listened,
+    loaded,
+    timed_decoding,
+)
+from paretone.bench.report import Report
+from paretone.commands.arguments import at_least, finite, positive
+from paretone.errors import PlainError
+from paretone.measure.machine import describe
+from paretone.measure.pitch import diversity, log_pitch
+from paretone.measure.timing import Interval
+from paretone.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict
+from paretone.models.base import DraftWeights, SpeechModel, Voice
+from paretone.models.catalogue import harvard_sentences
+from paretone.models.families.language import LanguageSpeech
+from paretone.observer import Observer
+from paretone.sampling.autoregressive import decode
+from paretone.sampling.draft_length import AdaptiveLength, predicted_speed_up
+from paretone.sampling.speculative import speculation
+from paretone.sampling.tokens import Greedy, Uniforms
+from paretone.setting.knobs import Values
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
+from paretone.speaking import scripted, synthesise
+from paretone.studies.hooks import preparer
+from paretone.techniques import speculative
+from paretone.techniques.speculative import DRAFT_BY_STUDENT
+from paretone.techniques.speculative.decoding import rule_of
+
+GROUPS = {
+    "SSD, groups of up to 8": used("token_groups"),
+    "SSD, groups of up to 4": used("token_groups", largest=4),
+    "SSD, groups of up to 16": used("token_groups", cosine=0.4, largest=16),
+    "SSD, groups of up to 8, as published": used("token_groups", within=False),
+}
+"""Drafts accepted in groups, by the least similarity of a group's tokens and their greatest number; the first is the
+headline. The second accepts about as many drafted tokens as a tolerance of 0.2, the third as one of 0.4."""
+TOLERANCES = (0.0, 0.2, 0.4)
+GROUPS_DEFINITION = (
+    "Backbone CPU seconds per token of the engine's optimised autoregressive loop over those of speculative decoding "
+    "with drafts accepted as in the first of the other ways, prompt reading included; median of paired, interleaved "
+    "rounds on different sentences."
+)
+
+
+@dataclass(frozen=True)
+class Accepting:
+    """Ways of accepting by their titles, and the artefacts that they name."""
+
+    ways: Mapping[str, Setting]
+    artefacts: tuple[Artefact, ...]
+    headline: str
+
+
+def tolerance_title(tolerance: float) -> str:
+    """Title of a way with this tolerance."""
+    return f"SSD, β = {tolerance:g}"
+
+
+def accepting(model: SpeechModel, plain: Setting, knobs: Values) -> Accepting:
+    """Token by token at every tolerance, guarded and as published, and :data:`GROUPS` on top of that at β = 0;
+    ``knobs`` are the drafting technique's own. Raises :class:`paretone.errors.PlainError`."""
+    by_token = knobs.replace(verification=speculative.BY_TOKEN)
+    ways = {}
+    for tolerance in TOLERANCES:
+        drafted = UsedTechnique(speculative.NAME, by_token.replace(tolerance=tolerance))
+        ways[tolerance_title(tolerance)] = plain.with_technique(drafted)
+    last = by_token.replace(tolerance=TOLERANCES[-1], tolerated=speculative.PUBLISHED)
+    ways[f"{tolerance_title(TOLERANCES[-1])}, as published"] = plain.with_technique(
+        UsedTechnique(speculative.NAME, last)
+    )
+    exact, artefacts = ways[tolerance_title(0.0)], []
+    for title, grouped in GROUPS.items():
+        bundled.say(f"{title}: preparing …")
+        artefact = preparer(grouped.technique)(model, (), exact.with_technique(grouped), Observer())
+        artefacts.append(artefact)
+        ways[title] = exact.with_technique(replace(grouped, artefact=artefact.fingerprint))
+    return Accepting(ways, tuple(artefacts), next(iter(GROUPS)))
+
+
+def diversities(
+    model: SpeechModel,
+    accepted: Accepting,
+    plain: Mapping[str, Setting],
+    voice: Voice,
+    texts: Sequence[str],
+    seeds: int,
+    turns: Turns,
+) -> Mapping[str, float | None]:
+    """Mean diversity of each way over ``texts``, each spoken with ``seeds`` seeds, while ``turns`` allow another;
+    ``None`` where too little is voiced, empty without texts."""
+    found: dict[str, list[float]] = {}
+    for at, text in enumerate(texts):
+        if not turns.another():
+            break
+        bundled.say(f"sentence {at + 1} of {len(texts)}: {seeds} takes of each way …")
+        for title, setting in {**plain, **accepted.ways}.items():
+            one = diversity(list(_curves(model, text, voice, setting, accepted.artefacts, seeds)))
+            found.setdefault(title, []).extend([] if one is None else [one])
+    return {title: float(np.mean(known)) if known else None for title, known in found.items()}
+
+
+def _curves(
+    model: SpeechModel, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], seeds: int
+) -> Iterator[np.ndarray]:
+    for seed in range(seeds):
+        take = synthesise(model, text, voice, replace(setting, seed=seed), artefacts)
+        yield log_pitch(take.samples, take.sample_rate)
+
+
+def equal_tolerance(speed_up: float, tolerated: Mapping[float, float]) -> float | str:
+    """The tolerance that is as fast as ``speed_up``, between those measured in ``tolerated``; in words outside."""
+    betas = sorted(tolerated)
+    speeds = np.maximum.accumulate([tolerated[one] for one in betas])
+    if speed_up < speeds[0]:
+        return f"below {betas[0]:g}"
+    if speed_up > speeds[-1]:
+        return f"above {betas[-1]:g}"
+    return float(np.interp(speed_up, speeds, betas))
+
+
+NAME = "ssd"
+PLAIN = "autoregressive"
+GREEDY_SENTENCES, GREEDY_TOKENS = 3, 300
+"""Number of sentences, and of tokens of each at most, for comparing greedy decoding."""
+JUDGED = 0.75
+"""With ``--groups``: share of the time after the rounds for the judges; the rest is for takes that differ in their
+seeds."""
+DEFINITION = (
+    "Backbone CPU seconds per token of the engine's optimised autoregressive loop over those of speculative decoding "
+    "at this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    common.add_arguments(parser)
+    parser.add_argument("--tolerance", type=finite, default=0.4, metavar="β", help="headline (default: %(default)s)")
+    parser.add_argument(
+        "--draft-length",
+        type=positive,
+        metavar="K",
+        help="tokens that are always drafted (default: as many as pay, found while decoding)",
+    )
+    parser.add_argument("--all-drafts", action="store_true", help="also every other draft, in separate rows")
+    parser.add_argument("--student", action="store_true", help="also a shallower student as draft, in separate rows")
+    parser.add_argument(
+        "--groups",
+        action="store_true",
+        help="instead compare drafts accepted in groups of tokens that sound alike with the tolerances 0, 0.2 and 0.4",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=at_least(2),
+        default=3,
+        help="with --groups: takes of each sentence for diversity (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Check equality, time all ways in the same rounds, then let the judge listen."""
+    within = Budget(arguments.minutes, arguments.rounds)
+    model = loaded(arguments)
+    if not model.info.drafts:
+        raise PlainError(f"{model.info.title} has no draft; train one (paretone train draft), then run this again.")
+    plain = baseline(arguments)
+    if arguments.groups:
+        return _grouped(model, plain, arguments, within)
+    others = model.info.drafts[1:] if arguments.all_drafts else ()
+    ways = {PLAIN: plain, **dict(_ways(plain, others, arguments))}
+    voice = bundled.speaker(arguments)
+    equal, compared = _greedy_equality(model, ways[tolerance_title(0.0)], voice)
+    times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say)
+    said = judged(model, ways, arguments, Turns(within, least=1))
+    rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
+    rows += list(_rows(ways, times.decoded, times.speed_up, said))
+    same = times.speed_up[AGAIN]
+    rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
+    rows.append({"way": f"greedy at β = 0: {equal} of {compared} tokens equal"})
+    top = times.speed_up[tolerance_title(arguments.tolerance)]
+    definition = DEFINITION + listened(said, arguments)
+    return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
+
+
+def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace, within: Budget) -> Report:
+    """The same with other ways of accepting drafts, and their diversity."""
+    accepted = accepting(model, plain, _knobs(arguments))
+    ways, voice = {PLAIN: plain, **accepted.ways}, bundled.speaker(arguments)
+    times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say, accepted.artefacts)
+    said = judged(model, ways, arguments, Turns(within, least=1, share=JUDGED), accepted.artefacts)
+    texts = bundled.heard_sentences(arguments)[: len(said[PLAIN][0].errors.words)] if said else []
+    turns = Turns(within, least=1)
+    varied = diversities(model, accepted, {PLAIN: plain}, voice, texts, arguments.seeds, turns)
+    tolerated = {one: times.speed_up[tolerance_title(one)].median for one in TOLERANCES}
+    rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
+    for row in _rows(ways, times.decoded, times.speed_up, said):
+        name = str(row["way"])
+        if name in times.speed_up:
+            row["as fast as β"] = equal_tolerance(times.speed_up[name].median, tolerated)
+        if varied.get(name) is not None:
+            row["diversity"] = varied[name]
+        rows.append(row)
+    same, top = times.speed_up[AGAIN], times.speed_up[accepted.headline]
+    rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
+    definition = GROUPS_DEFINITION + listened(said, arguments)
+    return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
+
+
+def _knobs(arguments: argparse.Namespace) -> Values:
+    """The draft length that the options ask for."""
+    fixed = arguments.draft_length
+    return Values(adaptive=True) if fixed is None else Values(draft_length=fixed, adaptive=False)
+
+
+def _ways(
+    plain: Setting, others: Sequence[DraftWeights], arguments: argparse.Namespace
+) -> Iterator[tuple[str, Setting]]:
+    knobs = _knobs(arguments)
+    drafts = [("", knobs, "")]
+    drafts += [(f", {Path(one.path).stem} drafts", knobs, one.fingerprint) for one in others]
+    if arguments.student:
+        drafts.append((", student drafts", knobs.replace(draft=DRAFT_BY_STUDENT), ""))
+    for which, values, artefact in drafts:
+        for tolerance in sorted({0.0, arguments.tolerance}):
+            used = UsedTechnique(speculative.NAME, values.replace(tolerance=tolerance), artefact)
+            yield f"{tolerance_title(tolerance)}{which}", plain.with_technique(used)
+    published = UsedTechnique(speculative.NAME, knobs.replace(tolerance=0.0, verification=speculative.BY_TOKEN))
+    yield f"{tolerance_title(0.0)}, token by token", plain.with_technique(published)
+
+
+def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> tuple[int, int]:
+    """Number of tokens of ``setting``, with drafts, that equal plain decoding, and of all; with greedy sampling in
+    place of the model's."""
+    equal = compared = 0
+    for text in harvard_sentences()[:GREEDY_SENTENCES]:
+        works = model.internals(scripted(model, text, voice, setting))
+        target, draft, drafting = works.networks.target, works.networks.draft, works.plan.decoding
+        if draft is None or drafting is None:
+            raise PlainError("The setting drafts nothing, so there is nothing to compare with plain decoding.")
+        way = dict(drafting.arguments)
+        request = replace(works.request, maximum=min(works.request.maximum, GREEDY_TOKENS))
+        length = AdaptiveLength(way["draft_length"]) if way["adaptive"] else way["draft_length"]
+        plain = decode(target.tokens, request, Greedy(), Uniforms(0))
+        drafted = speculation(
+            target.tokens,
+            draft.tokens,
+            request,
+            Greedy(),
+            Uniforms(0),
+            rule_of(target.tokens.codes, 0.0, block=way["block"]),
+            length,
+            draft_request=works.draft_request,
+        )
+        one, two = ([token for cycle in decoding for token in cycle.tokens] for decoding in (plain, drafted))
+        equal += sum(mine == theirs for mine, theirs in zip(one, two, strict=False))
+        compared += max(len(one), len(two))
+    return equal, compared
+
+
+def _rows(
+    ways: Iterable[str],
+    decoded: Mapping[str, Decoded],
+    speed_up: Mapping[str, Interval],
+    said: Mapping[str, list[VoiceVerdict]],
+) -> Iterator[dict[str, object]]:
+    single = decoded[PLAIN].target_seconds
+    floor = heard(said[PLAIN])["word error rate"] if PLAIN in said else None
+    for name in ways:
+        found = decoded[name]
+        row: dict[str, object] = {"way": name, "LM real-time factor": found.real_time_factor}
+        if name in speed_up:
+            gain = speed_up[name]
+            row |= {"speed-up": gain.median, "low": gain.low, "high": gain.high}
+        else:
+            row["speed-up"] = 1.0
+        row["tokens per pass"] = found.tokens_per_pass
+        if found.acceptance is not None:
+            cost, growth = found.draft_seconds / single, found.target_seconds / single
+            tokens, length = found.tokens_per_pass, found.draft_length
+            row |= {
+                "acceptance": found.acceptance,
+                "c": cost,
+                "v": growth,
+                "predicted, v = 1": predicted_speed_up(tokens, length, cost),
+                "predicted": predicted_speed_up(tokens, length, cost, growth),
+            }
+        if name in said:
+            errors = heard(said[name])
+            row |= errors
+            within = floor is not None and errors["word error rate"] - floor <= WORD_ERRORS
+            row["within 2 points"] = "yes" if within else "no"
+        yield row

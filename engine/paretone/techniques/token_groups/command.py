@@ -1,0 +1,122 @@
+"""``paretone group-tokens``: groups of speech tokens that sound alike, and what they sound like."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+from paretone.audio.recording import write_sound
+from paretone.bench.report import table
+from paretone.commands import arguments
+from paretone.commands.output import apart, writable, writable_sound, write_json
+from paretone.commands.result import Result
+from paretone.commands.session import JOB, Session
+from paretone.commands.technique_args import with_weights
+from paretone.errors import ProfileError, SettingError
+from paretone.models.base import SpeechModel
+from paretone.reading import first_line, read_bytes
+from paretone.session.commands import Prepare
+from paretone.setting.knobs import Values, checked
+from paretone.setting.profile import decoded
+from paretone.setting.setting import Setting, UsedTechnique
+from paretone.techniques import compatibility_of, token_groups
+from paretone.techniques.token_groups.groups import DECIDED, FindGroups, Groups, HearGroup, fixed_knobs
+
+
+def with_groups(
+    setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
+) -> tuple[Setting, tuple[Groups, ...]]:
+    """``setting`` with drafts accepted in the groups of the file ``path``, and these. ``knobs`` are those that the user
+    gave. Raises :class:`ProfileError` when they cannot be used here."""
+    groups = read(path)
+    wanted = compatibility_of(model.info, setting)
+    if reason := groups.mismatch(wanted):
+        raise ProfileError(f"The token groups {path} cannot be used here: {reason}.")
+    technique = token_groups.TECHNIQUE
+    values = fixed_knobs(groups, checked(technique.knobs, knobs, technique.title))
+    return setting.with_technique(UsedTechnique(technique.name, values, groups.fingerprint)), (groups,)
+
+
+def read(path: str | Path) -> Groups:
+    """The groups in a file. Raises :class:`ProfileError`."""
+    try:
+        data = decoded(read_bytes(path))
+    except OSError as error:
+        raise ProfileError(f"The token groups {path} could not be read: {error.strerror or error}.") from error
+    except ProfileError as error:
+        raise ProfileError(f"{path}: {error}") from None
+    except ValueError as error:
+        raise ProfileError(f"{path} does not hold token groups: it is not JSON ({first_line(error)}).") from error
+    return Groups.from_json(data, str(path))
+
+
+NAME = "group-tokens"
+SUMMARY = "Find groups of speech tokens that sound alike, in which drafts are accepted (PCG)."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
+    arguments.add_sampler(parser)
+    arguments.add_techniques(parser.add_argument_group("techniques that change the weights, such as a student"))
+    group = parser.add_argument_group("groups")
+    arguments.add_knobs(group, [knob for knob in token_groups.TECHNIQUE.knobs if knob.name in DECIDED])
+    group.add_argument("--out", metavar="FILE", help="file for the groups, to be used with --groups")
+    heard = parser.add_argument_group("hearing")
+    heard.add_argument(
+        "--audio", metavar="FILE", help=f"{arguments.sound_file()}: the members of a group, one after another"
+    )
+    heard.add_argument(
+        "--group", type=arguments.positive, default=1, help="which group, from the largest (default: %(default)s)"
+    )
+    heard.add_argument("--voice", help=f"{arguments.VOICES} (default: the model's first)")
+    parser.set_defaults(transcript="")
+
+
+def run(options: argparse.Namespace, session: Session) -> Result:
+    """Find them, write what is asked for, and show how large they are."""
+    kinds = {"out": writable, "audio": writable_sound}
+    places = {name: check(path) for name, check in kinds.items() if (path := getattr(options, name)) is not None}
+    apart({f"--{name}": path for name, path in places.items()}, {"--voice": options.voice})
+    setting = arguments.setting(options, options.model)
+    model = arguments.load(options, session, options.model, options.variant)
+    setting = with_weights(setting, model.info)
+    knobs = Values(arguments.given(options, token_groups.TECHNIQUE.knobs))
+    setting = setting.with_technique(UsedTechnique(token_groups.NAME, knobs))
+    found = session.carry_out(Prepare(JOB, token_groups.NAME, FindGroups(setting))).result
+    groups: Groups = found.groups
+    lines = [*table([{"tokens": size, "groups": count} for size, count in groups.sizes.items()]), "", groups.line + "."]
+    data = {
+        "fingerprint": groups.fingerprint,
+        "groups": len(groups.members),
+        "grouped": groups.grouped,
+        "codes": groups.codes,
+        "mean_size": groups.mean_size,
+        "sizes": {str(size): count for size, count in groups.sizes.items()},
+        "seconds": found.seconds,
+    }
+    if "out" in places:
+        write_json(places["out"], groups.to_json())
+        data["out"] = str(places["out"])
+        lines.append(f"Wrote the groups to {places['out']}.")
+    if "audio" in places:
+        members = _chosen(groups, options.group)
+        request = HearGroup(setting, arguments.voice(options, options.model), members)
+        sound = session.carry_out(Prepare(JOB, token_groups.NAME, request)).result
+        remarks = write_sound(places["audio"], sound.samples, sound.sample_rate)
+        data |= {"audio": str(places["audio"]), "members": list(members), "starts": list(sound.starts)}
+        listed = ", ".join(map(str, members))
+        lines.append(f"Wrote the tokens {listed}, one after another, to {places['audio']}.")
+        lines += remarks
+    return Result(data, "\n".join(lines))
+
+
+def _chosen(groups: Groups, number: int) -> tuple[int, ...]:
+    """The group of this number from the largest, counted from 1. Raises :class:`SettingError`."""
+    if number > len(groups.members):
+        raise SettingError(
+            f"There {'is' if len(groups.members) == 1 else 'are'} {len(groups.members)} groups of several tokens; "
+            "choose a smaller number, or find groups with a lower similarity."
+        )
+    return groups.by_size[number - 1]

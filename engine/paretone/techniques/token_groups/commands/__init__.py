@@ -1,1 +1,0 @@
-"""Token groups on the command line."""

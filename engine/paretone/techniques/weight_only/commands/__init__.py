@@ -1,1 +1,0 @@
-"""Packed weights on the command line."""

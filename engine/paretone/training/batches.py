@@ -1,0 +1,138 @@
+"""Which clips are learnt from together: batches of clips and of pairs of clips of one voice, in an order that a
+checkpoint can hold, and the pairs that are validated on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from paretone.models.f5.config import HOP, SAMPLE_RATE
+
+
+def draw_state(draw: random.Random) -> list[Any]:
+    """State of ``draw``, as lists and numbers alone."""
+    version, internal, gauss = draw.getstate()
+    return [version, list(internal), gauss]
+
+
+def restore_draw(draw: random.Random, state: Sequence[Any]) -> None:
+    """Continue from :func:`draw_state`."""
+    version, internal, gauss = state
+    draw.setstate((version, tuple(internal), gauss))
+
+
+class QueuedClip(Protocol):
+    """Interface of clips for :class:`BatchQueue`."""
+
+    @property
+    def voice(self) -> str: ...
+
+    @property
+    def frames(self) -> int: ...
+
+
+class BatchQueue:
+    """An endless row of batches of items of about the same length. An item is one clip or two, by their numbers."""
+
+    POOL, BATCHES = 192, 12
+    """Items that are drawn at a time, sorted by length and packed; more where that would be fewer batches, for
+    items of a batch should be about as long as each other."""
+
+    def __init__(
+        self,
+        clips: Sequence[QueuedClip],
+        frames: int,
+        joined_share: float,
+        seed: int,
+        prompt_frames: int | None = None,
+    ) -> None:
+        """``prompt_frames``: what the first clip of a pair counts for at most."""
+        self._lengths = [clip.frames for clip in clips]
+        self._prompt_frames = prompt_frames
+        self._frames, self._joined_share = frames, joined_share
+        self._pool = max(self.POOL, self.BATCHES * frames * len(clips) // max(1, sum(self._lengths)))
+        self._draw = random.Random(seed)
+        self._pending: list[list[list[int]]] = []
+        self._by_voice: dict[str, list[int]] = {}
+        for number, clip in enumerate(clips):
+            self._by_voice.setdefault(clip.voice, []).append(number)
+
+    def next(self) -> list[list[int]]:
+        """The clip numbers of every item of the next batch."""
+        if not self._pending:
+            self._pending = self._packed()
+        return self._pending.pop()
+
+    def _packed(self) -> list[list[list[int]]]:
+        items = sorted((self._item() for _ in range(self._pool)), key=self._length)
+        batches: list[list[list[int]]] = [[]]
+        for item in items:
+            if batches[-1] and (len(batches[-1]) + 1) * self._length(item) > self._frames:
+                batches.append([])
+            batches[-1].append(item)
+        self._draw.shuffle(batches)
+        return batches
+
+    def _item(self) -> list[int]:
+        clips = self._by_voice[self._draw.choice(sorted(self._by_voice))]
+        count = 2 if self._draw.random() < self._joined_share else 1
+        return [self._draw.choice(clips) for _ in range(count)]
+
+    def _length(self, item: list[int]) -> int:
+        *before, last = (self._lengths[number] for number in item)
+        return last + sum(min(one, self._prompt_frames or one) for one in before)
+
+    def state(self) -> dict[str, Any]:
+        return {"draw": draw_state(self._draw), "pending": self._pending}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        restore_draw(self._draw, state["draw"])
+        self._pending = [[list(item) for item in batch] for batch in state["pending"]]
+
+
+Clips = TypeVar("Clips", bound=QueuedClip)
+
+
+def held_out_pairs(clips: Sequence[Clips], count: int, size: int, joins: bool = True) -> list[list[list[Clips]]]:
+    """Batches of ``size`` of about ``count`` items, the same every time: a clip after another one of its voice, which
+    is how models speak after a prompt. ``joins``: whether clips may be joined so."""
+    draw = random.Random(3)
+    items = []
+    for one in clips[:: max(1, len(clips) // count)]:
+        others = [other for other in clips if joins and other.voice == one.voice and other is not one]
+        items.append([draw.choice(others), one] if others else [one])
+    items.sort(key=lambda item: sum(one.frames for one in item))
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+Batch = TypeVar("Batch")
+
+
+def moved(batch: Batch, device: torch.device) -> Batch:
+    """A copy of the dataclass ``batch`` whose tensors are on ``device``; everything else is as it was."""
+    parts = {one.name: getattr(batch, one.name) for one in fields(batch)}  # type: ignore[arg-type]
+    tensors = {name: part.to(device) for name, part in parts.items() if isinstance(part, Tensor)}
+    return replace(batch, **tensors)  # type: ignore[type-var]
+
+
+AnyClip = TypeVar("AnyClip", bound=QueuedClip)
+
+
+@dataclass(frozen=True)
+class Corpus(Generic[AnyClip]):
+    """Clips to train on and held-out clips, of all voices."""
+
+    training: tuple[AnyClip, ...]
+    held_out: tuple[AnyClip, ...]
+    source: str
+    """Who spoke."""
+
+    @property
+    def seconds(self) -> float:
+        return sum(clip.frames for clip in self.training) * HOP / SAMPLE_RATE

@@ -1,0 +1,174 @@
+"""Runs of trainings, from a request to a file that the engine finds again: what follows a run, reports of a job, and
+writing what was made with the log, so that a run that is resumed does not write it again.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import torch
+
+from paretone import device, files
+from paretone.errors import TrainingError
+from paretone.models.catalogue import CatalogueEntry
+from paretone.observer import Observer, Passing
+from paretone.reading import parsed_json
+from paretone.training.processes import Processes, join_processes
+from paretone.training.requests import FineTuningRequest, Follower, TrainingProgress, TrainingRequest
+from paretone.training.session import LOG, Budget, Intervals, Milestone, Recipe, TrainingSession, check_place, read_log
+
+_PIECE_BYTES = 2**24
+_LONGEST_HEADER = 100_000_000
+"""Bytes; the format allows no longer one."""
+
+
+def save_with_log(save: Callable[[Path], None], target: Path, work: Path) -> Path:
+    """Let ``save`` write ``target``, or a numbered file next to it where another one exists already; the path written.
+    The log of the run in ``work`` goes with it.
+
+    What is there already with the same content is what this run wrote before it was killed or resumed, and stays.
+    Raises :class:`TrainingError`.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        files.clear_abandoned(target.parent)
+        place = tempfile.mkdtemp(prefix=files.TEMPORARY, dir=target.parent)
+        made = Path(place) / target.name
+        try:
+            save(made)
+            path = next(one for one in _numbered(target) if not os.path.lexists(one) or _says_the_same(one, made))
+            # First the log: weights without one would look like somebody else's.
+            files.write_through(log_of(path), (work / LOG).read_bytes())
+            if not path.is_symlink():  # Else its target says the same, and the link stays.
+                os.replace(made, path)
+        finally:
+            with suppress(OSError):
+                made.unlink(missing_ok=True)
+                os.rmdir(place)
+    except OSError as error:
+        raise TrainingError(
+            f"{target} could not be written: {files.reason(error)}. "
+            "Everything that was trained is in the work folder: resume to write it again."
+        ) from error
+    return path
+
+
+def is_kept(target: Path, work: Path) -> bool:
+    """Whether ``target`` is what the run in ``work`` wrote: the logs of both begin with the same line."""
+    ours, theirs = read_log(work / LOG)[:1], read_log(log_of(target))[:1]
+    return target.exists() and ours == theirs != []
+
+
+def log_of(target: Path) -> Path:
+    """The log next to trained weights."""
+    return target.with_suffix("." + LOG)
+
+
+def _says_the_same(one: Path, other: Path) -> bool:
+    """Whether two safetensors files have the same contents and headers that say the same: metadata are written in an
+    order of their own each time. Source: "Safetensors", Hugging Face, section "Format"."""
+    if not one.is_file() or one.stat().st_size != other.stat().st_size:
+        return False
+    with one.open("rb") as left, other.open("rb") as right:
+        return _header(left) == _header(right) and all(
+            piece == right.read(_PIECE_BYTES) for piece in iter(partial(left.read, _PIECE_BYTES), b"")
+        )
+
+
+def _header(file: BinaryIO) -> object:
+    """What the header says, with the file's position behind it; its bytes if it is none."""
+    length = int.from_bytes(file.read(8), "little")
+    content = file.read(min(length, _LONGEST_HEADER))
+    try:
+        return parsed_json(content)
+    except ValueError:
+        return content
+
+
+def _numbered(target: Path) -> Iterator[Path]:
+    yield target
+    number = 1
+    while True:
+        number += 1
+        yield target.with_stem(f"{target.stem}-{number}")
+
+
+def use_threads(request: TrainingRequest) -> None:
+    """Set the thread count to that of ``request``."""
+    torch.set_num_threads(request.threads or device.thread_count())
+
+
+class Reporting(Passing, Follower):
+    """Reports a training's milestones."""
+
+    def __init__(self, observer: Observer) -> None:
+        super().__init__(observer, "status", "progress")
+        self._observer = observer
+
+    def milestone(self, milestone: Milestone) -> None:
+        self._observer.report(
+            "training",
+            TrainingProgress(
+                milestone.step,
+                milestone.share,
+                milestone.seconds,
+                milestone.seconds_left,
+                dict(milestone.losses),
+                dict(milestone.validation),
+            ),
+        )
+
+
+class FineTuning(Recipe, Protocol):
+    """A training whose result is one file."""
+
+    @property
+    def file_name(self) -> str: ...
+
+    def save(self, path: Path) -> None: ...
+
+
+def begin(request: FineTuningRequest, chosen: CatalogueEntry, follower: Follower) -> tuple[Processes, Follower]:
+    """The processes that train together, and this one's follower. Raises :class:`paretone.errors.PlainError` if
+    ``chosen`` has nothing to learn from or the work folder cannot be used."""
+    check_place(Path(request.work), request.resume, Path(request.export) if request.export else None)
+    Budget(request.minutes, request.steps)  # Raises before anything is read.
+    processes = join_processes(request.device, request.half_precision)
+    if not processes.is_first:
+        follower = Follower()
+    if not (request.names_speech or chosen.bundled):
+        raise TrainingError(
+            f"{chosen.title} needs speech to learn from: give a manifest of recordings, or a number of sentences that "
+            "it is to say itself."
+        )
+    follower.status(f"Reading {chosen.title}")
+    # As in synthesis: numbers too small to be heard are slow to compute with.
+    torch.set_flush_denormal(True)
+    return processes, follower
+
+
+def complete(
+    recipe: FineTuning,
+    request: FineTuningRequest,
+    folder: Path,
+    intervals: Intervals,
+    processes: Processes,
+    follower: Follower,
+) -> tuple[TrainingSession, Path]:
+    """Train, and write the result into ``request.export``, else ``folder``: the finished session, and the file.
+
+    Raises :class:`paretone.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    """
+    work, budget = Path(request.work), Budget(request.minutes, request.steps)
+    session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
+    session.train(request.resume)
+    target = (Path(request.export) if request.export else folder) / recipe.file_name
+    if processes.is_first:
+        target = save_with_log(recipe.save, target, work)
+    return session, target
