@@ -121,15 +121,3 @@ def test_words_and_buttons_have_a_ground_of_their_own(qtbot: QtBot) -> None:
     assert picture.pixelColor(above).lightness() > 0
 
 
-def test_a_twin_follows_its_button(qtbot: QtBot) -> None:
-    done: list[None] = []
-    button = QPushButton("&Go")
-    button.clicked.connect(lambda: done.append(None))
-    twin = TwinButton(button)
-    for one in (button, twin):
-        qtbot.addWidget(one)
-    twin.click()
-    assert done and twin.text() == "Go"
-    button.setEnabled(False)
-    button.setToolTip("Not now.")
-    assert not twin.isEnabled() and twin.toolTip() == "Not now."

@@ -470,8 +470,8 @@ class Doing:
         panel.select(newest[:1])
         panel.star()
         panel.star()
-        panel.set_b()
-        panel.rerun()
+        panel.can.set_b.trigger()
+        panel.can.use.trigger()
         panel.select(newest[KEPT:])
         if len(newest) > KEPT:
             panel.delete()
