@@ -7,7 +7,6 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
-    QFrame,
     QLabel,
     QListWidget,
     QListWidgetItem,
@@ -23,7 +22,7 @@ from paretone.extras import Extra
 from paretone_app.numbers import counted, rough_duration
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.file_dialogs import PLOTS
-from paretone_app.shell.theme import GAP, NEAR, pixmap, set_look
+from paretone_app.shell.theme import pixmap, set_look
 from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
 from paretone_app.widgets.layouts import HBoxLayout
@@ -47,38 +46,6 @@ class Caution(QWidget):
 
     def set_colours(self, colours: Colours) -> None:
         self._icon.setPixmap(pixmap("warning", colours.warning, self.fontMetrics().height(), self.devicePixelRatioF()))
-
-
-class DeviceProblem(QFrame):
-    """Why nothing can be heard, and a button that looks for an audio device again."""
-
-    retry_wanted = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.hide()
-        self.setProperty("look", "banner")
-        self.setProperty("level", "warning")
-        self._icon, self._text = QLabel(), build.words(name="Audio device")
-        self._retry = build.button("Reco&nnect", self.retry_wanted, "Look for an audio device again")
-        row = HBoxLayout(self)
-        row.setContentsMargins(GAP, NEAR, NEAR, NEAR)
-        row.addWidget(self._icon)
-        row.addWidget(self._text, 1)
-        row.addWidget(self._retry)
-
-    def say(self, problem: str, shown: bool) -> None:
-        """Take over ``problem``, and show it or not."""
-        self._text.setText(problem)
-        self.setVisible(shown)
-
-    def allow_retry(self, possible: bool) -> None:
-        """Whether a device can be looked for now."""
-        self._retry.setEnabled(possible)
-
-    def set_colours(self, colours: Colours) -> None:
-        size = self.fontMetrics().height()
-        self._icon.setPixmap(pixmap("speaker-off", colours.warning, size, self.devicePixelRatioF()))
 
 
 class Facts(QWidget):

@@ -11,7 +11,6 @@ from pytestqt.qtbot import QtBot
 from paretone_app.shell.theme import Scheme
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets import sketching
-from paretone_app.widgets.action import TwinButton
 from paretone_app.widgets.invitation import EmptyState, Invited
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
@@ -119,5 +118,3 @@ def test_words_and_buttons_have_a_ground_of_their_own(qtbot: QtBot) -> None:
     above = empty.words.geometry().center() - QPoint(0, empty.words.fontMetrics().height())
     assert picture.pixelColor(2, 2).lightness() == 0
     assert picture.pixelColor(above).lightness() > 0
-
-

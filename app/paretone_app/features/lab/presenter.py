@@ -40,8 +40,7 @@ from paretone_app.shell.bridge import Background
 from paretone_app.state.jobs import Job
 
 if TYPE_CHECKING:
-    from paretone_app.features.lab.panel import LabPanel
-    from paretone_app.features.lab.setup import LabChoice
+    from paretone_app.features.lab.panel import LabChoice, LabPanel
 
 _TOUR_TRIALS = 4
 """Of the test in the tour: enough to get to know one."""
@@ -175,7 +174,7 @@ class LabPresenter(Presenter):
 
     def _planned(self, choice: LabChoice) -> tuple[ListeningPlan, str]:
         """The plan, and why its takes make no test."""
-        from paretone_app.features.lab.setup import COMPARED
+        from paretone_app.features.lab.panel import COMPARED
 
         if choice.source == COMPARED:
             found, shared, problem = self._compared()
@@ -186,7 +185,7 @@ class LabPresenter(Presenter):
 
     @Slot()
     def _show_plan(self) -> None:
-        from paretone_app.features.lab.setup import COMPARED
+        from paretone_app.features.lab.panel import COMPARED
 
         setup = built(self.lab).setup
         choice = setup.choice

@@ -18,8 +18,7 @@ from paretone.listening.trials import ItemRecord, TrialRecord
 from paretone.measure.loudness import integrated_loudness
 from paretone_app.audio.mixer import OUT_AND_IN, SILENCE
 from paretone_app.audio.player import Player
-from paretone_app.features.lab.panel import LabPanel
-from paretone_app.features.lab.setup import LIBRARY
+from paretone_app.features.lab.panel import LIBRARY, LabPanel
 from paretone_app.features.lab.trial import TimeLine
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
