@@ -128,7 +128,7 @@ class PreferencesDialog(QDialog):
     """A :class:`Scheme`."""
     device_chosen = Signal(str)
 
-    def __init__(self, actions: Sequence[tuple[str, QAction]], parent: QWidget | None = None) -> None:
+    def __init__(self, actions: Sequence[tuple[str, Action]], parent: QWidget | None = None) -> None:
         """``actions``: what else can be chosen, each with the line that its button is in."""
         super().__init__(parent)
         self.setWindowTitle("Preferences")

@@ -8,7 +8,7 @@ from html import escape
 
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QFormLayout, QLabel, QPushButton, QStackedWidget, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFormLayout, QFrame, QLabel, QPushButton, QStackedWidget, QTextBrowser, QWidget
 
 from paretone.listening.results import MushraResult, RankingResult, Result, StaircaseResult
 from paretone.listening.trials import ABX, MUSHRA
@@ -33,13 +33,28 @@ from paretone_app.listening.stimuli import Condition
 from paretone_app.listening.wording import details, headline, signed, speed_up
 from paretone_app.numbers import counted, fixed, percent
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.theme import BROAD, GAP, NEAR, set_look
+from paretone_app.shell.theme import BROAD, GAP, NEAR, pixmap, set_look
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, SpinBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
-from paretone_app.widgets.panel_parts import DeviceProblem, TickList
+from paretone_app.widgets.panel_parts import TickList
 from paretone_app.widgets.screen_readers import GROUP
+
+
+@dataclass(frozen=True)
+class LabActions:
+    begin: Action
+    export: Action
+    """Writes the whole test with its sounds, for webMUSHRA."""
+    results: Action
+    write_results: Action
+    abandon: Action
+    stop_waiting: Action
+    reconnect: Action
+    """Looks for an audio device again."""
+
 
 COMPARED, LIBRARY = "compared", "library"
 _SOURCES = {
@@ -68,16 +83,13 @@ _WIDEST, _HIGHEST, _BOX = 60, 26, 11
 
 
 class LabSetup(QWidget):
-    """The first page of the lab. Methods in, signals out."""
+    """The first page of the lab."""
 
     choice_changed = Signal()
-    begin_wanted = Signal()
-    export_wanted = Signal()
-    """The test is wanted as files for webMUSHRA."""
-    results_wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, can: LabActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.can = can
         self._listeners: tuple[str, ...] = ()
         self._conditions: tuple[Condition, ...] = ()
         self.method = build.combo("Method", ((title, method) for method, title in TITLES.items()))
@@ -92,14 +104,8 @@ class LabSetup(QWidget):
         self.listener.addItem("New listener", "")
         self.plan = build.words(name="The test")
         self.remarks = build.words("muted")
-        self.begin_button = build.button("Be&gin the test", look="primary")
-        self.export_button = build.button(
-            "E&xport for webMUSHRA…", tip="Save the whole test with its sounds, for listeners elsewhere"
-        )
-        self.results_button = QPushButton("Resul&ts…")
-        self.begin_button.clicked.connect(self.begin_wanted)
-        self.export_button.clicked.connect(self.export_wanted)
-        self.results_button.clicked.connect(self.results_wanted)
+        self.begin_button = ActionButton(can.begin, look="primary")
+        self.export_button, self.results_button = ActionButton(can.export), ActionButton(can.results)
         self.method.currentIndexChanged.connect(self._method_changed)
         self.source.currentIndexChanged.connect(self._source_changed)
         self.ticks.itemChanged.connect(lambda _: self.choice_changed.emit())
@@ -221,11 +227,8 @@ class LabSetup(QWidget):
         remarks = [] if reason else list(plan.remarks())
         self.remarks.setText("\n".join([reason, *remarks, warning]).strip())
         set_look(self.remarks, "warning" if reason or warning else "muted")
-        for button, why, tip in (
-            (self.begin_button, reason, "The score is hidden until the end"),
-            (self.export_button, cannot_export, "Save the whole test with its sounds, for listeners elsewhere"),
-        ):
-            build.allow(button, why, tip)
+        self.can.begin.set_reason(reason)
+        self.can.export.set_reason(cannot_export)
 
     @property
     def choice(self) -> LabChoice:
@@ -259,27 +262,23 @@ class LabSetup(QWidget):
 class LabResults(QWidget):
     """The last page of the lab."""
 
-    back_wanted = Signal()
-    export_wanted = Signal()
-    """The results are wanted as webMUSHRA's CSV files."""
-
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: LabActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._colours = colours
         self._found: tuple[tuple[str, Result], ...] = ()
         self._problems: tuple[str, ...] = ()
         self.page = build.named(QTextBrowser(), "Results of listening tests")
-        self.back_button = build.button("&Another test", self.back_wanted, look="primary")
-        self.export_button = build.button(
-            "E&xport as CSV…", self.export_wanted, "Save all results in webMUSHRA's format"
-        )
+        self.back = Action("&Another test", parent=self)
+        self.back_button = ActionButton(self.back, look="primary")
+        can.write_results.explain(lambda: "" if self._found else "No listening test has been completed yet.")
+        self._write = can.write_results
         buttons = HBoxLayout()
         buttons.addWidget(self.back_button)
-        buttons.addWidget(self.export_button)
+        buttons.addWidget(ActionButton(can.write_results))
         buttons.addStretch(1)
         layout = VBoxLayout(self)
         self.pages = Invited(self.page, "No listening test has been completed yet.", sketching.bars(4))
-        self.pages.offer(self.back_button, "Set up a test")
+        self.pages.offer(self.back, "Set up a test")
         layout.addWidget(self.pages, 1)
         layout.addLayout(buttons)
         self.setFocusProxy(self.back_button)
@@ -295,7 +294,7 @@ class LabResults(QWidget):
         self._show()
 
     def _show(self) -> None:
-        self.export_button.setEnabled(bool(self._found))
+        self._write.refresh()
         muted, warning = self._colours.muted, self._colours.warning
         parts = [f"<p style='color:{warning}'>{escape(one)}</p>" for one in self._problems]
         self.pages.show_content(bool(self._found or self._problems))
@@ -370,11 +369,10 @@ class VolumePage(QWidget):
 
     done = Signal()
     """The volume is set; the test can begin."""
-    abandon_wanted = Signal()
     problem_changed = Signal(str)
     """Why nothing can be heard, as a sentence, or ``""``."""
 
-    def __init__(self, target: float, player: Player, parent: QWidget | None = None) -> None:
+    def __init__(self, target: float, player: Player, abandon: Action, parent: QWidget | None = None) -> None:
         """``target`` is the level of everything in the test, in LUFS."""
         super().__init__(parent)
         self._player = player
@@ -383,7 +381,7 @@ class VolumePage(QWidget):
         self.setAccessibleName("Volume")
         title = QLabel("Volume")
         set_look(title, "title")
-        self.leave_button = build.button("A&bandon", self.abandon_wanted)
+        self.leave_button = ActionButton(abandon)
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         top = HBoxLayout()
         top.addWidget(title)
@@ -465,33 +463,52 @@ class VolumePage(QWidget):
             self.problem_changed.emit(self._problem)
 
 
+class DeviceProblem(QFrame):
+    """Why nothing can be heard, and a button that looks for an audio device again."""
+
+    def __init__(self, reconnect: Action, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.hide()
+        self.setProperty("look", "banner")
+        self.setProperty("level", "warning")
+        self._icon, self._text = QLabel(), build.words(name="Audio device")
+        row = HBoxLayout(self)
+        row.setContentsMargins(GAP, NEAR, NEAR, NEAR)
+        row.addWidget(self._icon)
+        row.addWidget(self._text, 1)
+        row.addWidget(ActionButton(reconnect, "Reco&nnect"))
+
+    def say(self, problem: str, shown: bool) -> None:
+        """Take over ``problem``, and show it or not."""
+        self._text.setText(problem)
+        self.setVisible(shown)
+
+    def set_colours(self, colours: Colours) -> None:
+        size = self.fontMetrics().height()
+        self._icon.setPixmap(pixmap("speaker-off", colours.warning, size, self.devicePixelRatioF()))
+
+
 class LabPanel(QWidget):
     """One page at a time: setting up, the volume, trials, results."""
 
     answered = Signal(object)
     """A :class:`TrialRecord` that was just given."""
-    abandoned = Signal()
-    waited_enough = Signal()
-    """The user no longer waits for the test to begin."""
     shown = Signal()
     """The panel can be seen again."""
-    reconnect_wanted = Signal()
-    """The audio device went away and is to be looked for again."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: LabActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.can = can
         self._colours = colours
-        self.setup = LabSetup()
-        self.results = LabResults(colours)
-        self.results.back_wanted.connect(self.show_setup)
-        self._waiting = WaitingPage()
-        self._waiting.cancel_wanted.connect(self.waited_enough)
+        self.setup = LabSetup(can)
+        self.results = LabResults(colours, can)
+        self.results.back.triggered.connect(self.show_setup)
+        self._waiting = WaitingPage(can.stop_waiting)
         self.trial: TrialPage | None = None
         """The page of the test that is on."""
         self.volume: VolumePage | None = None
         """The page on which the volume is set, while it is shown."""
-        self._device_problem = DeviceProblem()
-        self._device_problem.retry_wanted.connect(self.reconnect_wanted)
+        self._device_problem = DeviceProblem(can.reconnect)
         self._pages = QStackedWidget()
         for page in (self.setup, self.results, self._waiting):
             self._pages.addWidget(page)
@@ -526,9 +543,8 @@ class LabPanel(QWidget):
 
     def set_volume(self, target: float, player: Player, then: Callable[[], None]) -> None:
         """Let the volume be set at ``target`` LUFS, heard by ``player``, and do ``then``."""
-        self.volume = VolumePage(target, player, self._pages)
+        self.volume = VolumePage(target, player, self.can.abandon, self._pages)
         self.volume.done.connect(then)
-        self.volume.abandon_wanted.connect(self.abandoned)
         self._show_page_with_sound(self.volume)
 
     def begin(self, session: ListeningSession, player: Player) -> None:
@@ -536,9 +552,8 @@ class LabPanel(QWidget):
         self._end_volume()
         kinds = {AbxSession: AbxPage, MushraSession: MushraPage, StaircaseSession: StaircasePage}
         kind = kinds.get(type(session), PreferencePage)
-        self.trial = kind(session, player, self._colours, self._pages)
+        self.trial = kind(session, player, self._colours, self.can.abandon, self._pages)
         self.trial.answered.connect(self.answered)
-        self.trial.abandon_wanted.connect(self.abandoned)
         self._show_page_with_sound(self.trial)
 
     def _show_page_with_sound(self, page: VolumePage | TrialPage) -> None:
@@ -576,12 +591,10 @@ class LabPanel(QWidget):
 class WaitingPage(QWidget):
     """Progress of the preparation of a test."""
 
-    cancel_wanted = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, stop: Action, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._words = QLabel(alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
-        self.cancel_button = build.button("&Do not wait", self.cancel_wanted)
+        self.cancel_button = ActionButton(stop)
         layout = VBoxLayout(self)
         layout.addStretch(1)
         layout.addWidget(self._words)

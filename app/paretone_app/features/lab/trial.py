@@ -21,6 +21,7 @@ from paretone_app.listening.wording import signed
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import HEADING, text_font
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import CHART, GROUP, announce
 
@@ -134,8 +135,6 @@ class TrialPage(QWidget):
 
     answered = Signal(object)
     """A :class:`TrialRecord`, the moment it is given."""
-    abandon_wanted = Signal()
-    """The listener wants to stop before the end."""
     problem_changed = Signal(str)
     """Why nothing can be heard, as a sentence, or ``""``."""
 
@@ -152,9 +151,15 @@ class TrialPage(QWidget):
     """Whether a switch fades out before it fades in."""
 
     def __init__(
-        self, session: ListeningSession, player: Player, colours: Colours, parent: QWidget | None = None
+        self,
+        session: ListeningSession,
+        player: Player,
+        colours: Colours,
+        abandon: Action,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
+        self._abandon = abandon
         self.session = session
         self.player = player
         self._colours = colours
@@ -230,6 +235,12 @@ class TrialPage(QWidget):
     def _keys_hint(self) -> str:
         """The keys in words."""
         raise NotImplementedError
+
+    def _allow(self, *buttons: QPushButton) -> None:
+        """Enable ``buttons`` as far as the trial can be answered now; else their tips say why not."""
+        for button in buttons:
+            button.setEnabled(not self.session.why_not_answer())
+            button.setToolTip(self.session.why_not_answer())
 
     # --- Hearing -----------------------------------------------------------------------------------------------------
     def hear(self, button: int) -> None:
@@ -426,7 +437,7 @@ class TrialPage(QWidget):
     # --- Leaving -----------------------------------------------------------------------------------------------------
     def _leave(self) -> None:
         if self._sure_to_leave:
-            self.abandon_wanted.emit()
+            self._abandon.trigger()
             return
         self._sure_to_leave = True
         self.leave_button.setText("Really a&bandon (not scored)")

@@ -17,6 +17,7 @@ from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.takes.test_panel import take
 from tests.app.holding import Posts
 from tests.app.shell.running import run
+from tests.sound import NullSink, lasting_sink  # noqa: F401
 
 TEXT = "One. Two. Three. Four. Five."
 
@@ -25,6 +26,12 @@ TEXT = "One. Two. Three. Four. Five."
 def looked_at() -> tuple[str, ...]:
     """After a take, Setup knows what others cost."""
     return ("takes",)
+
+
+@pytest.fixture(scope="module")
+def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
+    """Sound, before there is a window."""
+    return lasting_sink
 
 
 def cancel(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
@@ -43,6 +50,7 @@ def cells(window: MainWindow, title: str) -> list[str]:
 
 def test_takes_are_played_compared_and_used_by_keys(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window, panel = borrowed_window, borrowed_window.panels["takes"]
+    qtbot.waitUntil(lambda: window.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
     for index in range(3):
         window.results.takes.add(take(index))
     window.workspaces.go_to("takes")
