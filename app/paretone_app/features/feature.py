@@ -32,7 +32,7 @@ class Feature:
     """Its stops of the tour."""
     study: str = ""
     """A kind of study that it adds to the form, as ``"package.module:KIND"``; see
-    :mod:`paretone_app.features.studies.kinds`."""
+    :mod:`paretone_app.features.studies.forms`."""
     terms: str = ""
     """Its terms of the glossary, as ``"package.module:TERMS"``. Those of techniques' knobs are there already."""
     keys: tuple[tuple[str, str], ...] = ()

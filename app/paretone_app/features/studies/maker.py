@@ -30,8 +30,7 @@ from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.techniques import applying_to
 from paretone_app.features.studies.fields import USUAL_JUDGES, AxesEditor, GoalsEditor, JudgeBoxes
-from paretone_app.features.studies.forms import StudyForm, Varied, Within, definition, file_name
-from paretone_app.features.studies.kinds import OfferedKind
+from paretone_app.features.studies.forms import OfferedKind, StudyForm, Varied, Within, definition, file_name
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.theme import BROAD, NEAR, set_look
 from paretone_app.state.differences import changed_options

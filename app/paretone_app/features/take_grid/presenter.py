@@ -32,9 +32,8 @@ from paretone_app.state.playing import setting_title
 
 if TYPE_CHECKING:
     from paretone.setting.setting import Setting
-    from paretone_app.features.take_grid.cells import Cell
     from paretone_app.features.take_grid.grid import Asked, Dimension, TakeGrid, Value
-    from paretone_app.features.take_grid.panel import Chosen, TakeGridPanel
+    from paretone_app.features.take_grid.panel import Cell, Chosen, TakeGridPanel
 
 
 _KEPT = 48
@@ -281,7 +280,7 @@ class TakeGridPresenter(Presenter):
         return next((one for one in takes if not one.setting.techniques), takes[0] if takes else None)
 
     def _states(self, grid: TakeGrid) -> dict[Cell, tuple[str, str]]:
-        from paretone_app.features.take_grid.cells import FAILED, WAITING
+        from paretone_app.features.take_grid.panel import FAILED, WAITING
 
         waiting = {_key(one.text, one.voice.id, one.setting) for one in self._making.waiting}
         failed = {_key(one.text, one.voice.id, one.setting): text for one, text in self._making.problems.items()}

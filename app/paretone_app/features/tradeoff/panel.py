@@ -14,10 +14,14 @@ from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from paretone.listening.results import HeardFrom
-from paretone_app.features.tradeoff import sheet as tradeoff_sheet
-from paretone_app.features.tradeoff.controls import FilterLine, PlotOptionsLine, TradeoffFoot, TradeoffLegend
-from paretone_app.features.tradeoff.details import TradeoffDetails
-from paretone_app.features.tradeoff.plot import TradeoffPlot
+from paretone_app.features.tradeoff.controls import (
+    FilterLine,
+    PlotOptionsLine,
+    TradeoffDetails,
+    TradeoffFoot,
+    TradeoffLegend,
+)
+from paretone_app.features.tradeoff.plot import TradeoffPlot, write_sheet
 from paretone_app.features.tradeoff.saved import Selection, find, recalled, remembered, selection_of
 from paretone_app.features.tradeoff.scene import (
     ORIGINS,
@@ -262,8 +266,8 @@ class TradeoffPanel(QWidget):
         self.set_filter(Filter())
 
     def write(self, path: Path) -> None:
-        """Write what is shown, the section included; see :func:`paretone_app.features.tradeoff.sheet.write`."""
-        tradeoff_sheet.write(self.scene, self._filter, path, self.font(), sections=self.plot.sections)
+        """Write what is shown, the section included; see :func:`paretone_app.features.tradeoff.plot.write`."""
+        write_sheet(self.scene, self._filter, path, self.font(), sections=self.plot.sections)
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
@@ -294,7 +298,7 @@ class TradeoffPanel(QWidget):
     @property
     def invitation(self) -> str:
         """Text shown if there are no points; ``""`` otherwise."""
-        return self.pages.invitation.text() if self.pages.is_empty else ""
+        return self.pages.sketching.text() if self.pages.is_empty else ""
 
     # --- What the user asks for --------------------------------------------------------------------------------------
     def hear(self) -> None:

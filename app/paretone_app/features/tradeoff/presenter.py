@@ -36,7 +36,7 @@ from paretone_app.state.playing import Origin
 
 if TYPE_CHECKING:
     from paretone_app.features.tradeoff.panel import TradeoffPanel
-    from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
+    from paretone_app.features.tradeoff.parallel import ParallelPanel
     from paretone_app.results.points import Point, Sound
     from paretone_app.results.study import OpenStudy
 
@@ -384,7 +384,7 @@ class TradeoffPresenter(Presenter):
         self._of_studies.begin_within(within(parallel(panel.pool, panel.filter)))
 
     def _build_parallel(self) -> QWidget:
-        from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
+        from paretone_app.features.tradeoff.parallel import ParallelPanel
 
         self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack)
         self.parallel.follow(self.tradeoff)

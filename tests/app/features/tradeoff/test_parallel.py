@@ -15,8 +15,7 @@ from paretone.errors import SettingError
 from paretone.setting.setting import Setting
 from paretone_app.features.studies.forms import Bound, Span, Varied, Within
 from paretone_app.features.tradeoff.panel import TradeoffPanel
-from paretone_app.features.tradeoff.parallel import DRAWN, nearest, parallel, sampled, within
-from paretone_app.features.tradeoff.parallel_panel import ParallelPanel
+from paretone_app.features.tradeoff.parallel import DRAWN, ParallelPanel, nearest, parallel, sampled, within
 from paretone_app.features.tradeoff.saved import recalled, remembered
 from paretone_app.features.tradeoff.scene import Filter, PlotOptions, Pool, Range
 from paretone_app.shell.colours import DARK, LIGHT
