@@ -3,11 +3,11 @@ now and why not; menus, buttons and *Find* only show it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from paretone_app.numbers import localised
 
@@ -135,6 +135,26 @@ class ActionButton(QPushButton):
         self.setEnabled(action.isEnabled() and not self._reason)
         self.setToolTip(self._reason or action.explained())
         self.setChecked(action.isChecked())
+
+
+class MenuButton(QPushButton):
+    """Offers actions in a menu; disabled while none can be done, for the reason of the first."""
+
+    def __init__(self, text: str, tip: str, actions: Sequence[Action], parent: QWidget | None = None) -> None:
+        super().__init__(text, parent)
+        self._tip, self._offered = tip, tuple(actions)
+        menu = QMenu(self)
+        menu.addActions(self._offered)
+        self.setMenu(menu)
+        for action in self._offered:
+            action.changed.connect(self._follow)
+        self._follow()
+
+    @Slot()
+    def _follow(self) -> None:
+        possible = any(action.isEnabled() for action in self._offered)
+        self.setEnabled(possible)
+        self.setToolTip(self._tip if possible else self._offered[0].reason)
 
 
 class IconButton(QToolButton):

@@ -1,6 +1,6 @@
 """The take grid: takes that differ from a reference in two dimensions, coloured by a figure, heard by pointing at them.
 
-The panel knows neither the application's state nor the engine: methods in, signals out.
+The panel knows neither the application's state nor the engine: it is given its actions.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from paretone_app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from paretone_app.plotting.frame import pen
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build, sketching
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
@@ -60,11 +61,11 @@ class TakeCells(CursorCanvas):
     """The mouse has left the cells."""
     activated = Signal(int, int)
     """Play (row, column), or stop."""
-    reference_wanted = Signal(int, int)
+    reference_chosen = Signal(int, int)
     """Use (row, column) as the reference."""
-    make_wanted = Signal(int, int)
+    take_asked = Signal(int, int)
     """Make the take of (row, column)."""
-    side_wanted = Signal(str, int, int)
+    side_chosen = Signal(str, int, int)
     """Use the take of (row, column) as ``"A"`` or ``"B"``."""
 
     own_keys = (*_MOVES, *ACTIVATING, _REFERENCE, _MAKE, *_SIDES)
@@ -299,11 +300,11 @@ class TakeCells(CursorCanvas):
         elif key in ACTIVATING:
             self.activated.emit(*self._cursor)
         elif key == _REFERENCE:
-            self.reference_wanted.emit(*self._cursor)
+            self.reference_chosen.emit(*self._cursor)
         elif key == _MAKE:
-            self.make_wanted.emit(*self._cursor)
+            self.take_asked.emit(*self._cursor)
         elif key in _SIDES:
-            self.side_wanted.emit(_SIDES[key], *self._cursor)
+            self.side_chosen.emit(_SIDES[key], *self._cursor)
         else:
             super().keyPressEvent(event)
 
@@ -339,14 +340,11 @@ class TakeGridPanel(QWidget):
     """The panel can be seen from now on."""
     chosen = Signal(object)
     """The user chose otherwise: :class:`Chosen`."""
-    sentence_wanted = Signal(str)
+    sentence_chosen = Signal(str)
     """The same of another sentence."""
-    make_all_wanted = Signal()
-    """Make all empty cells."""
-    point_wanted = Signal()
-    """Use the take of the point selected in Trade-off as the reference."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, from_point: Action, make: Action, parent: QWidget | None = None) -> None:
+        """``from_point`` makes the take of the point in Trade-off the reference; ``make`` makes all empty cells."""
         super().__init__(parent)
         self._remark = ""
         self._mean = False
@@ -357,10 +355,8 @@ class TakeGridPanel(QWidget):
         self.sentence = self._combo("Sentence of the grid", self._sentence_chosen)
         self.hover_box = build.named(QCheckBox("Play on pointing"), tip="Play the cell that the mouse rests on")
         self.hover_box.setChecked(True)
-        self.point_button = build.button(
-            "From Trade-off", self.point_wanted, "Make the take of the point selected in Trade-off the reference"
-        )
-        self.make_button = build.button("Make empty cells…", self.make_all_wanted)
+        self.point_button = ActionButton(from_point, "From Trade-off")
+        self.make_button = ActionButton(make, "Make empty cells…")
         first, second = HBoxLayout(), HBoxLayout()
         for title, combo, more in (
             ("Ro&ws", self.rows, self.more_rows),
@@ -444,10 +440,6 @@ class TakeGridPanel(QWidget):
         self._show_words()
         self._show_page()
 
-    def set_reason(self, make: str) -> None:
-        """Why empty cells cannot be made, as a sentence, or ``""``."""
-        build.allow(self.make_button, make, "Make the takes of all empty cells, one after the other (Esc cancels)")
-
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
         self.cells.set_colours(colours)
@@ -476,7 +468,7 @@ class TakeGridPanel(QWidget):
             self._mean = mean
             self._choose()
         if not mean:
-            self.sentence_wanted.emit(str(self.sentence.currentData()))
+            self.sentence_chosen.emit(str(self.sentence.currentData()))
 
     def _cursor_moved(self, row: int, column: int) -> None:
         self._show_words()

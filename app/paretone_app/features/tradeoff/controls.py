@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 
@@ -34,9 +35,31 @@ from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import SEARCH
 from paretone_app.shell.theme import NEAR, set_look
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.boxes import ComboBox, Slider
 from paretone_app.widgets.layouts import Flow, GridLayout, HBoxLayout, Scrolled, VBoxLayout
 
+
+@dataclass(frozen=True)
+class TradeoffActions:
+    hear: Action
+    set_a: Action
+    set_b: Action
+    keep: Action
+    """Adds the point's take to the library."""
+    use: Action
+    """Loads the point's setting into Setup."""
+    open: Action
+    everything: Action
+    play: Action
+    """Plays the front, or stops."""
+    mark: Action
+    """Marks that a difference is heard now, or no longer."""
+    save: tuple[Action, ...]
+    """One for each kind of file."""
+
+
+_HEAR = "Hear"
 _NOTHING = (
     "Click a point to hear it and to see its figures here. Left and Right walk along the front; drag a rectangle "
     "to select points."
@@ -46,17 +69,10 @@ _NOTHING = (
 class TradeoffDetails(QWidget):
     """One point, or a selection of several."""
 
-    hear_wanted = Signal()
-    side_wanted = Signal(str)
-    """Use the point as ``"A"`` or ``"B"``."""
-    keep_wanted = Signal()
-    """Add the point's take to the library."""
-    use_wanted = Signal()
-    """Load the point's setting into Setup."""
-    only_wanted = Signal(bool)
+    only_changed = Signal(bool)
     """Show only the selected points, or all again."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, can: TradeoffActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._colours = colours
         self._point: Point | None = None
@@ -82,12 +98,11 @@ class TradeoffDetails(QWidget):
         self.sentence.activated.connect(self._choose_sentence)
         self._playing = ""
         """Id of the take that plays."""
-        self.hear_button = self._button("Hear", self.hear_wanted.emit)
-        self.a_button = self._button("Set &A", lambda: self.side_wanted.emit("A"))
-        self.b_button = self._button("Set &B", lambda: self.side_wanted.emit("B"))
-        self.keep_button = self._button("Add to Ta&kes", self.keep_wanted.emit)
-        self.use_button = self._button("Use i&n Setup", self.use_wanted.emit)
-        self.only_button = self._button("Show onl&y these", lambda: self.only_wanted.emit(self.only_button.isChecked()))
+        self.hear_button = ActionButton(can.hear, _HEAR)
+        self.a_button, self.b_button = ActionButton(can.set_a, "Set &A"), ActionButton(can.set_b, "Set &B")
+        self.keep_button = ActionButton(can.keep, "Add to Ta&kes")
+        self.use_button = ActionButton(can.use, "Use i&n Setup")
+        self.only_button = build.button("", self.only_changed, "Show the selected points alone, or all")
         self.only_button.setCheckable(True)
         top = HBoxLayout()
         for one in (self.hear_button, self.a_button, self.b_button):
@@ -99,11 +114,6 @@ class TradeoffDetails(QWidget):
         grid.addWidget(self.only_button, 2, 0, 1, 2)
         build.fill(VBoxLayout(self), (self._title, (area, 1), self.sentence, grid))
         self.setMinimumWidth(15 * self.fontMetrics().height())
-
-    @staticmethod
-    def _button(title: str, do: Callable[[], object]) -> QPushButton:
-        button = build.button(title, do)
-        return button
 
     @property
     def point(self) -> Point | None:
@@ -174,6 +184,7 @@ class TradeoffDetails(QWidget):
             self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))
             self._text.setAccessibleDescription(plain(point, shown))
         self._show_sentences()
+        self.keep_button.setVisible(point is None or point.kind == STUDY)
         self.only_button.setVisible(only or count > 1)
         with QSignalBlocker(self.only_button):
             self.only_button.setChecked(only)
@@ -199,26 +210,7 @@ class TradeoffDetails(QWidget):
 
     def _show_hear(self) -> None:
         stops = bool(self._playing) and self.sound is not None and self.sound.take == self._playing
-        self.hear_button.setText("Stop" if stops else "Hear")
-
-    def set_reasons(self, hear: str, keep: str, use: str) -> None:
-        """Why the point cannot be heard or compared, brought into the library, or loaded into Setup, as sentences, or
-        ``""``."""
-        silent = "Select a point first." if self._point is None else ""
-        if self._point is not None and self._point.published:
-            silent = "Published results have no audio."
-        elif self._point is not None and not self._point.sounds:
-            silent = "This setting has no finished take."
-        tips = (
-            (self.hear_button, silent or hear, "Play the point’s take; again: stop (Enter or Space in the plot)"),
-            (self.a_button, silent, "Compare with the point’s take as A (A in the plot)"),
-            (self.b_button, silent, "Compare with the point’s take as B (B in the plot)"),
-            (self.keep_button, silent or keep, "Copy the study’s take into Takes"),
-            (self.use_button, silent or use, "Load the point’s setting into Setup, with its strategy table"),
-        )
-        for button, reason, tip in tips:
-            build.allow(button, reason, tip)
-        self.keep_button.setVisible(self._point is None or self._point.kind == STUDY)
+        self.hear_button.set_text("Stop" if stops else _HEAR)
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme; the point is shown again by its owner."""
@@ -308,9 +300,8 @@ class FilterLine(QWidget):
 
     chosen = Signal()
     """The user chose something else: see :meth:`applied_to`."""
-    clear_wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, clear: Action, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.combos = {name: _choice(title, self.chosen) for name, title in _ALL.items()}
         for name, combo in self.combos.items():
@@ -322,7 +313,7 @@ class FilterLine(QWidget):
         self.search.setToolTip("Points whose title, model, voice or text contain every word")
         self.search.setMinimumWidth(6 * self.fontMetrics().height())
         self.search.textChanged.connect(self.chosen)
-        self.clear_button = build.button("C&lear", self.clear_wanted, "Show all points again")
+        self.clear_button = ActionButton(clear)
         combos = [(combo, 2) for combo in self.combos.values()]
         build.fill(HBoxLayout(self), (*combos, (self.search, 3), self.clear_button))
 
@@ -483,43 +474,25 @@ _HEARD, _NO_LONGER = "Now I hear it", "I no longer hear it"
 
 
 class TradeoffFoot(QWidget):
-    """Methods in, signals out."""
-
-    everything_wanted = Signal()
-    """Show all of both axes."""
-    play_wanted = Signal()
-    """Start or stop playing the front."""
-    mark_wanted = Signal()
-    """The user marked an audible change at the current point."""
-
-    along_wanted = Signal(int)
+    along_changed = Signal(int)
     """Use another point of the front as the current one: its place from the left, from 0."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, can: TradeoffActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._counts, self._remarks = build.label(look="muted", name="What is shown"), QLabel()
         self._remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.everything_button = build.button(
-            "Show everything", self.everything_wanted, "Show all of both axes (0 or double click in the plot)"
-        )
+        self.everything_button = ActionButton(can.everything)
         self.everything_button.hide()
         self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
         self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Along the front")
         self.slider.setToolTip("Walk along the front, from left to right")
         self.slider.setPageStep(1)
         self.slider.setMinimumWidth(6 * self.fontMetrics().height())
-        self.slider.valueChanged.connect(self.along_wanted)
+        self.slider.valueChanged.connect(self.along_changed)
         self.slider.hide()
-        self.mark_button = build.button(
-            _HEARD, self.mark_wanted, "Mark where you begin to hear a difference, and on the way back where it ends (N)"
-        )
+        self.mark_button = ActionButton(can.mark, _HEARD)
         self.mark_button.hide()
-        self.play_button = build.button(
-            "Play the front",
-            self.play_wanted,
-            "Hear one sentence by each setting in turn; walk along the front, or drag, to repeat one (Ctrl+9)",
-        )
-        self.play_button.setCheckable(True)
+        self.play_button = ActionButton(can.play)
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         # The plot shall not change its size when the button comes.
@@ -546,7 +519,6 @@ class TradeoffFoot(QWidget):
 
     def show_playing(self, on: bool) -> None:
         """Whether the front is played; only then the slider walks along it, and something can be marked."""
-        self.play_button.setChecked(on)
         self.slider.setVisible(on)
         self.mark_button.setVisible(on)
 
@@ -558,7 +530,7 @@ class TradeoffFoot(QWidget):
 
     def show_direction(self, faster: bool) -> None:
         """Which way the listener walks."""
-        self.mark_button.setText(_HEARD if faster else _NO_LONGER)
+        self.mark_button.set_text(_HEARD if faster else _NO_LONGER)
 
     @property
     def remarks(self) -> str:

@@ -147,12 +147,12 @@ class TradeoffPlot(ZoomChart):
     """The user chose another point, or none: see :attr:`current`."""
     selection_changed = Signal()
     """The user selected other points: see :attr:`selected`."""
-    hear_wanted = Signal()
+    activated = Signal()
     """Play the current point."""
-    side_wanted = Signal(str)
+    side_chosen = Signal(str)
     """Use the current point as ``"A"`` or ``"B"``."""
-    mark_wanted = Signal()
-    """The user marked an audible change at the current point."""
+    marked = Signal()
+    """A difference begins or ceases to be heard at the current point."""
 
     ideal, least = (36.0, 22.0), (16.0, 9.0)
     saved_alone = False
@@ -361,7 +361,7 @@ class TradeoffPlot(ZoomChart):
         else:
             self._dragging = self.drags_along
             self._go_to(index)
-            self.hear_wanted.emit()
+            self.activated.emit()
 
     def _drag_to(self, x: float) -> None:
         """Walk to the point of the front that is nearest across, in pixels."""
@@ -480,11 +480,11 @@ class TradeoffPlot(ZoomChart):
         elif self.current is None:
             return
         elif key in _HEAR:
-            self.hear_wanted.emit()
+            self.activated.emit()
         elif key == _MARK:
-            self.mark_wanted.emit()
+            self.marked.emit()
         else:
-            self.side_wanted.emit(_SIDES[key])
+            self.side_chosen.emit(_SIDES[key])
 
     def _is_own(self, event: QKeyEvent) -> bool:
         return _own(event) or super()._is_own(event)

@@ -18,6 +18,7 @@ from paretone.setting.setting import Setting
 from paretone.studies.front import costs_of, front
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, values, varied
+from paretone_app.listening.preference import MOST_RANKED
 from paretone_app.numbers import counted, fixed
 from paretone_app.results.points import PUBLISHED, STUDY, Point
 
@@ -280,6 +281,17 @@ class Scene:
     def own(self) -> int:
         """Number of points that are neither published results nor ghosts."""
         return sum(not one.published for one in self.points) - len(self.ghosts)
+
+    @cached_property
+    def spoken(self) -> tuple[str, ...]:
+        """A take of each setting with audio; of more than can be ranked, not all."""
+        found: dict[Setting | None, str] = {}
+        for one in self.points:
+            if one.sounds and not one.published:
+                found[one.setting] = one.sounds[0].take
+                if len(found) > MOST_RANKED:
+                    break
+        return tuple(found.values())
 
     @cached_property
     def shifts(self) -> tuple[tuple[int, int], ...]:

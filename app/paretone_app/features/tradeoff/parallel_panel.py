@@ -1,0 +1,467 @@
+"""The panel of parallel axes, linked with the trade-off view: both show the same points and share the filter. Every
+point is a line across all knobs and figures in which points differ.
+
+Mouse: dragging along an axis brushes a range, dragging a range moves it, a double click on an axis clears it; a click
+elsewhere chooses the nearest line. Keys: Left and Right go from axis to axis, Up and Down move the upper end of what is
+brushed there, with Shift the lower end; Delete clears it, Enter ranks by ear what is left."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from pyqtgraph.Qt.internals import PrimitiveArray
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QColor,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPixmap,
+    QResizeEvent,
+    QShowEvent,
+    QUndoStack,
+)
+from PySide6.QtWidgets import QScrollArea, QWidget
+
+from paretone.measure.metrics import HIGHER, LOWER
+from paretone_app.features.tradeoff.axes import said
+from paretone_app.features.tradeoff.panel import TradeoffPanel
+from paretone_app.features.tradeoff.parallel import DRAWN, Parallel, nearest, parallel, sampled
+from paretone_app.features.tradeoff.scene import Range
+from paretone_app.features.tradeoff.styles import FILLS, PointStyles
+from paretone_app.numbers import counted
+from paretone_app.plotting.cursor_canvas import CursorCanvas
+from paretone_app.plotting.frame import pen
+from paretone_app.plotting.scatter import MANY
+from paretone_app.results.points import Point
+from paretone_app.shell.colours import Colours
+from paretone_app.state.editing import Edit
+from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+_MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right)
+_ENDS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
+_ACTIVATING = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+_CLEARING = (Qt.Key.Key_Delete, Qt.Key.Key_Backspace)
+_STEP = 1 / 20
+"""By which a key moves an end, as a share of the axis."""
+_APART, _TALL, _TOP, _BOTTOM, _GRIP = 8.5, 9.0, 2.6, 1.4, 0.5
+"""From axis to axis and the height, at least; room above and below; half the width of a brush: in heights of the
+font."""
+_CLICK, _DRAG = 0.05, 3.0
+"""How far a click may miss a line, as a share of the axis; pixels from which on a press is a brush."""
+_FAINT, _CLEAR = 36, 190
+"""Opacities of lines outside and inside the ranges, of 255."""
+
+
+class ParallelAxes(CursorCanvas):
+    """Methods in, signals out."""
+
+    ranges_changed = Signal(object)
+    """The user brushed: all ranges, a tuple."""
+    chosen = Signal(str)
+    """The user clicked a line: the key of its point."""
+
+    reached = Signal(int)
+    """The cursor went to an axis at this place across, in pixels."""
+    activated = Signal()
+    """The user wants to hear the points in all ranges."""
+
+    own_keys = (*_MOVES, *_ENDS, *_CLEARING, *_ACTIVATING)
+    own_modifiers = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(colours, parent)
+        self.setAccessibleName("Parallel axes")
+        self.shown = Parallel()
+        self._looks = PointStyles(colours)
+        self._current = ""
+        self._axis = 0
+        """That of the cursor."""
+        self._faint: QPixmap | None = None
+        self._lines: QPixmap | None = None
+        """Lines of all points, and of those in all ranges, as pictures: brushing draws the latter only."""
+        self._pressed: tuple[int, float, float | None] | None = None
+        """Axis, place on it, and, if a range is moved, where on the axis that began."""
+        self._at = QPointF()
+
+    # --- Methods in --------------------------------------------------------------------------------------------------
+    def show_points(self, shown: Parallel, looks: PointStyles, current: str) -> None:
+        """Show other points or ranges; ``current`` is the key of the point that is looked at."""
+        if shown.points != self.shown.points or shown.axes != self.shown.axes:
+            self._faint = None
+        self.shown, self._looks, self._current = shown, looks, current
+        self._axis = min(self._axis, max(len(shown.axes) - 1, 0))
+        self._lines = None
+        self.updateGeometry()
+        self.refresh()
+
+    def show_current(self, key: str) -> None:
+        """Another point is looked at."""
+        self._current = key
+        self.refresh()
+
+    def set_colours(self, colours: Colours) -> None:
+        self._faint = None
+        super().set_colours(colours)
+
+    def minimumSizeHint(self) -> QSize:
+        count = max(len(self.shown.axes), 1)
+        return QSize(round(self.width_of_axis * count), round(_TALL * self.fontMetrics().height()))
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSizeHint()
+
+    # --- In words ----------------------------------------------------------------------------------------------------
+    def cursor_text(self) -> str:
+        return self.shown.in_words(self._axis) if self.shown.axes else "No two points differ."
+
+    def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
+        axis = self._axis_at(place.x())
+        if axis is not None:
+            one = self.shown.axes[axis]
+            return f"{self.shown.in_words(axis)}\n{one.definition}", self._room_of(axis)
+        index = self._line_at(place)
+        return None if index < 0 else (self.shown.points[index].title, QRectF(place.x() - 4, place.y() - 4, 8, 8))
+
+    def as_text(self) -> str:
+        shown = self.shown
+        rows = [["setting", *(one.label(False) for one in shown.axes)]]
+        rows += [
+            [point.title, *("" if math.isnan(value) else said(value) for value in values)]
+            for point, values, inside in zip(shown.points, shown.values.tolist(), shown.inside, strict=True)
+            if inside
+        ]
+        return "\n".join("\t".join(row) for row in rows) + "\n"
+
+    # --- Where things are --------------------------------------------------------------------------------------------
+    @property
+    def area(self) -> QRectF:
+        """From the first axis to the last one."""
+        em = self.fontMetrics().height()
+        side = self.width_of_axis / 2
+        return QRectF(0, 0, self.width(), self.height()).adjusted(side, _TOP * em, -side, -_BOTTOM * em)
+
+    @property
+    def width_of_axis(self) -> float:
+        """Room that an axis needs at least, in pixels."""
+        return _APART * self.fontMetrics().height()
+
+    def place(self, axis: float, height: float) -> QPointF:
+        """Position of a ``height``, 0 to 1, on an axis, in pixels."""
+        area, last = self.area, max(len(self.shown.axes) - 1, 1)
+        return QPointF(area.left() + axis / last * area.width(), area.bottom() - height * area.height())
+
+    def height_of(self, axis: int, value: float) -> float:
+        """Where a value is on an axis, 0 to 1 within it."""
+        low, high = self.shown.ends[axis].tolist()
+        return (value - low) / (high - low)
+
+    def _value_at(self, axis: int, height: float) -> float:
+        low, high = self.shown.ends[axis].tolist()
+        return float(low + min(max(height, 0.0), 1.0) * (high - low))
+
+    def _height_at(self, y: float) -> float:
+        return (self.area.bottom() - y) / max(self.area.height(), 1.0)
+
+    def _along(self, x: float) -> float:
+        return (x - self.area.left()) / max(self.area.width(), 1.0) * max(len(self.shown.axes) - 1, 1)
+
+    def _axis_at(self, x: float) -> int | None:
+        if not self.shown.axes:
+            return None
+        near = min(max(round(self._along(x)), 0), len(self.shown.axes) - 1)
+        return near if abs(self.place(near, 0).x() - x) <= 2 * _GRIP * self.fontMetrics().height() else None
+
+    def _room_of(self, axis: int) -> QRectF:
+        grip, area = 2 * _GRIP * self.fontMetrics().height(), self.area
+        return QRectF(self.place(axis, 0).x() - grip, area.top(), 2 * grip, area.height())
+
+    def _line_at(self, place: QPointF) -> int:
+        shown = self.shown
+        if not shown.axes:
+            return -1
+        index, far = nearest(shown.heights, shown.inside, self._along(place.x()), self._height_at(place.y()))
+        return index if far <= _CLICK else -1
+
+    # --- Brushing ----------------------------------------------------------------------------------------------------
+    def _brush(self, axis: int, one: float, other: float) -> None:
+        """Brush from one height to another."""
+        self.ranges_changed.emit(self.shown.brushed(axis, self._value_at(axis, one), self._value_at(axis, other)))
+
+    def clear_axis(self, axis: int) -> None:
+        """Brush nothing on an axis any more."""
+        if self.shown.range_of(axis) is not None:
+            self.ranges_changed.emit(self.shown.brushed(axis, 0.0, 0.0))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, shifted = Qt.Key(event.key()), bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if not self.shown.axes:
+            super().keyPressEvent(event)
+        elif key in _MOVES:
+            self._axis = min(max(self._axis + (1 if key == Qt.Key.Key_Right else -1), 0), len(self.shown.axes) - 1)
+            self.refresh()
+            self.reached.emit(round(self.place(self._axis, 0).x()))
+        elif key in _ENDS:
+            self._move_end(_ENDS[key] * _STEP, lower=shifted)
+        elif key in _CLEARING:
+            self.clear_axis(self._axis)
+        elif key in _ACTIVATING:
+            self.activated.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def _move_end(self, by: float, lower: bool) -> None:
+        brush = self.shown.range_of(self._axis)
+        ends = [0.0, 1.0] if brush is None else [self.height_of(self._axis, at) for at in (brush.low, brush.high)]
+        low, high = ends[0] + by * lower, ends[1] + by * (not lower)
+        if high - low >= _STEP / 2:
+            self._brush(self._axis, low, high)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        axis = self._axis_at(event.position().x())
+        if event.button() != Qt.MouseButton.LeftButton:
+            super().mousePressEvent(event)
+        elif axis is not None:
+            at, brush = self._height_at(event.position().y()), self.shown.range_of(axis)
+            inside = brush is not None and brush.low <= self._value_at(axis, at) <= brush.high
+            self._pressed = axis, at, self.height_of(axis, brush.low) if brush is not None and inside else None
+            self._at, self._axis = event.position(), axis
+            self.refresh()
+        else:
+            index = self._line_at(event.position())
+            if index >= 0:
+                self.chosen.emit(self.shown.points[index].key)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        over = self._axis_at(event.position().x()) is not None
+        self.setCursor(Qt.CursorShape.SizeVerCursor if over or self._pressed else Qt.CursorShape.ArrowCursor)
+        if self._pressed is None or abs(event.position().y() - self._at.y()) < _DRAG:
+            return
+        axis, began, low = self._pressed
+        at = self._height_at(event.position().y())
+        brush = self.shown.range_of(axis)
+        if low is None or brush is None:
+            self._brush(axis, began, at)
+        else:
+            tall = self.height_of(axis, brush.high) - self.height_of(axis, brush.low)
+            low = min(max(low + at - began, 0.0), 1.0 - tall)
+            self._brush(axis, low, low + tall)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._pressed = None
+        super().mouseReleaseEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        axis = self._axis_at(event.position().x())
+        if axis is not None:
+            self._pressed = None
+            self.clear_axis(axis)
+
+    # --- Painting ----------------------------------------------------------------------------------------------------
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._faint = None
+        super().resizeEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            painter.fillRect(event.rect(), QColor(self.colours.base))
+            if not self.shown.axes:
+                painter.setPen(QColor(self.colours.muted))
+                painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self.cursor_text())
+                return
+            if self._faint is None or self._faint.devicePixelRatio() != self.devicePixelRatioF():
+                self._faint, self._lines = self._picture(self._all_faint()), None
+            if self._lines is None:
+                self._lines = self._picture(self._inside())
+            painter.drawPixmap(0, 0, self._faint)
+            painter.drawPixmap(0, 0, self._lines)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self._paint_current(painter)
+            for axis in range(len(self.shown.axes)):
+                self._paint_axis(painter, axis)
+
+    def _picture(self, strands: Iterable[tuple[QColor, list[int]]]) -> QPixmap:
+        """Lines, those of one colour after the other."""
+        ratio = self.devicePixelRatioF()
+        picture = QPixmap(self.size() * ratio)
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(Qt.GlobalColor.transparent)
+        with QPainter(picture) as painter:
+            many = len(self.shown.points) > MANY
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, not many)
+            for colour, places in strands:
+                painter.setPen(pen(colour, 0.0 if many else 1.2))
+                self._draw(painter, places)
+        return picture
+
+    def _all_faint(self) -> Iterator[tuple[QColor, list[int]]]:
+        ink = QColor(self.colours.muted)
+        ink.setAlpha(_FAINT)
+        yield ink, sampled(np.arange(len(self.shown.points)))
+
+    def _inside(self) -> Iterator[tuple[QColor, list[int]]]:
+        groups: dict[str, list[int]] = defaultdict(list)
+        for place in sampled(np.flatnonzero(self.shown.inside)):
+            point = self.shown.points[place]
+            groups[self._looks.glyph(point.techniques, FILLS[point.kind]).colours[0]].append(place)
+        for colour, places in groups.items():
+            ink = QColor(colour)
+            ink.setAlpha(_CLEAR)
+            yield ink, places
+
+    def _draw(self, painter: QPainter, places: list[int]) -> None:
+        """Draw lines from axis to axis, none where a value is missing."""
+        area, last = self.area, max(len(self.shown.axes) - 1, 1)
+        y = area.bottom() - self.shown.heights[places] * area.height()
+        x = np.broadcast_to(area.left() + np.arange(y.shape[1]) / last * area.width(), y.shape)
+        ends = np.stack([x[:, :-1], y[:, :-1], x[:, 1:], y[:, 1:]], axis=-1).reshape(-1, 4)
+        known = ends[~np.isnan(ends).any(axis=1)]
+        pieces = PrimitiveArray(QLineF, 4)  # It has to live until they are drawn.
+        pieces.resize(len(known))
+        pieces.ndarray()[:] = known
+        painter.drawLines(*pieces.drawargs())
+
+    def _paint_current(self, painter: QPainter) -> None:
+        for place, point in enumerate(self.shown.points):
+            if point.key == self._current:
+                painter.setPen(pen(self.colours.text, 2.4))
+                self._draw(painter, [place])
+
+    def _paint_axis(self, painter: QPainter, axis: int) -> None:
+        em, colours, one = self.fontMetrics().height(), self.colours, self.shown.axes[axis]
+        low, high = self.place(axis, 0), self.place(axis, 1)
+        brush, is_at = self.shown.range_of(axis), axis == self._axis
+        painter.setPen(pen(colours.muted, 1.2))
+        painter.drawLine(QLineF(low, high))
+        if brush is not None:
+            ends = [self.place(axis, self.height_of(axis, at)).y() for at in (brush.low, brush.high)]
+            fill = QColor(colours.accent)
+            painter.setPen(pen(fill, 1.2))
+            fill.setAlpha(70)
+            painter.setBrush(fill)
+            painter.drawRect(QRectF(low.x() - _GRIP * em, ends[1], 2 * _GRIP * em, ends[0] - ends[1]))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            for at, y in zip((brush.low, brush.high), ends, strict=True):
+                painter.drawText(QPointF(low.x() + (_GRIP + 0.3) * em, y + 0.3 * em), said(at))
+        apart = self.place(1, 0).x() - self.place(0, 0).x() if len(self.shown.axes) > 1 else self.width_of_axis
+        room = QRectF(low.x() - apart / 2, 0, apart, _TOP * em)
+        painter.setPen(QColor(colours.accent if is_at else colours.text))
+        arrow = {HIGHER: " ↑", LOWER: " ↓"}.get(one.better, "")
+        title = painter.fontMetrics().elidedText(
+            one.title + arrow, Qt.TextElideMode.ElideMiddle, round(room.width() - 6)
+        )
+        painter.drawText(room.adjusted(0, 0, 0, -_TOP * em / 2), Qt.AlignmentFlag.AlignCenter, title)
+        painter.setPen(QColor(colours.muted))
+        top, bottom = room.adjusted(0, _TOP * em / 2, 0, 0), QRectF(room.x(), low.y(), room.width(), _BOTTOM * em)
+        column = self.shown.values[:, axis]
+        for value, where in ((np.nanmin(column), bottom), (np.nanmax(column), top)):
+            painter.drawText(where, Qt.AlignmentFlag.AlignCenter, said(float(value)))
+        if is_at and self.hasFocus():
+            painter.setPen(pen(colours.accent, 2))
+            painter.drawLine(QLineF(room.left() + em, room.bottom() - 2, room.right() - em, room.bottom() - 2))
+
+
+_FIRST_ID = 10_000
+"""Ids of edits that are merged, from here on: one for each brush."""
+_PAUSE_MILLISECONDS = 600
+"""Pause after which another change is another brush."""
+
+
+class ParallelPanel(QWidget):
+    """Shows the points of a :class:`TradeoffPanel`, and filters them by ranges."""
+
+    shown = Signal()
+    """The panel can be seen from now on."""
+
+    def __init__(
+        self, colours: Colours, undo_stack: QUndoStack, rank: Action, study: Action, parent: QWidget | None = None
+    ) -> None:
+        """What is brushed can be undone by ``undo_stack``. ``rank`` has the points in all ranges ranked by ear, and
+        ``study`` makes a study within the ranges."""
+        super().__init__(parent)
+        self._clear = Action("Clear ranges", "Brush nothing on any axis", parent=self)
+        self._clear.triggered.connect(lambda: self._brush(()))
+        self._colours = colours
+        self._undo_stack = undo_stack
+        self._brushes = _FIRST_ID
+        self._goes_on = QTimer(self, singleShot=True, interval=_PAUSE_MILLISECONDS)
+        """While it runs, a brush goes on that began before."""
+        self._tradeoff: TradeoffPanel | None = None
+        self.axes = ParallelAxes(colours)
+        area = QScrollArea()
+        area.setWidget(self.axes)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QScrollArea.Shape.NoFrame)
+        area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._counts = build.label(look="muted", name="What is brushed")
+        self.clear_button = ActionButton(self._clear)
+        foot = HBoxLayout()
+        foot.addWidget(self._counts, 1)
+        self.study_button, self.rank_button = ActionButton(study), ActionButton(rank, "Rank by ear…")
+        for one in (self.study_button, self.rank_button, self.clear_button):
+            foot.addWidget(one)
+        build.fill(VBoxLayout(self), ((area, 1), foot))
+        self.setFocusProxy(self.axes)
+        self.axes.ranges_changed.connect(self._brush)
+        self.axes.chosen.connect(self._choose)
+        self.axes.reached.connect(lambda x: area.ensureVisible(x, 0, round(self.axes.width_of_axis), 0))
+
+    def follow(self, tradeoff: TradeoffPanel | None) -> None:
+        """Show the points of ``tradeoff`` from now on; ``None`` if there is none yet."""
+        self._tradeoff = tradeoff
+        if tradeoff is not None:
+            tradeoff.scene_changed.connect(self.refresh)
+            tradeoff.chosen.connect(self._show_current)
+            self.refresh()
+
+    def refresh(self) -> None:
+        """The trade-off view shows something else."""
+        tradeoff = self._tradeoff
+        if tradeoff is None or not self.isVisible():
+            return
+        shown, current = parallel(tradeoff.pool, tradeoff.filter), tradeoff.plot.current
+        looks = PointStyles(self._colours)
+        self.axes.show_points(shown, looks, "" if current is None else current.key)
+        kept, total = int(shown.inside.sum()), counted(len(shown.points), "point", "points")
+        text = f"{kept} of {total} in all ranges" if shown.ranges else f"{total}; drag along an axis"
+        self._counts.setText(text + (f" ({DRAWN} lines drawn)" if len(shown.points) > DRAWN else ""))
+        self._clear.set_reason("" if shown.ranges else "Nothing is brushed.")
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
+        self.shown.emit()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.axes.set_colours(colours)
+        self.refresh()
+
+    def _show_current(self, current: Point | None) -> None:
+        self.axes.show_current("" if current is None else current.key)
+
+    def _brush(self, ranges: tuple[Range, ...]) -> None:
+        if self._tradeoff is None or ranges == self._tradeoff.filter.ranges:
+            return
+        if not self._goes_on.isActive():
+            self._brushes += 1
+        self._goes_on.start()
+        text = "brush ranges" if ranges else "clear ranges"
+        self._undo_stack.push(Edit(text, self._tradeoff.filter.ranges, ranges, self._put, self._brushes))
+
+    def _put(self, ranges: tuple[Range, ...]) -> None:
+        if self._tradeoff is not None:
+            self._tradeoff.set_filter(replace(self._tradeoff.filter, ranges=ranges))
+
+    def _choose(self, key: str) -> None:
+        if self._tradeoff is not None:
+            self._tradeoff.plot.take_selection({key})
