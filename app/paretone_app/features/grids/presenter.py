@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, Prepared
-from paretone.techniques.searched_grid import figure_of
-from paretone.techniques.searched_grid.grid import Searched
+from paretone.techniques.searched_grid import Searched, figure_of
 from paretone_app.features.grids.state import NAME, GridState, running_trials
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.numbers import fixed, general

@@ -14,9 +14,8 @@ from paretone.session.events import Event, PreparationReport, Prepared
 from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import compatibility_of, conflict
-from paretone.techniques.searched_grid import TECHNIQUE, solver_of
+from paretone.techniques.searched_grid import TECHNIQUE, PlacedGrid, Searched, SearchRequest, placed_for, solver_of
 from paretone.techniques.searched_grid.command import read
-from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, SearchRequest, placed_for
 from paretone_app.state.app_state import AppState
 from paretone_app.state.artefact_store import ArtefactStore
 from paretone_app.state.availability import require

@@ -17,8 +17,13 @@ from paretone.session.events import Event, PreparationReport, Prepared
 from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import conflict
 from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD
-from paretone.techniques.ditreducio.record import CalibrationRecord, Derivation
-from paretone.techniques.ditreducio.requests import Calibrated, CalibrationRequest, TransferRequest
+from paretone.techniques.ditreducio.record import (
+    Calibrated,
+    CalibrationRecord,
+    CalibrationRequest,
+    Derivation,
+    TransferRequest,
+)
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone_app.features.strategy.calibration_store import CalibrationStore
 from paretone_app.numbers import localised, percent

@@ -30,8 +30,7 @@ from paretone.setting.setting import Setting, UsedTechnique
 from paretone.setting.take import Take
 from paretone.speaking import scripted
 from paretone.techniques import ditreducio, resolve
-from paretone.techniques.ditreducio.record import CalibrationRecord, Trial
-from paretone.techniques.ditreducio.requests import CalibrationRequest
+from paretone.techniques.ditreducio.record import CalibrationRecord, CalibrationRequest, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
 
 NAME = "calibrate"

@@ -25,7 +25,7 @@ from paretone.setting.profile import Profile, decoded
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import scripted
 from paretone.techniques import compatibility_of, ditreducio
-from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport, TransferRequest
+from paretone.techniques.ditreducio.record import SentenceTransfer, TransferReport, TransferRequest
 from paretone.techniques.ditreducio.table import StrategyTable
 from paretone.wording import percent
 

@@ -17,7 +17,7 @@ from paretone.models.families.evaluations import Stage
 from paretone.models.networks.diffusion import Conditioning
 from paretone.sampling.flow import Evaluator, Layered
 from paretone.sampling.operations import OperationCounts
-from paretone.techniques.dual_block_cache.rule import Decisions, Rule
+from paretone.techniques.dual_block_cache import Decisions, Rule
 
 
 def evaluators(stage: Stage, rule: Rule) -> Callable[[], Evaluator]:

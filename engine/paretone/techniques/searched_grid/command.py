@@ -27,8 +27,7 @@ from paretone.session.events import Event, PreparationReport
 from paretone.setting.knobs import Values, checked
 from paretone.setting.profile import Profile, decoded
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques.searched_grid import DISTANCE, TECHNIQUE, figure_of
-from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, SearchRequest
+from paretone.techniques.searched_grid import DISTANCE, TECHNIQUE, PlacedGrid, Searched, SearchRequest, figure_of
 
 
 def with_grid(

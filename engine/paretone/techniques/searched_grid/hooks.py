@@ -30,8 +30,7 @@ from paretone.studies.store import Store
 from paretone.tables import comma_separated
 from paretone.techniques.registry import technique
 from paretone.techniques.resolving import foreseen, knobs_of
-from paretone.techniques.searched_grid import DISTANCE, NAME, solver_of
-from paretone.techniques.searched_grid.grid import PlacedGrid
+from paretone.techniques.searched_grid import DISTANCE, NAME, PlacedGrid, solver_of
 
 
 def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer], PlacedGrid]:

@@ -12,7 +12,7 @@ from paretone.commands.session import JOB, Session
 from paretone.commands.technique_args import with_weights
 from paretone.session.commands import Prepare
 from paretone.techniques import weight_only
-from paretone.techniques.weight_only.record import MeasureWeights
+from paretone.techniques.weight_only import MeasureWeights
 
 NAME = "measure-weights"
 SUMMARY = "Measure weights of 8 and 4 bits on this device: the time of one-token passes, and exactness."

@@ -16,10 +16,10 @@ from paretone.models.families.token_model import TokenModel
 from paretone.models.kernels import few_rows
 from paretone.techniques import resolve
 from paretone.techniques.base import JobTask
-from paretone.techniques.weight_only import NAME
-from paretone.techniques.weight_only.record import (
+from paretone.techniques.weight_only import (
     INT4,
     INT8,
+    NAME,
     Measured,
     Record,
     WeightsMeasured,
@@ -133,7 +133,7 @@ def _random(tokens: TokenModel, count: int) -> Tensor:
 
 
 def carry_out_measuring(task: JobTask) -> WeightsMeasured:
-    """Do a :class:`paretone.techniques.weight_only.record.MeasureWeights`."""
+    """Do a :class:`paretone.techniques.weight_only.MeasureWeights`."""
     model, request = task.loaded, task.request
     if not isinstance(model, LanguageSpeech) or model.info.device_type not in ("", "cpu"):
         raise SettingError(

@@ -28,8 +28,7 @@ from paretone.paths import resource
 from paretone.setting.knobs import Values
 from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
-from paretone.techniques.average_velocity import NAME, TECHNIQUE
-from paretone.techniques.average_velocity.exports import NO_TEMPERATURE, WEIGHTS
+from paretone.techniques.average_velocity import NAME, NO_TEMPERATURE, TECHNIQUE, WEIGHTS
 from paretone.training.f5_checkpoints import diffusion_transformer
 from tests import official
 from tests.engine.training.toy_model import toy_model

@@ -14,8 +14,8 @@ from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values, defaults
 from paretone.setting.setting import UsedTechnique
 from paretone.techniques import dual_block_cache, resolve
+from paretone.techniques.dual_block_cache import STATIC, Decisions, Rule, read_mask
 from paretone.techniques.dual_block_cache.cache import DualBlockCache
-from paretone.techniques.dual_block_cache.rule import STATIC, Decisions, Rule, read_mask
 from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
 from tests.engine.techniques.test_resolving import info, setting
 

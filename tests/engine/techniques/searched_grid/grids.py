@@ -5,7 +5,7 @@ from __future__ import annotations
 from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of
-from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
+from paretone.techniques.searched_grid import PlacedGrid, placed_for
 from tests.engine.small_speech import load, setting
 
 NAME = "searched_grid"

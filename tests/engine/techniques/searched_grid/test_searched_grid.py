@@ -16,7 +16,7 @@ from paretone.setting.profile import Profile
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.speaking import synthesise
 from paretone.techniques import conflict, foreseen, resolve, technique
-from paretone.techniques.searched_grid.grid import PlacedGrid, placed_for
+from paretone.techniques.searched_grid import PlacedGrid, placed_for
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.techniques.searched_grid.grids import NAME, TIMES, model, placed, using
 

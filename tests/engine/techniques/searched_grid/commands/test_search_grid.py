@@ -17,8 +17,8 @@ from paretone.models.f5.adapter import F5Speech
 from paretone.sampling.grid_search import Trial
 from paretone.session.events import PreparationReport, Progress
 from paretone.setting.profile import Profile
+from paretone.techniques.searched_grid import PlacedGrid
 from paretone.techniques.searched_grid.command import _Trials
-from paretone.techniques.searched_grid.grid import PlacedGrid
 from tests.engine.command_line import Outcome, runner
 from tests.engine.studies import small
 from tests.engine.techniques.searched_grid.grids import NAME

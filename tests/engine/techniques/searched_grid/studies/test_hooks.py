@@ -12,8 +12,7 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.running import FINISHED
 from paretone.studies.store import Store
-from paretone.techniques.searched_grid import hooks
-from paretone.techniques.searched_grid.grid import PlacedGrid
+from paretone.techniques.searched_grid import PlacedGrid, hooks
 from paretone.techniques.searched_grid.hooks import Placed, placed_of
 from tests.engine.studies.small import Follower, finished, study
 

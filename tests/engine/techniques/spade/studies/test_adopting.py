@@ -32,8 +32,7 @@ from paretone.studies.definition import parse, read, to_toml
 from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, run
 from paretone.studies.store import Store
 from paretone.studies.study import Study
-from paretone.techniques.spade.hooks import adopt
-from paretone.techniques.spade.importance import importance
+from paretone.techniques.spade.importance import adopt, importance
 from tests.engine import speaking
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_language import LAYERS, write_model

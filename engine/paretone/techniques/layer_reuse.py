@@ -36,7 +36,7 @@ NOTE = "The middle layers were not computed at every step, which is an unpublish
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     """Keep the middle layers' change of the rows between steps."""
     layers = reused(context.info, knobs) if context.loaded else range(0)
-    run = Part.of("paretone.techniques.layer_reuse.run:ReusedLayersRun", every=int(knobs["every"]), layers=layers)
+    run = Part.of("paretone.models.kernels.kept_prefix:ReusedLayersRun", every=int(knobs["every"]), layers=layers)
     return replace(plan, run=run).noted(NOTE)
 
 
