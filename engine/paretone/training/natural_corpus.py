@@ -43,8 +43,7 @@ from paretone.models.minis.natural_decoder import (
 )
 from paretone.reading import parsed_json, read_text
 from paretone.training.batches import Corpus
-from paretone.training.everyday import corpus_sentences
-from paretone.training.sentences import PROMPT
+from paretone.training.sentences import PROMPT, corpus_sentences
 
 NATURAL_CORPUS = "voice-corpus"
 """Folder, next to work folders, that holds it."""

@@ -1,7 +1,7 @@
 """Speech tokens to train language models on, with the phones that sound in them, and batches of them.
 
 They come from recordings through a speech tokenizer, from a corpus of natural speech, or are the model's own speech
-(:mod:`paretone.training.self_generated`). All of them fit into memory and into one file.
+(:mod:`paretone.training.teachers`). All of them fit into memory and into one file.
 """
 
 from __future__ import annotations

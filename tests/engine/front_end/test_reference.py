@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from paretone.front_end.phonemiser import NaturalPhonemiser
-from paretone.training.everyday import written_sentences
+from paretone.training.sentences import written_sentences
 from tests.engine.front_end.references import Reference, error_rate, errors, references
 
 

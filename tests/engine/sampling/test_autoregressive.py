@@ -13,9 +13,8 @@ from torch import Tensor
 
 from paretone.errors import Cancelled
 from paretone.models.families.token_model import TokenModel
-from paretone.sampling.autoregressive import Cycle, Reader, Request, decode, places
+from paretone.sampling.autoregressive import Cycle, Reader, Request, RunawayGuard, decode, guarded, places
 from paretone.sampling.cache import MOST_KEPT, Prefixes
-from paretone.sampling.runaway import RunawayGuard, guarded
 from paretone.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms, draw
 from tests.engine.models.small_causal import small_model
 

@@ -13,10 +13,9 @@ from torch import Tensor
 
 from paretone.models.families.token_model import TokenModel
 from paretone.sampling.autoregressive import Cycle, Request, within_length
-from paretone.sampling.group_verification import TokenGroups, by_group
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Nucleus, TokenSampler, Uniforms
-from paretone.sampling.verification import Rule, Verification, by_block, by_token, residual
+from paretone.sampling.verification import Rule, TokenGroups, Verification, by_block, by_group, by_token, residual
 from tests.engine.sampling.test_autoregressive import request_of, tokens_of
 from tests.engine.sampling.test_speculative import CRITICAL, MANY, distance, pair, places_of
 

@@ -3,15 +3,15 @@ from __future__ import annotations
 import re
 
 from paretone.models.catalogue import harvard_sentences, judged_sentences, unseen_sentences
-from paretone.training.everyday import (
+from paretone.training.sentences import (
     LONGEST,
     SHORTEST,
     TEMPLATE_SHARE,
     corpus_sentences,
     everyday_sentences,
+    runs,
     written_sentences,
 )
-from paretone.training.sentences import runs
 
 
 def test_the_same_seed_gives_the_same_sentences_and_another_seed_others():

@@ -29,12 +29,12 @@ from paretone.techniques import spade, speculative
 from paretone.techniques.spade.measuring import measure_layers
 from paretone.techniques.spade.training import Student, StudentOptions
 from paretone.techniques.speculative.training import Draft, DraftOptions
-from paretone.training import self_generated
+from paretone.training import teachers
 from paretone.training.companions import train_companion
-from paretone.training.everyday import corpus_sentences
 from paretone.training.manifest import ManifestRow
 from paretone.training.natural_corpus import CorpusOptions, make_corpus, open_corpus
 from paretone.training.requests import CompanionRequest
+from paretone.training.sentences import corpus_sentences
 from paretone.training.session import LOG, Intervals, Milestone
 from paretone.training.spoken_tokens import at_frames, said_tokens
 from paretone.training.teachers import LmMiniTeacher, read_teacher
@@ -93,9 +93,9 @@ def test_it_speaks_what_people_write(teacher: LmMiniTeacher) -> None:
 def test_its_own_tokens_have_the_phones_of_natural_speech_at_a_pace_of_their_own(
     teacher: LmMiniTeacher, anna: Voice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(self_generated, "SHORTEST", 1.0)
+    monkeypatch.setattr(teachers, "SHORTEST", 1.0)
     network, front_end = teacher.network, teacher.parts.front_end
-    spoken = self_generated.speak_tokens(
+    spoken = teachers.speak_tokens(
         network, teacher.layout, front_end, [anna], (TEXT, TEXT, "No."), EndingSoon(), seed=4
     )
     assert len(spoken) == 3

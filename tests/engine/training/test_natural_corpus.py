@@ -28,7 +28,6 @@ from paretone.models.files.checkpoints import read_weights
 from paretone.models.minis.natural_decoder import HOP, LATENT, PITCH, PITCH_SCALE, VOICE, VOICING, NaturalDecoder
 from paretone.paths import resource
 from paretone.training import natural_corpus
-from paretone.training.everyday import everyday_sentences
 from paretone.training.natural_corpus import (
     AlignmentOptions,
     CorpusOptions,
@@ -42,6 +41,7 @@ from paretone.training.natural_corpus import (
 )
 from paretone.training.natural_teacher import NaturalTeacher
 from paretone.training.recipes.natural_excerpts import frame_error, spectral_error
+from paretone.training.sentences import everyday_sentences
 from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
 
 FEW = CorpusOptions(voices=3, sentences=4, held_out_voices=2, held_out_sentences=1)

@@ -1,6 +1,6 @@
 """Drafted tokens are accepted in groups that sound alike: principled coarse-graining (PCG).
 
-How a draft is verified: :mod:`paretone.sampling.group_verification`. ``groups`` is the artefact, ``finding`` makes it
+How a draft is verified: :mod:`paretone.sampling.verification`. ``groups`` is the artefact, ``finding`` makes it
 and plays it. It goes with whatever drafts tokens. Torch-free.
 """
 

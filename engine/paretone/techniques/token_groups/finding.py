@@ -18,8 +18,7 @@ from paretone.models.base import SpeechModel, Voice
 from paretone.models.families.language import LanguageSpeech
 from paretone.models.families.token_model import TokenModel
 from paretone.observer import Observer
-from paretone.sampling.group_verification import TokenGroups, by_group
-from paretone.sampling.verification import Rule
+from paretone.sampling.verification import Rule, TokenGroups, by_group
 from paretone.setting.knobs import checked
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted

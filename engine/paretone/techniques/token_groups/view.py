@@ -39,7 +39,7 @@ def compute(task: Task) -> Findings:
     """Compare both models at every token of the sentences, for all groups."""
     import torch
 
-    from paretone.sampling.group_verification import TokenGroups
+    from paretone.sampling.verification import TokenGroups
     from paretone.techniques.token_groups.finding import directions, language_speech, neighbourhoods
     from paretone.views.quality import judged_utterances
 

@@ -21,8 +21,8 @@ from torch import Tensor
 from paretone.errors import PlainError
 from paretone.files import write_atomically
 from paretone.models.minis.natural_decoder import BLOCKS, COMPONENTS, SCALE, WEIGHT_FILE, LatentSpace, NaturalDecoder
-from paretone.training.everyday import corpus_sentences
 from paretone.training.natural_teacher import MISSING, NaturalTeacher
+from paretone.training.sentences import corpus_sentences
 
 SENTENCES, SEED = 600, 11
 """How many are spoken for the components, and their seed."""
