@@ -1,4 +1,4 @@
-"""Rules for accepting drafted tokens after the target has read them: token by token, the draft as a whole, or in groups.
+"""Rules for accepting drafted tokens after the target has read them: token by token, as a whole, or in groups.
 
 Token by token, a token x stays with probability min(1, q(x) / p(x)) + β, where p and q are the distributions that
 draft and target really draw from; the first that does not is drawn again from what q has more than p. Without

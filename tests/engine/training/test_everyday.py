@@ -4,8 +4,8 @@ import re
 
 from paretone.models.catalogue import harvard_sentences, judged_sentences, unseen_sentences
 from paretone.training.sentences import (
-    LONGEST,
-    SHORTEST,
+    LONGEST_EVERYDAY,
+    SHORTEST_EVERYDAY,
     TEMPLATE_SHARE,
     corpus_sentences,
     everyday_sentences,
@@ -23,7 +23,7 @@ def test_the_same_seed_gives_the_same_sentences_and_another_seed_others():
 def test_everyday_sentences_are_different_whole_and_of_fitting_length():
     sentences = everyday_sentences(3_000)
     assert len(set(sentences)) == 3_000
-    assert all(SHORTEST <= len(one) <= LONGEST for one in sentences)
+    assert all(SHORTEST_EVERYDAY <= len(one) <= LONGEST_EVERYDAY for one in sentences)
     assert all(one[0] in '"' or one[0].isupper() for one in sentences)
     assert all(re.search(r'[.?!]"?$', one) for one in sentences)
     assert not any(re.search(r"[<>_]|  |\ba [aeiou]", one) for one in sentences)
@@ -38,7 +38,7 @@ def test_there_is_something_of_everything():
 def test_what_was_written_is_everyday_text():
     written = written_sentences()
     assert len(set(written)) == len(written) >= 180
-    assert all(len(one) <= LONGEST and one == one.strip() for one in written)
+    assert all(len(one) <= LONGEST_EVERYDAY and one == one.strip() for one in written)
 
 
 def test_a_corpus_has_all_kinds_and_no_run_of_words_of_a_test_sentence():

@@ -24,6 +24,7 @@ from paretone.observer import Observer
 from paretone.paths import resource
 from paretone.setting.setting import Setting
 from paretone.speaking import scripted
+from paretone.training import teachers
 from paretone.training.spoken_tokens import SpokenTokens, collate, read_tokens, record_tokens, write_tokens
 from paretone.training.teachers import read_teacher, speak_tokens
 from tests.engine.small_language import CODES, END_OF_TEXT, FIRST_CODE, START_OF_SPEECH, write_model
