@@ -32,7 +32,6 @@ def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") ->
 
 
 def lists(account: Account) -> str:
-    """What is honoured and what is dropped, as two lists in Markdown."""
     return "\n".join(
         f"## {title}\n\n{_items(lines)}"
         for title, lines in (("Honoured of the profile", account.honours), ("Dropped", account.drops))
@@ -40,12 +39,10 @@ def lists(account: Account) -> str:
 
 
 def block(language: str, text: str) -> str:
-    """A block of code in Markdown."""
     return f"```{language}\n{text.strip()}\n```\n"
 
 
 def json_file(data: Mapping[str, object]) -> bytes:
-    """The content of a JSON file."""
     return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
@@ -57,7 +54,6 @@ _FOLDER = Path(__file__).parent / "copied"
 
 
 def copied(name: str) -> bytes:
-    """The module of :mod:`paretone.export.copied` called ``name``."""
     return (_FOLDER / f"{name}.py").read_bytes()
 
 
@@ -69,7 +65,6 @@ SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty", "repeats")
 
 
 def sampling_of(options: Values) -> dict[str, Any]:
-    """Those of ``options`` that say how tokens are drawn."""
     return {name: options[name] for name in SAMPLING if name in options}
 
 

@@ -35,8 +35,6 @@ PIECES = {"llama": "llama-bpe", "qwen2": "qwen2"}
 
 @dataclass(frozen=True)
 class GgufVocabulary:
-    """A vocabulary of byte pairs and added tokens."""
-
     tokens: tuple[str, ...] = field(repr=False)
     """By id."""
     kinds: tuple[int, ...] = field(repr=False)
@@ -99,7 +97,6 @@ def gguf_file(model: CausalModel, vocabulary: GgufVocabulary, title: str) -> Mad
 
 
 def architecture(model: CausalModel) -> str:
-    """Its architecture, as llama.cpp calls it."""
     return str(model.config["model_type"])
 
 
@@ -178,7 +175,6 @@ def _array(value: Tensor) -> tuple[np.ndarray, Any]:
 
 
 def _gguf() -> Any:
-    """The package. Raises :class:`ProfileError` if it is not installed."""
     try:
         import gguf
     except ImportError:

@@ -51,8 +51,6 @@ LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.js
 
 @dataclass(frozen=True)
 class LanguageExport:
-    """Weights to export, and the folder to write to."""
-
     model: str
     kind: str
     """One of :data:`KINDS`."""
@@ -116,7 +114,6 @@ class HuggingFaceSource:
         return contents | self.companion_files()
 
     def companion_files(self) -> dict[str, bytes]:
-        """Files next to the weights, by name."""
         return {name: _companion(self.root / name) for name in self.companions if (self.root / name).is_file()}
 
 
@@ -259,7 +256,6 @@ def _checkpoint(
 
 
 def read_config(path: Path) -> dict:
-    """A model's ``config.json``. Raises :class:`CheckpointError`."""
     try:
         return parsed_json(_read(path))
     except ValueError as error:

@@ -187,8 +187,6 @@ SHORTEST_EXCESS_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Runaway:
-    """The detected runaway."""
-
     kind: str
     """``repetition`` or ``length``."""
     seconds: float

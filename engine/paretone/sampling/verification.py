@@ -34,8 +34,6 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Verification:
-    """Result of verifying a draft."""
-
     accepted: int
     """Number of accepted tokens."""
     acceptance: tuple[float, ...]

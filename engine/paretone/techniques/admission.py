@@ -57,7 +57,6 @@ def fault(found: object, value: str) -> str:
 
 
 def _faults(one: Technique) -> Iterator[str]:
-    """Everything that is wrong; each check may rely on those before it."""
     for field in ("title", "summary"):
         value = getattr(one, field)
         if not isinstance(value, str) or not value.strip():

@@ -72,7 +72,6 @@ class CorpusOptions:
 
     @property
     def utterances(self) -> int:
-        """All of them."""
         return self.voices * self.sentences + self.held_out_voices * self.held_out_sentences
 
 
@@ -128,14 +127,11 @@ class NaturalClip:
 
     @property
     def frames(self) -> int:
-        """Mel frames."""
         return len(self.mel)
 
 
 @dataclass(frozen=True)
 class PlannedSentence:
-    """What is to be spoken."""
-
     voice: str
     text: str
     delivery: Manner

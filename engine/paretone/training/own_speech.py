@@ -42,8 +42,6 @@ Piece = TypeVar("Piece")
 
 @dataclass(frozen=True)
 class Reading:
-    """One clip."""
-
     voice: str
     arrays: Arrays = field(repr=False)
 

@@ -46,7 +46,6 @@ class Grammar:
 
 
 def even(forms: Iterable[str]) -> Forms:
-    """Forms of equal weight."""
     return tuple((1, form) for form in forms)
 
 
@@ -129,7 +128,6 @@ TEMPLATE_SHARE = 0.3
 
 
 def written_sentences() -> tuple[str, ...]:
-    """The lines of ``resources/sentences/everyday.txt``."""
     return tuple(resource("sentences", "everyday.txt").read_text(encoding="utf-8").splitlines())
 
 

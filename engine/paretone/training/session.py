@@ -74,8 +74,6 @@ def require_finite(value: float, what: str, number: int) -> float:
 
 
 class StopRequest(threading.Event):
-    """Set by the signal ``number``."""
-
     number = 0
 
 
@@ -133,8 +131,6 @@ class Budget:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of logging, validation and checkpoints."""
-
     log_steps: int = 25
     validation_steps: int = 250
     checkpoint_seconds: float = 90.0
@@ -412,7 +408,6 @@ class TrainingSession:
             raise Cancelled
 
     def _tell(self, **figures: Mapping[str, float]) -> None:
-        """Notify the callback."""
         share = self.budget.progress(self.seconds, self.number)
         left = None
         if self._began is not None:

@@ -54,7 +54,6 @@ class SpokenTokens:
 
 
 def write_tokens(path: Path, utterances: Sequence[SpokenTokens]) -> None:
-    """Put them into one file."""
     voices = sorted({one.voice for one in utterances})
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part.npz")
@@ -134,7 +133,6 @@ class TokenBatch:
     """(B, T) bool: everything but the padding after the speech."""
 
     def to(self, device: torch.device) -> TokenBatch:
-        """This batch on ``device``."""
         return moved(self, device)
 
     @property

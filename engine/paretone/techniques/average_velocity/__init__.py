@@ -100,7 +100,6 @@ OF_WEIGHTS = "the weights' own"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> FlowPlan | LanguagePlan:
-    """Other weights run, on their own grid, which have their guidance in them."""
     evaluations = int(knobs["evaluations"])
     if isinstance(plan, LanguagePlan):
         return _of_tokens(context, knobs, plan)
@@ -125,7 +124,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> F
 
 
 def _of_tokens(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    """The same for the flow that makes mel frames of a language model's tokens."""
     evaluations = int(knobs["evaluations"])
     if not context.info.mel_steps:
         raise SettingError(
@@ -150,7 +148,6 @@ def _runs(plan: FlowPlan | LanguagePlan) -> TrainedWeights | None:
 
 
 def describe(knobs: Values) -> str:
-    """What runs, in words."""
     evaluations = knobs["evaluations"]
     chosen = f", temperature {temperature:g}" if (temperature := knobs["temperature"]) else ""
     return f"{evaluations} evaluation{'' if evaluations == 1 else 's'} in one branch{chosen}"
@@ -203,7 +200,6 @@ def fitting(info: ModelInfo, evaluations: int) -> tuple[IntervalWeights, ...]:
 
 
 def _remarks(weights: IntervalWeights, reference: Values) -> tuple[str, ...]:
-    """That baseline and weights differ in guidance, if they do."""
     differing = [
         name for name, value in weights.guidance.items() if abs(float(reference[name]) - value) > UNEQUAL_GUIDANCE
     ]

@@ -81,8 +81,6 @@ MEAN_FLOW_CONSTANT = 1e-3
 
 @dataclass(frozen=True)
 class AverageVelocityOptions(Rated):
-    """Options of a run."""
-
     guidance: Values
     """All options of the model's guidance."""
     method: str = DISPLACEMENT
@@ -147,8 +145,6 @@ class _Displacement:
 
 
 class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
-    """Fine-tunes a model; see :class:`paretone.training.session.Recipe`."""
-
     def __init__(
         self,
         subject: Subject,
@@ -240,7 +236,6 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         return displacement(self._in_run_precision(velocity), state, times)
 
     def _mean_flow_loss(self, problem: Problem) -> Tensor:
-        """MeanFlow's loss with its adaptive weights."""
         items = len(problem.times)
         ends = torch.rand(2, items, generator=self.subject.generator).sort(dim=0).values
         has_length = torch.rand(items, generator=self.subject.generator) < MEAN_FLOW_SHARE
@@ -343,7 +338,6 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         self.subject.restore(state["draws"][self.processes.number])
 
     def export(self, folder: Path) -> None:
-        """Write the weights into ``folder``."""
         self.save(folder / self.file_name)
 
     def save(self, path: Path) -> None:
@@ -413,7 +407,6 @@ def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
 
 
 def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> AverageVelocityOptions:
-    """Training options of ``request`` for a model. Raises :class:`SettingError`."""
     usual, sway = _usual(chosen)
     unknown = [name for name in request.guidance if name not in usual]
     if unknown:
@@ -484,6 +477,5 @@ def _trained(options: AverageVelocityOptions, target: Path, session: TrainingSes
 
 
 def train(task: JobTask) -> Trained:
-    """Do a :class:`paretone.techniques.average_velocity.AverageVelocityRequest`."""
     use_threads(task.request)
     return fine_tune(task.request, Reporting(task.observer))

@@ -58,7 +58,6 @@ class Problem(Protocol):
 
 
 def state_at(problem: Problem, times: Tensor) -> Tensor:
-    """States of ``problem`` at other ``times`` (B,)."""
     return problem.noised + (times - problem.times)[:, None, None] * problem.target
 
 
@@ -81,7 +80,6 @@ class Subject(ABC, Generic[Model, AnyProblem]):
         self.generator = torch.Generator().manual_seed(seed)
 
     def next(self, device: torch.device) -> AnyProblem:
-        """The next problem."""
         return self.drawn(self._queue.next(), device)
 
     @abstractmethod
@@ -109,11 +107,9 @@ class Subject(ABC, Generic[Model, AnyProblem]):
         """``weights`` of a model by their keys in the official layout."""
 
     def state(self) -> dict[str, Any]:
-        """For a checkpoint."""
         return {"queue": self._queue.state(), "generator": self.generator.get_state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from :meth:`state`."""
         self._queue.restore(state["queue"])
         self.generator.set_state(state["generator"])
 
@@ -200,8 +196,6 @@ OBJECTIVE = FlowMatchingOptions(drop_audio=0.0, drop_both=0.0, whole_second_clip
 
 @dataclass(frozen=True)
 class F5Problem:
-    """A draw with its text."""
-
     draw: FlowMatchingDraw
     ids: Tensor
 
@@ -223,8 +217,6 @@ class F5Problem:
 
 
 class F5Subject(Subject[DiT, F5Problem]):
-    """An F5-TTS with recordings, or with natural speech."""
-
     layers = LAYER_MATRICES
 
     def __init__(self, model: DiT, examples: Examples, frames: int, seed: int) -> None:

@@ -80,7 +80,6 @@ _MADE_BY = "calibrate --table table.json"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """A strategy table says what every layer computes at every step."""
     require_sampling(context, plan)
     plan = plan.noted(*remarks(plan.options))
     table = context.artefact
@@ -109,7 +108,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def idle(knobs: Values, plan: FlowPlan) -> str:
-    """Why every module was computed."""
     return "its strategy table computes every module at every step; raise δ, or take more steps"
 
 
@@ -287,7 +285,6 @@ TECHNIQUE = Technique(
 
 
 def preparer() -> Calibrations:
-    """Maker of strategy tables on one worker."""
     return Calibrations()
 
 

@@ -45,7 +45,6 @@ EPILOGUE = (
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser)
     arguments.add_sampler(parser)
     arguments.add_techniques(parser.add_argument_group("techniques besides DiTReducio"))
@@ -91,7 +90,6 @@ class _Calibration:
 
     @property
     def words(self) -> str:
-        """What it is calibrated for."""
         if self.knobs["objective"] == ditreducio.END:
             return f"for the end at {self.knobs['operations']:g} % of the operations"
         return f"at threshold {self.threshold:g}"
@@ -105,7 +103,6 @@ class _Calibration:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Calibrate, measure what it gives, write what was asked for."""
     calibrations = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
     utterances = _utterances(options, model_id)

@@ -52,7 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Speak the sentences every way and let the judge listen."""
     model = bundled.loaded(arguments)
     if model.info.family == LANGUAGE:
         plain = Way("generated", Setting(arguments.model, entry(arguments.model).options_with(), seed=arguments.seed))

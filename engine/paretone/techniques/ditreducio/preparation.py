@@ -164,7 +164,6 @@ def transfer(
 
 
 def carry_out_calibration(task: JobTask) -> Calibrated:
-    """Do a :class:`paretone.techniques.ditreducio.record.CalibrationRequest`."""
     started, request = time.perf_counter(), task.request
     model = flow_model(task.loaded, "Calibrating")
     scripts = scripts_of(model, request.utterances, request.setting)
@@ -175,7 +174,6 @@ def carry_out_calibration(task: JobTask) -> Calibrated:
 
 
 def carry_out_transfer(task: JobTask) -> TransferMeasured:
-    """Do a :class:`paretone.techniques.ditreducio.record.TransferRequest`."""
     started, request = time.perf_counter(), task.request
     model = flow_model(task.loaded, "Measuring a strategy table")
     report = measure_transfer(model, request.table, request.calibrated, request.unseen, request.setting, task.observer)

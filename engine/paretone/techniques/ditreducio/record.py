@@ -92,7 +92,6 @@ class CalibrationRecord:
 
     @property
     def threshold(self) -> float:
-        """The threshold δ it was calibrated at, in the unit of its error metric."""
         return float(self.knobs["threshold"])
 
     @property
@@ -218,7 +217,6 @@ class SentenceTransfer:
 
     @property
     def velocity_error(self) -> float:
-        """Mean over the steps."""
         return fmean(self.velocity_errors)
 
 
@@ -301,7 +299,6 @@ class TransferReport:
 
     @property
     def verdict(self) -> str:
-        """The verdict, in words."""
         if not self.calibrated:
             sentences = "sentence" if len(self.unseen) == 1 else "sentences"
             return (
@@ -333,7 +330,6 @@ class TransferReport:
         )
 
     def to_json(self) -> dict:
-        """Plain JSON values."""
         own = {"ill_served": list(self.ill_served), "advised": self.advised, "well": self.well, "verdict": self.verdict}
         return {**asdict(self), **own}
 
@@ -371,8 +367,6 @@ class Similarities:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A finished calibration."""
-
     record: CalibrationRecord
     operations: OperationCounts
     """Operations of one backbone evaluation of the first sentence."""
@@ -394,7 +388,5 @@ class TransferRequest:
 
 @dataclass(frozen=True)
 class TransferMeasured:
-    """Transfer of a strategy table to sentences that it was not calibrated on."""
-
     report: TransferReport
     seconds: float

@@ -101,7 +101,6 @@ def with_table(
 
 
 def read(path: str) -> object:
-    """Content of a strategy table's file. Raises :class:`ProfileError`."""
     try:
         return decoded(read_bytes(path))
     except OSError as error:
@@ -143,7 +142,6 @@ def _declare_transfer(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_transfer(options: argparse.Namespace, session: Session) -> Result:
-    """Measure the table on every text in every voice."""
     texts = arguments.several_texts(options) or catalogue.harvard_sentences()[:SENTENCES]
     profile = Profile.load(options.profile) if options.profile else None
     plain = _plain(options) if profile is None else profile.setting

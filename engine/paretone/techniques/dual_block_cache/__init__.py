@@ -54,7 +54,6 @@ class Rule:
 
     @property
     def always(self) -> int:
-        """Number of blocks that every pass computes."""
         return self.Fn_compute_blocks + self.Bn_compute_blocks
 
     def warms_up(self, step: int) -> bool:
@@ -65,7 +64,6 @@ class Rule:
         return step < steps and step % self.warmup_interval == 0
 
     def must_compute(self, step: int) -> bool:
-        """Whether the mask has ``step`` computed."""
         return step < len(self.steps_computation_mask) and self.steps_computation_mask[step]
 
 
@@ -162,7 +160,6 @@ NAME = "dual_block_cache"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """Its cache makes the evaluations."""
     rule, layers = Rule.of(knobs), context.info.layers
     if layers and rule.always >= layers:
         raise SettingError(
@@ -182,7 +179,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def idle(knobs: Values, plan: FlowPlan) -> str:
-    """Why every step was computed."""
     rule, steps = Rule.of(knobs), range(plan.evaluations)
     if all(rule.warms_up(step) for step in steps):
         return (
@@ -200,7 +196,6 @@ def idle(knobs: Values, plan: FlowPlan) -> str:
 
 
 def describe(knobs: Values) -> str:
-    """The rule in cache-dit's own short form."""
     rule = Rule.of(knobs)
     words = [
         f"F{rule.Fn_compute_blocks}B{rule.Bn_compute_blocks}",

@@ -80,8 +80,6 @@ class DualBlockCache:
 
 
 class _Branch:
-    """One branch's buffers and decisions."""
-
     def __init__(self, rule: Rule) -> None:
         self.decisions = Decisions(rule)
         self._order = rule.taylorseer_order
@@ -99,7 +97,6 @@ class _Branch:
         return self.decisions.reuses(step, lambda: ((before - added).abs().mean() / before.abs().mean()).item())
 
     def keep(self, step: int, added: Tensor, middle: Tensor) -> None:
-        """Remember a computed step."""
         self._first = added
         before, self._middle = self._middle, [middle]
         # As in cache-dit, whose calibrator begins to count at the second step and needs two more.

@@ -75,7 +75,6 @@ UNEQUAL_GUIDANCE = 0.1
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """Other weights run, which have their guidance in them."""
     require_guidance(context.info)
     plan = replace(plan, options=plan.options.replace(guidance=0.0))
     if not context.loaded:
@@ -95,7 +94,6 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def describe(knobs: Values) -> str:
-    """Guidance equal to the weight, in words."""
     weight = knobs["weight"]
     return f"w = {weight:.2f} equals guidance g = {weight / (1 - weight):.2f}, in one branch"
 
@@ -146,7 +144,6 @@ def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
 
 
 def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    """The knob that distinguishes these weights."""
     assert isinstance(one, WeightSet)
     return {"weight": one.weight}
 

@@ -71,8 +71,6 @@ def equivalent_guidance(weight: float) -> float:
 
 @dataclass(frozen=True)
 class GuidanceFreeOptions(Rated):
-    """Options of a run."""
-
     weight: float
     method: str = MODEL_GUIDANCE
     frames: int = 1_800
@@ -118,8 +116,6 @@ class GuidanceFreeOptions(Rated):
 
 
 class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
-    """Fine-tunes a model; see :class:`paretone.training.session.Recipe`."""
-
     def __init__(
         self, checkpoint: F5Checkpoint, examples: Examples, processes: Processes, options: GuidanceFreeOptions
     ) -> None:
@@ -265,7 +261,6 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         self._generator.set_state(draws["generator"])
 
     def export(self, folder: Path) -> None:
-        """Write ``w-0.50.safetensors`` into ``folder``."""
         self.save(folder / self.file_name)
 
     def save(self, path: Path) -> None:
@@ -321,7 +316,6 @@ INTERVALS = Intervals(validation_steps=100, validates_first=True)
 
 
 def guidance_free_folder(model: str) -> Path:
-    """Folder of CFG-free checkpoints that the user trained."""
     return own_place(model) / FOLDER
 
 
@@ -384,6 +378,5 @@ def _rate(request: GuidanceFreeRequest, checkpoint: F5Checkpoint) -> float:
 
 
 def train(task: JobTask) -> Trained:
-    """Do a :class:`paretone.techniques.guidance_free.GuidanceFreeRequest`."""
     use_threads(task.request)
     return fine_tune(task.request, options_of(task.request), Reporting(task.observer))

@@ -58,7 +58,6 @@ class PlacedGrid:
 
     @property
     def steps(self) -> int:
-        """Number of steps."""
         return len(self.times) - 1
 
     @property
@@ -73,7 +72,6 @@ class PlacedGrid:
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back."""
         return {
             "belonging": self.compatibility.to_json(),
             "times": list(self.times),
@@ -141,8 +139,6 @@ class Start:
 
 @dataclass(frozen=True)
 class Searched:
-    """A finished search."""
-
     grid: PlacedGrid
     starts: tuple[Start, ...]
     best: Trial
@@ -163,7 +159,6 @@ and figures of judges."""
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """The placed times take the place of the options' grid."""
     if plan.options.get("solver", "euler") != "euler":
         raise SettingError("Placed times have one evaluation per step; choose the Euler solver.")
     steps = int(knobs["evaluations"])
@@ -202,7 +197,6 @@ def wanted(context: Context, steps: int) -> Compatibility:
 
 
 def solver_of(setting: Setting) -> str:
-    """The solver of ``setting``, in words."""
     for one in setting.techniques:
         declared = technique(one.technique)
         if declared.slot.partition(":")[0] == "solver":
@@ -212,7 +206,6 @@ def solver_of(setting: Setting) -> str:
 
 
 def describe(knobs: Values) -> str:
-    """Number of evaluations."""
     return f"{knobs['evaluations']} evaluations at searched times"
 
 

@@ -47,7 +47,6 @@ def with_grid(
 
 
 def read(path: str) -> PlacedGrid:
-    """The placed grid in a file. Raises :class:`ProfileError`."""
     try:
         data = decoded(read_bytes(path))
     except OSError as error:
@@ -67,7 +66,6 @@ SENTENCES = 2
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser)
     arguments.add_sampler(parser)
     arguments.add_techniques(parser.add_argument_group(f"techniques besides {TECHNIQUE.title}"))
@@ -92,14 +90,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Search:
-    """One number of evaluations, and where its files go."""
-
     knobs: Values
     places: dict[str, Path]
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Search, and write what was asked for."""
     searches = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
     utterances = _utterances(options, model_id)

@@ -81,8 +81,6 @@ class Distance:
 
 
 class _Stepping(Passing):
-    """Tells of every step."""
-
     def __init__(self, observer: Observer, step: Callable[[], None]) -> None:
         super().__init__(observer, "caution")
         self._step = step
@@ -183,7 +181,6 @@ class Judged:
 
 
 def many_steps(setting: Setting) -> Setting:
-    """``setting`` with many steps, and without what approximates them."""
     for one in setting.techniques:
         if technique(one.technique).slot.partition(":")[0] in PUT_ASIDE:
             setting = setting.without(one.technique)
@@ -248,7 +245,6 @@ class Journal:
             return
 
     def close(self) -> None:
-        """The search has ended."""
         self._path.unlink(missing_ok=True)
 
 
@@ -372,15 +368,12 @@ class _Work:
         self._done = 0.0
 
     def each(self, steps: int) -> float:
-        """Of one grid."""
         return self._each * steps
 
     def step(self) -> None:
-        """A step was taken."""
         self.reach(self._done + 1)
 
     def reach(self, done: float) -> None:
-        """So much is done."""
         self._observer.check()
         self._done = min(max(self._done, done), self.total)
         self._observer.progress(round(self._done), round(self.total))
@@ -391,7 +384,6 @@ def _sentences(count: int) -> str:
 
 
 def carry_out_search(task: JobTask) -> Searched:
-    """Do a :class:`paretone.techniques.searched_grid.SearchRequest`."""
     request, observer = task.request, task.observer
     tell = partial(observer.report, "trial")
     found = search_grid(task.loaded, request.utterances, request.setting, observer, tell, request.resume)

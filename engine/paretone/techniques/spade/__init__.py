@@ -112,12 +112,10 @@ def kept_count(knobs: Values, layers: int) -> int:
 
 
 def stage_title(stage: str) -> str:
-    """A value of the knob ``recovery`` in words."""
     return dict(zip(_STAGES.values, _STAGES.titles, strict=True))[stage]
 
 
 def describe(knobs: Values) -> str:
-    """Kept layers, in words."""
     kept = parsed_layers(str(knobs["layers"]))
     count = len(kept) or knobs["depth"]
     chosen = "selected by hand" if kept else f"the most important one{'s' * (count != 1)}"
@@ -126,7 +124,6 @@ def describe(knobs: Values) -> str:
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    """A student speaks, or the model with fewer of its layers."""
     if not context.loaded:
         return plan
     info, entry = context.info, context.entry
@@ -144,7 +141,6 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 def _student(
     info: ModelInfo, entry: UsedTechnique, knobs: Values, by_hand: tuple[int, ...], depth: int
 ) -> StudentWeights:
-    """The student that ``entry`` uses."""
     if entry.artefact:
         return named_weights(info.students, entry.artefact, f"student with {_layers(depth)}", info)
     if depth == info.layers:
@@ -213,7 +209,6 @@ def _layers(count: int) -> str:
 
 
 def _knobs_of(student: TrainedWeights) -> dict[str, object]:
-    """The knobs that distinguish a student."""
     assert isinstance(student, StudentWeights)
     return {"depth": student.depth, "recovery": RECOVERED if student.recovered else PARTLY, "layers": ""}
 

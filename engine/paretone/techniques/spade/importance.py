@@ -151,7 +151,6 @@ def settings(fields: Fields, model: str, options: Values) -> Iterator[tuple[Sett
 
 
 def files(store: Store) -> dict[str, str]:
-    """The importance of layers, as SPADE reads it."""
     found = importance(store)
     return {} if found is None else {FILE: found.to_json()}
 
@@ -180,8 +179,6 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
 
 @dataclass(frozen=True)
 class Adoption:
-    """Result of merging a finished study's word error rates."""
-
     sentence: str
     """To be said to the user."""
     path: Path

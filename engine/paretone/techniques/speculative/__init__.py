@@ -71,7 +71,6 @@ TRAINED_DRAFT, DRAFT_BY_STUDENT = "trained", "student"
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    """A draft proposes tokens, and the model checks them."""
     tolerance = float(knobs["tolerance"])
     decoding = Part.of(
         "paretone.techniques.speculative.decoding:speculative",
@@ -86,7 +85,6 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 
 
 def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | StudentWeights:
-    """The draft model that proposes tokens."""
     info, there = context.info, fitting_drafts(context.info, knobs)
     kind = "student" if knobs["draft"] == DRAFT_BY_STUDENT else "draft"
     if context.entry.artefact:
@@ -123,17 +121,14 @@ def _all(info: ModelInfo) -> tuple[TrainedWeights, ...]:
 
 
 def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    """The knob for the kind of these weights."""
     return {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT}
 
 
 def idle(knobs: Values, plan: LanguagePlan) -> str:
-    """Why no pass was saved."""
     return "the model accepted none of the drafted tokens; draft fewer, or train the draft longer"
 
 
 def describe(knobs: Values) -> str:
-    """Draft length and tolerance, in words."""
     tolerance = knobs["tolerance"]
     exact = "exactly the target's distribution" if tolerance == 0 else "relaxed: speech may drift from the target's"
     if tolerance == 0 and knobs["verification"] == BY_BLOCK:

@@ -26,7 +26,6 @@ _MADE_BY = "group-tokens --out groups.json"
 
 
 def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
-    """The groups decide which drafted tokens stay."""
     if plan.decoding is None:
         plan = plan.noted("Nothing is drafted, so there is nothing to accept in groups; use a draft as well.")
     elif tolerance := dict(plan.decoding.arguments).get("tolerance"):
@@ -51,7 +50,6 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 
 
 def describe(knobs: Values) -> str:
-    """How groups are found, and what may stand for one, in words."""
     member = "tokens that the model may draw" if knobs["within"] else "any member, as published"
     return (
         f"groups of {knobs['smallest']} to {knobs['largest']} tokens with a similarity from {knobs['cosine']:g}; "

@@ -67,7 +67,6 @@ class Neighbourhoods:
     cosines: Tensor
 
     def nearest(self, most: int) -> Neighbourhoods:
-        """The same with only the ``most`` nearest ones."""
         return Neighbourhoods(self.ids[:, :most], self.cosines[:, :most])
 
     def groups(self, similarity: float, smallest: int) -> tuple[tuple[int, ...], ...]:
@@ -139,14 +138,12 @@ def hear_group(
 
 
 def find(task: JobTask) -> GroupsFound:
-    """Do a :class:`paretone.techniques.token_groups.groups.FindGroups`."""
     started = time.perf_counter()
     groups = find_groups(task.loaded, task.request.setting, task.observer)
     return GroupsFound(groups, time.perf_counter() - started)
 
 
 def hear(task: JobTask) -> GroupHeard:
-    """Do a :class:`paretone.techniques.token_groups.groups.HearGroup`."""
     asked = task.request
     return hear_group(task.loaded, asked.setting, asked.voice, asked.members, asked.held_seconds, task.observer.check)
 

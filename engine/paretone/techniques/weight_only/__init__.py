@@ -79,14 +79,11 @@ class Measured:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What it was measured of."""
         return self.machine, self.checkpoint, self.bits, self.group
 
 
 @dataclass(frozen=True)
 class Record:
-    """All measurements of a model."""
-
     path: Path
     measured: tuple[Measured, ...] = ()
 
@@ -107,12 +104,10 @@ class Record:
         return cls(path, tuple(Measured(**one) for one in found))
 
     def find(self, machine: str, checkpoint: str, bits: str, group: int) -> Measured | None:
-        """What was measured of these weights on this machine."""
         wanted = machine, checkpoint, bits, group_of(bits, group)
         return next((one for one in self.measured if one.key == wanted), None)
 
     def all_of(self, machine: str, checkpoint: str) -> tuple[Measured, ...]:
-        """All that was measured of these weights on this machine."""
         return tuple(one for one in self.measured if one.key[:2] == (machine, checkpoint))
 
     def with_measured(self, new: Measured) -> Record:
@@ -131,12 +126,10 @@ def group_of(bits: str, group: int) -> int:
 
 
 def current_machine() -> str:
-    """This machine's hardware, in a line."""
     return machine.hardware(machine.describe().line)
 
 
 def refusal(known: Measured, title: str) -> str:
-    """That packed weights gain nothing, as a sentence."""
     verb = "took" if known.speed_up < 1 else "were"
     chance = ", which may be chance," if known.high >= 1 else ""
     return (
@@ -158,8 +151,6 @@ class MeasureWeights:
 
 @dataclass(frozen=True)
 class WeightsMeasured:
-    """What was measured on this device."""
-
     measured: tuple[Measured, ...]
     path: str
     """File that keeps it."""
@@ -208,7 +199,6 @@ def little(info: ModelInfo) -> str:
 
 
 def describe(knobs: Values) -> str:
-    """Number of bits, in words."""
     if knobs["bits"] == INT8:
         return "weights of 8 bits with one scale per output, for passes of few tokens"
     return f"weights of 4 bits in groups of {knobs['group']} inputs, for passes of few tokens"

@@ -82,8 +82,6 @@ def begin_as_nothing(layers: Iterable[TransformerLayer]) -> None:
 
 @dataclass(frozen=True)
 class BundledOptions(LearningOptions):
-    """Options of all these recipes."""
-
     frames: int = 1_800
     """The model's frames of one step, padding included."""
 
@@ -144,7 +142,6 @@ class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Ne
         return loss, {self.term: loss.detach()}
 
     def autocast(self) -> torch.autocast:
-        """The precision of the passes."""
         return self.options.autocast(self.device)
 
     def state(self) -> dict[str, Any]:
@@ -178,7 +175,6 @@ def write_mini(
 
 
 def copy_codec(codec: Path, place: Path) -> None:
-    """Put the codec's folder at ``place``, unless it is there."""
     if place.resolve() != codec.resolve():
         shutil.copytree(codec, place, dirs_exist_ok=True)
 

@@ -30,8 +30,6 @@ EXPORT = "export"
 
 @dataclass(frozen=True)
 class BundledModel:
-    """A trained model: its export, steps and seconds."""
-
     folder: Path
     steps: int
     seconds: float
@@ -55,8 +53,6 @@ def run_recipe(
 
 @dataclass(frozen=True)
 class BundledTraining:
-    """Model to make, and budget."""
-
     recipe: str
     """One of :data:`RECIPES`."""
     work: Path
@@ -77,7 +73,6 @@ class BundledTraining:
 
     @property
     def common(self) -> dict[str, Any]:
-        """Options common to all recipes."""
         return {"half_precision": self.half_precision, "rate_scale": self.rate_scale}
 
 

@@ -76,7 +76,6 @@ def latent_space(teacher: NaturalTeacher, sentences: int = SENTENCES) -> dict[st
 
 
 def export(folder: Path, sentences: int = SENTENCES) -> None:
-    """Write the weights, with licence and notice, to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     teacher = NaturalTeacher(NaturalDecoder())
     weights = decoder_weights() | latent_space(teacher, sentences)
@@ -87,7 +86,6 @@ def export(folder: Path, sentences: int = SENTENCES) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write it; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m paretone.training.recipes.natural_decoder", description=__doc__)
     parser.add_argument("--export", type=Path, required=True, metavar="DIR", help="folder to write to")
     try:

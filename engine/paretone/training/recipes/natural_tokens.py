@@ -112,8 +112,6 @@ CODEC = ResidualCodecConfig(bands=LATENT)
 
 @dataclass(frozen=True)
 class NaturalTokenOptions(LearningOptions):
-    """What a run of these recipes can change."""
-
     frames: int = 96
     """Latent frames of one training excerpt, a multiple of the stride."""
     batch: int = 24

@@ -76,8 +76,6 @@ VALIDATION_NOISE = 0.3
 
 @dataclass(frozen=True)
 class VocoderOptions(LearningOptions):
-    """What a run of the recipe can change."""
-
     frames: int = 128
     """Latent frames of one training excerpt."""
     batch: int = 16
