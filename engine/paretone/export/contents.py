@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paretone.export.accounts import Account, Line
+from paretone.export.accounts import Account
 from paretone.export.targets import Order
 from paretone.models.catalogue import entry
 from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
@@ -32,10 +32,11 @@ def readme(title: str, order: Order, parts: Sequence[str], not_run: str = "") ->
 
 
 def lists(account: Account) -> str:
-    return "\n".join(
-        f"## {title}\n\n{_items(lines)}"
-        for title, lines in (("Honoured of the profile", account.honours), ("Dropped", account.drops))
-    )
+    found = []
+    for title, lines in (("Honoured of the profile", account.honours), ("Dropped", account.drops)):
+        items = "".join(f"* {line.subject}: {line.how}\n" for line in lines)
+        found.append(f"## {title}\n\n" + (items or "Nothing.\n"))
+    return "\n".join(found)
 
 
 def block(language: str, text: str) -> str:
@@ -44,10 +45,6 @@ def block(language: str, text: str) -> str:
 
 def json_file(data: Mapping[str, object]) -> bytes:
     return (json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def _items(lines: tuple[Line, ...]) -> str:
-    return "".join(f"* {line.subject}: {line.how}\n" for line in lines) or "Nothing.\n"
 
 
 _FOLDER = Path(__file__).parent / "copied"

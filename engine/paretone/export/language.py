@@ -114,7 +114,11 @@ class HuggingFaceSource:
         return contents | self.companion_files()
 
     def companion_files(self) -> dict[str, bytes]:
-        return {name: _companion(self.root / name) for name in self.companions if (self.root / name).is_file()}
+        return {
+            name: plain_file(path) if path.suffix == SUFFIX else _read(path)
+            for name in self.companions
+            if (path := self.root / name).is_file()
+        }
 
 
 @dataclass(frozen=True)
@@ -267,11 +271,6 @@ def _read(path: Path) -> bytes:
         return read_bytes(path)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
-
-
-def _companion(path: Path) -> bytes:
-    """A file that is exported as it is, or as it was before it was packed."""
-    return plain_file(path) if path.suffix == SUFFIX else _read(path)
 
 
 def shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:

@@ -369,7 +369,11 @@ class TrainingSession:
             )
 
     def _header(self) -> dict[str, Any]:
-        return {"recipe": self.recipe.name, "machine": _machine(self.recipe.device), **self.recipe.describe()}
+        device = self.recipe.device
+        cuda = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+        name = cuda or platform.processor() or platform.machine()
+        machine = f"{device.type} ({name}), {torch.get_num_threads()} threads, torch {torch.__version__}"
+        return {"recipe": self.recipe.name, "machine": machine, **self.recipe.describe()}
 
     def _count_time(self) -> None:
         now = self._clock()
@@ -483,8 +487,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: inner if key == "seconds" else _rounded(inner) for key, inner in value.items()}
     return value
-
-
-def _machine(device: torch.device) -> str:
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    return f"{device.type} ({name}), {torch.get_num_threads()} threads, torch {torch.__version__}"

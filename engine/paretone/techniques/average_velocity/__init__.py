@@ -6,7 +6,7 @@ same architecture with one more embedding, of the interval's length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -213,15 +213,10 @@ def _remarks(weights: IntervalWeights, reference: Values) -> tuple[str, ...]:
     )
 
 
-def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    """One set of weights serves all numbers of evaluations."""
-    return {}
-
-
 WEIGHTS = Weights(
     all_of=lambda info: info.interval_weights,
     fitting=lambda info, knobs: fitting(info, int(knobs["evaluations"])),
-    knobs_of=_knobs_of,
+    knobs_of=lambda weights: {},  # One set of weights serves all numbers of evaluations.
     of=_runs,
     required=True,
 )
@@ -317,10 +312,6 @@ def _estimate(info: ModelInfo, spoken: bool) -> str:
     return estimate_by_share(info, _minutes(info), "the bundled F5") + before
 
 
-def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
-    return {}, f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on."
-
-
 def _offer(info: ModelInfo, knobs: Values) -> TrainingOffer | None:
     tip = "Open Training to train weights of this model for one to four evaluations"
     return None if info.interval_weights else TrainingOffer({}, "&Train weights for few evaluations…", tip)
@@ -358,7 +349,10 @@ FORM = TrainingForm(
     remark=remark_on_sentences,
     why_not=_why_not,
     estimate=_estimate,
-    ready=_ready,
+    ready=lambda figures: (
+        {},
+        f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on.",
+    ),
     offer=_offer,
 )
 

@@ -19,7 +19,6 @@ from paretone.commands.technique_args import with_weights
 from paretone.commands.terminal import Terminal
 from paretone.errors import PlainError, SettingError
 from paretone.measure.fidelity import log_mel_distance
-from paretone.models import catalogue
 from paretone.models.base import FlowModel, Utterance, flow_model
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import Prepare, Synthesise
@@ -105,7 +104,7 @@ class _Calibration:
 def run(options: argparse.Namespace, session: Session) -> Result:
     calibrations = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
-    utterances = _utterances(options, model_id)
+    utterances = arguments.several_utterances(options, model_id, 1)
     plain = arguments.setting(options, model_id)
     model = flow_model(arguments.load(options, session, model_id, options.variant), "Calibrating")
     plain = with_weights(plain, model.info)
@@ -127,14 +126,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if options.thresholds is not None:
         data["machine"] = machine
     return Result(data, _shown(calibrations, found))
-
-
-def _utterances(options: argparse.Namespace, model: str) -> list[Utterance]:
-    """Every sentence and every voice at least once, in turn."""
-    texts = arguments.several_texts(options) or catalogue.sentences()[:1]
-    voices = arguments.several_voices(options, model) or (catalogue.voice("", model, options.folder),)
-    turns = range(max(len(texts), len(voices)))
-    return [Utterance(texts[turn % len(texts)], voices[turn % len(voices)]) for turn in turns]
 
 
 def _planned(options: argparse.Namespace) -> list[_Calibration]:

@@ -18,7 +18,6 @@ from paretone.commands.technique_args import with_weights
 from paretone.commands.terminal import Terminal
 from paretone.errors import ProfileError, SettingError
 from paretone.files import reason
-from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Utterance, flow_model
 from paretone.reading import first_line, read_bytes
 from paretone.sampling.grid_search import Trial
@@ -97,7 +96,7 @@ class _Search:
 def run(options: argparse.Namespace, session: Session) -> Result:
     searches = _planned(options)
     model_id = options.model or arguments.DEFAULT_MODEL
-    utterances = _utterances(options, model_id)
+    utterances = arguments.several_utterances(options, model_id, SENTENCES)
     plain = arguments.setting(options, model_id)
     model = flow_model(arguments.load(options, session, model_id, options.variant), "Searching a grid")
     plain = with_weights(plain, model.info)
@@ -138,14 +137,6 @@ def _planned(options: argparse.Namespace) -> list[_Search]:
 
 def _named(path: Path, count: int, several: bool) -> Path:
     return path.with_name(f"{path.stem}-{count}{path.suffix}") if several else path
-
-
-def _utterances(options: argparse.Namespace, model: str) -> list[Utterance]:
-    """Every sentence and every voice at least once, in turn."""
-    texts = arguments.several_texts(options) or catalogue.sentences()[:SENTENCES]
-    voices = arguments.several_voices(options, model) or (catalogue.voice("", model, options.folder),)
-    turns = range(max(len(texts), len(voices)))
-    return [Utterance(texts[turn % len(texts)], voices[turn % len(voices)]) for turn in turns]
 
 
 class _Trials:

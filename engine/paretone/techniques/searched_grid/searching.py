@@ -49,6 +49,7 @@ from paretone.techniques.searched_grid import (
     placed_for,
     solver_of,
 )
+from paretone.wording import counted
 
 MANY = 64
 """Steps of the run whose end point distances are measured to."""
@@ -328,7 +329,7 @@ def search_grid(
     journal.close()
     of = {one.times: one for one in trials}
     how = "O3S" if method == OPTIMAL else "a coordinate search"
-    words = f"found by {how} on {_sentences(len(utterances))}, by {objective.unit}"
+    words = f"found by {how} on {counted(len(utterances), 'sentence', 'sentences')}, by {objective.unit}"
     return Searched(
         replace(grid, times=best.times, origin=words),
         tuple(Start(title, of[times]) for title, times in titled),
@@ -377,10 +378,6 @@ class _Work:
         self._observer.check()
         self._done = min(max(self._done, done), self.total)
         self._observer.progress(round(self._done), round(self.total))
-
-
-def _sentences(count: int) -> str:
-    return f"{count} sentence{'' if count == 1 else 's'}"
 
 
 def carry_out_search(task: JobTask) -> Searched:

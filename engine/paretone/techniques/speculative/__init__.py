@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from paretone.export.accounts import ADAPTIVE_DRAFT, DRAFT, Carried, Line, knob_lines
 from paretone.export.targets import Target, lacking
 from paretone.figures.glyphs import Mark
-from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, TrainedWeights
+from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
 from paretone.setting.knobs import Choice, Number, Switch, Values
 from paretone.setting.plan import LanguagePlan, NotPrepared, Part
 from paretone.setting.setting import UsedTechnique
@@ -114,14 +114,6 @@ def fitting_drafts(info: ModelInfo, knobs: Values) -> tuple[DraftWeights | Stude
     if knobs["draft"] == DRAFT_BY_STUDENT:
         return tuple(sorted(info.students, key=lambda one: (not one.recovered, one.depth)))
     return info.drafts
-
-
-def _all(info: ModelInfo) -> tuple[TrainedWeights, ...]:
-    return *info.drafts, *info.students
-
-
-def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    return {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT}
 
 
 def idle(knobs: Values, plan: LanguagePlan) -> str:
@@ -233,7 +225,12 @@ TECHNIQUE = Technique(
     resolve=resolve,
     describe=describe,
     idle=idle,
-    weights=Weights(_all, fitting_drafts, _knobs_of, of=lambda plan: plan.draft),
+    weights=Weights(
+        all_of=lambda info: (*info.drafts, *info.students),
+        fitting=fitting_drafts,
+        knobs_of=lambda one: {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT},
+        of=lambda plan: plan.draft,
+    ),
 )
 
 

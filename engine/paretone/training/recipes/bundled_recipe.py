@@ -23,7 +23,7 @@ from paretone.models.networks.causal import CausalConfig, TransformerLayer
 from paretone.models.networks.diffusion import DiffusionTransformer
 from paretone.models.networks.quantised_mel import MelStatistics
 from paretone.training.batches import BatchQueue, Corpus, QueuedClip
-from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network, Rated
+from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network
 from paretone.training.optimisers import LayerMatrices
 
 
@@ -86,23 +86,53 @@ class BundledOptions(LearningOptions):
     """The model's frames of one step, padding included."""
 
 
-def described(corpus: Corpus[Any], clips: Sequence[object], model: nn.Module, options: Rated) -> dict[str, Any]:
-    """Header of the log of a run that trains a model from random weights on the ``clips`` of a corpus."""
-    return {
-        "corpus": f"{corpus.source}, {len(clips)} clips, {corpus.seconds / 3600:.2f} h",
-        "parameters": sum(one.numel() for one in model.parameters()),
-        "initial_weights": "random",
-        "options": asdict(options),
-    }
+AnyOptions = TypeVar("AnyOptions", bound=LearningOptions)
+AnyClips = TypeVar("AnyClips")
+
+
+class CorpusRecipe(LearningRecipe[AnyOptions, Network], Generic[AnyOptions, AnyClips, Network]):
+    """Trains ``model`` from random weights on ``clips``, as it sees those of ``corpus``."""
+
+    def __init__(
+        self,
+        corpus: Corpus[Any],
+        clips: Sequence[AnyClips],
+        model: Network,
+        layers: LayerMatrices,
+        device: torch.device,
+        options: AnyOptions,
+    ) -> None:
+        super().__init__(Learner.by(model.to(device), layers, options), device, options)
+        self.corpus, self.clips = corpus, clips
+        self.generator = torch.Generator().manual_seed(options.seed)
+        """Draws on the CPU, so that one seed gives the same run on every device."""
+
+    @property
+    def exported(self) -> nn.Module:
+        """The part of the model that ships."""
+        return self.model
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "corpus": f"{self.corpus.source}, {len(self.clips)} clips, {self.corpus.seconds / 3600:.2f} h",
+            "parameters": sum(one.numel() for one in self.exported.parameters()),
+            "initial_weights": "random",
+            "options": asdict(self.options),
+        }
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "generator": self.generator.get_state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        super().restore(state)
+        self.generator.set_state(state["generator"])
 
 
 Options = TypeVar("Options", bound=BundledOptions)
 Clips = TypeVar("Clips", bound=QueuedClip)
 
 
-class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Network]):
-    """Trains ``model`` on ``clips``, as it sees those of ``corpus``."""
-
+class BundledRecipe(CorpusRecipe[Options, Clips, Network], Generic[Options, Clips, Network]):
     name: ClassVar[str]
     term: ClassVar[str]
     """Name of its loss in the log."""
@@ -116,11 +146,8 @@ class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Ne
         device: torch.device,
         options: Options,
     ) -> None:
-        super().__init__(Learner.by(model.to(device), layers, options), device, options)
-        self.corpus, self.clips = corpus, clips
+        super().__init__(corpus, clips, model, layers, device, options)
         self._queue = BatchQueue(clips, options.frames, options.joined_share, options.seed, self.prompt_frames)
-        self.generator = torch.Generator().manual_seed(options.seed)
-        """Draws on the CPU, so that one seed gives the same run on every device."""
         self.progress = 0.0
         """Share of the budget that is spent."""
 
@@ -133,9 +160,6 @@ class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Ne
     def loss(self, items: list[list[Clips]]) -> Tensor:
         """The loss to go down, of a batch whose items are one clip, or two of one voice."""
 
-    def describe(self) -> dict[str, Any]:
-        return described(self.corpus, self.clips, self.model, self.options)
-
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         self.progress = progress
         loss = self.loss([[self.clips[one] for one in item] for item in self._queue.next()])
@@ -145,16 +169,11 @@ class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Ne
         return self.options.autocast(self.device)
 
     def state(self) -> dict[str, Any]:
-        return {
-            **super().state(),
-            "queue": self._queue.state(),
-            "generator": self.generator.get_state(),
-        }
+        return {**super().state(), "queue": self._queue.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         self._queue.restore(state["queue"])
-        self.generator.set_state(state["generator"])
 
 
 LONGEST_POSITION = 4_096

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from paretone.models.minis.natural_decoder import PITCH, PITCH_SCALE, VOICING, NaturalDecoder
 from paretone.training.batches import Corpus, draw_state, restore_draw
-from paretone.training.learner import Learner, LearningOptions, LearningRecipe, Network
+from paretone.training.learner import LearningOptions, Network
 from paretone.training.natural_corpus import NaturalClip
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.recipes.bundled_recipe import described
+from paretone.training.recipes.bundled_recipe import CorpusRecipe
 
 CENTS = PITCH_SCALE * 1200 / math.log(2)
 """Of one unit of a frame's pitch."""
@@ -49,10 +49,10 @@ def _magnitudes(decoder: NaturalDecoder, frames: Tensor) -> Tensor:
     return torch.stack([spectra.harmonic, spectra.noise, spectra.free]).float()
 
 
-Options = TypeVar("Options", bound=LearningOptions)
+ExcerptOptions = TypeVar("ExcerptOptions", bound=LearningOptions)
 
 
-class NaturalExcerpts(LearningRecipe[Options, Network], Generic[Options, Network]):
+class NaturalExcerpts(CorpusRecipe[ExcerptOptions, NaturalClip, Network], Generic[ExcerptOptions, Network]):
     """Trains ``model`` on excerpts of ``clips``, those of ``corpus`` that are long enough."""
 
     def __init__(
@@ -62,19 +62,11 @@ class NaturalExcerpts(LearningRecipe[Options, Network], Generic[Options, Network
         model: Network,
         layers: LayerMatrices,
         device: torch.device,
-        options: Options,
+        options: ExcerptOptions,
     ) -> None:
-        super().__init__(Learner.by(model.to(device), layers, options), device, options)
-        self.corpus, self._clips = corpus, clips
+        super().__init__(corpus, clips, model, layers, device, options)
         self._decoder = NaturalDecoder.load(device=device)
         self._draw = random.Random(options.seed)
-        self._generator = torch.Generator().manual_seed(options.seed)
-        """Draws on the processor, so that one seed means one run whatever the device."""
-
-    @property
-    def exported(self) -> nn.Module:
-        """The part of the model that ships."""
-        return self.model
 
     @property
     def held_out(self) -> Sequence[NaturalClip]:
@@ -82,13 +74,9 @@ class NaturalExcerpts(LearningRecipe[Options, Network], Generic[Options, Network
         clips = self.corpus.held_out
         return clips[:: max(1, len(clips) // self.options.validation_items)]
 
-    def describe(self) -> dict[str, Any]:
-        return described(self.corpus, self._clips, self.exported, self.options)
-
     def state(self) -> dict[str, Any]:
-        return {**super().state(), "draw": draw_state(self._draw), "generator": self._generator.get_state()}
+        return {**super().state(), "draw": draw_state(self._draw)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         restore_draw(self._draw, state["draw"])
-        self._generator.set_state(state["generator"])

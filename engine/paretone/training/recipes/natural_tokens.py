@@ -177,8 +177,8 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         options, codec = self.options, self.model.codec
         said, phones = self._batch()
-        strength = torch.rand((len(said), 1, 1), generator=self._generator) * options.largest_noise
-        noise = strength * torch.randn(said.shape, generator=self._generator)
+        strength = torch.rand((len(said), 1, 1), generator=self.generator) * options.largest_noise
+        noise = strength * torch.randn(said.shape, generator=self.generator)
         wanted = said.to(self.device)
         with options.autocast(self.device):
             numbers, further = self.rounded(codec.latents(wanted + noise.to(self.device)))
@@ -204,7 +204,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """What is said in excerpts (B, n, 34), and the phone of each token (B, n / stride)."""
-        excerpts = [self._excerpt(self._draw.choice(self._clips)) for _ in range(self.options.batch)]
+        excerpts = [self._excerpt(self._draw.choice(self.clips)) for _ in range(self.options.batch)]
         said, phones = zip(*excerpts, strict=True)
         return torch.stack(said), torch.stack(phones)
 
@@ -286,7 +286,7 @@ class NaturalCodec(NaturalTokens[ResidualCodec]):
         torch.manual_seed(options.seed)
         super().__init__(corpus, device, options, ResidualCodec(architecture), architecture.numbers)
         codebooks = self.model.codec.quantiser.codebooks
-        self._codebooks = MovingCodebooks(codebooks, options.codebooks, self._draw, self._generator)
+        self._codebooks = MovingCodebooks(codebooks, options.codebooks, self._draw, self.generator)
 
     def rounded(self, latents: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         numbers, commitment = self._codebooks.rounded(latents)
