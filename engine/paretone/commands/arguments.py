@@ -283,8 +283,8 @@ def several_texts(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def several_utterances(options: argparse.Namespace, model: str, sentences: int) -> list[Utterance]:
-    """Every text of :func:`add_utterances`, or as many ``sentences`` of the catalogue, and every voice at least once, in
-    turn."""
+    """Every text and every voice of :func:`add_utterances` at least once, in turn; without texts, as many ``sentences``
+    of the catalogue."""
     texts = several_texts(options) or catalogue.sentences()[:sentences]
     voices = several_voices(options, model) or (catalogue.voice("", model, options.folder),)
     turns = range(max(len(texts), len(voices)))

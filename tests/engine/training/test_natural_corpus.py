@@ -40,7 +40,7 @@ from paretone.training.natural_corpus import (
     voice_frames,
 )
 from paretone.training.natural_teacher import NaturalTeacher
-from paretone.training.recipes.natural_excerpts import frame_error, spectral_error
+from paretone.training.recipes.bundled_recipe import frame_error, spectral_error
 from paretone.training.sentences import everyday_sentences
 from tests.engine.training.toy_natural import Hummer, toy_natural_clip, toy_natural_corpus
 

@@ -39,8 +39,7 @@ from paretone.training.batches import Corpus
 from paretone.training.learner import LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.recipes.bundled_recipe import begin_blocks
-from paretone.training.recipes.natural_excerpts import CENTS, NaturalExcerpts, frame_error, spectral_error
+from paretone.training.recipes.bundled_recipe import CENTS, NaturalExcerpts, begin_blocks, frame_error, spectral_error
 from paretone.training.spoken_tokens import frame_phones, voices_of
 
 RESEEDED = 0.1

@@ -47,8 +47,13 @@ from paretone.training.batches import Corpus
 from paretone.training.learner import LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames
 from paretone.training.optimisers import LayerMatrices
-from paretone.training.recipes.bundled_recipe import begin_over_mels
-from paretone.training.recipes.natural_excerpts import CENTS, NaturalExcerpts, frame_error, spectral_error
+from paretone.training.recipes.bundled_recipe import (
+    CENTS,
+    NaturalExcerpts,
+    begin_over_mels,
+    frame_error,
+    spectral_error,
+)
 
 SAMPLE_RATE, WINDOW = 24_000, 1_024
 FLOOR = math.log(1e-5)
