@@ -57,7 +57,6 @@ class ArtefactStore(QObject):
         raise NotImplementedError
 
     def file_name(self, artefact: Any) -> str:
-        """Name of the file that keeps ``artefact``."""
         raise NotImplementedError
 
     @property
@@ -105,7 +104,6 @@ class ArtefactStore(QObject):
             return None
 
     def fits(self, artefact: Artefact) -> bool:
-        """Whether ``artefact`` was made for what is selected."""
         wanted = self.compatibility()
         return isinstance(artefact, self.kind) and wanted is not None and self.serves(artefact, wanted)
 
@@ -125,7 +123,6 @@ class ArtefactStore(QObject):
             self._use(artefact)
 
     def keep(self, artefact: Any) -> None:
-        """Keep ``artefact``, in memory at least."""
         self.kept = [*(one for one in self.kept if self.file_name(one) != self.file_name(artefact)), artefact]
         if self._folder is None:
             return

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 class Artefacts(QObject):
-    """The sources, by the names of their techniques."""
-
     changed = Signal()
-    """A technique's artefact changed."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -33,17 +30,14 @@ class Artefacts(QObject):
         source.changed.connect(self.changed)
 
     def source(self, technique: str) -> ArtefactStore | None:
-        """Source of the artefact of ``technique``, if it has one."""
         return self._sources.get(technique)
 
     @property
     def sources(self) -> tuple[ArtefactStore, ...]:
-        """All sources."""
         return tuple(self._sources.values())
 
     @property
     def in_use(self) -> Mapping[str, Artefact]:
-        """The artefacts in use, by technique."""
         found = {name: source.artefact for name, source in self._sources.items()}
         return {name: artefact for name, artefact in found.items() if artefact is not None}
 
@@ -58,7 +52,6 @@ class Artefacts(QObject):
         return any(one.artefact is not None for one in self._sources.values())
 
     def fingerprint(self, technique: str) -> str:
-        """Fingerprint of the artefact of ``technique``, or ``""``."""
         source = self._sources.get(technique)
         artefact = source.artefact if source is not None else None
         return artefact.fingerprint if artefact is not None else ""

@@ -37,11 +37,8 @@ class Fit(Enum):
 
     APPLIES = "applies"
     UNPREPARED = "unprepared"
-    """It does once it was prepared."""
     EXCLUDED = "excluded"
-    """It does without another technique in use."""
     REFUSED = "refused"
-    """Not with these options."""
     IMPOSSIBLE = "impossible"
     """Not to this model, or not on this device."""
 
@@ -52,7 +49,6 @@ class Applicability:
 
     fit: Fit
     why: str = ""
-    """Why not, as a sentence."""
     others: tuple[str, ...] = ()
     """Titles of the techniques in use that exclude it."""
 
@@ -106,7 +102,6 @@ class Availability:
         return catalogue.voice_problem(Path(voice.audio), chosen.model_id, chosen.model_folder, voice.transcript)
 
     def why_no_voice(self) -> str:
-        """Advice if there is no voice to choose from, as a sentence."""
         try:
             catalogue.voice("", self._selection.model_id, self._selection.model_folder)
         except SettingError as error:
@@ -191,7 +186,6 @@ class Availability:
         return Applicability(Fit.APPLIES)
 
     def technique_remarks(self, name: str) -> tuple[str, ...]:
-        """Remarks on surprising effects of the technique's knobs, in sentences."""
         chosen = self._selection
         return remarks(chosen.setting).get(name, ()) if chosen.is_used(name) else ()
 

@@ -19,8 +19,7 @@ from paretone.session.events import JobFailed, JobFinished, ModelLoaded
 from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting
 from paretone.techniques import technique
-from paretone_app.features.strategy.calibration_store import CalibrationStore
-from paretone_app.features.strategy.state import StrategyState
+from paretone_app.features.strategy.state import CalibrationStore, StrategyState
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.presenters import INFO

@@ -52,8 +52,6 @@ class _ModelBox(NarrowBox):
 
 @dataclass(frozen=True)
 class ModelActions:
-    """What can be done with the model that is shown."""
-
     load: Action
     keep: Action
     """Shows the model in use again."""
@@ -87,14 +85,12 @@ class ModelChoice(QWidget):
         )
 
     def show_models(self) -> None:
-        """Say of each model whether its weights are there."""
         chosen = self._selection
         for index, one in enumerate(catalogue.MODELS):
             there = chosen.is_installed(one.id) or one.id == chosen.model_id
             self.box.setItemText(index, one.title if there else f"{one.title} (weights not installed)")
 
     def show_choice(self) -> None:
-        """Show the chosen model, what it lacks, and how to load it."""
         chosen = self._selection
         entry, info, other = catalogue.entry(chosen.candidate or chosen.model_id), chosen.info, bool(chosen.candidate)
         missing = other and not chosen.is_installed(entry.id)
@@ -134,8 +130,6 @@ HEARD = "The model transcribes the recording itself."
 
 
 class VoiceChoice(QWidget):
-    """Chooses a voice, and adds, changes and removes recordings."""
-
     problem = Signal(str)
     """A sentence about a recording: why it cannot be used, or a remark on one that is used."""
 
@@ -190,20 +184,17 @@ class VoiceChoice(QWidget):
         return made
 
     def shut_down(self) -> None:
-        """End the checks under way."""
         self._asked += 1
         for worker in self.findChildren(Background):
             worker.shut_down(wait=False)
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def show_model(self) -> None:
-        """Show what the chosen model needs of a recording."""
         released = self._state.selection.entry.released_voices
         self.transcript.setVisible(not released)
         self.own.setToolTip(OWN_RELEASED if released else OWN)
 
     def show_choice(self) -> None:
-        """Show the voices and the chosen one."""
         chosen = self._state.selection
         listed = [(one.title, one.id) for one in chosen.voices]
         if listed != [(self.voice.itemText(index), self.voice.itemData(index)) for index in range(self.voice.count())]:
@@ -366,7 +357,6 @@ class VoiceChoice(QWidget):
 
     @Slot()
     def _forget_findings(self) -> None:
-        """What was found is not of what is typed now."""
         self._asked, self._doubted = self._asked + 1, None
         self.checking.hide()
         self.use_recording.setEnabled(True)

@@ -85,7 +85,6 @@ class SetupPresenter(Presenter):
 
     @property
     def _shown(self) -> str:
-        """The id of the model that Setup shows."""
         return self._state.selection.candidate or self._state.selection.model_id
 
     def choose_model(self, model: str) -> None:
@@ -107,7 +106,6 @@ class SetupPresenter(Presenter):
         file_dialogs.ask_for_folder(self._window, VOCODER_FOLDER, lambda folder: self.load_vocoder(model, str(folder)))
 
     def choose_device(self, device: str) -> None:
-        """Load the present model on ``device``."""
         self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
 
     def load(self, model: str, folder: str = "") -> None:
@@ -123,7 +121,6 @@ class SetupPresenter(Presenter):
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
 
     def _offer_folder(self, sentence: str, model: str) -> None:
-        """Say what is wrong with the folder of ``model``, and let the user choose another."""
         self._notices.ask(
             sentence,
             (CHOOSE_FOLDER,),
@@ -166,7 +163,6 @@ class SetupPresenter(Presenter):
         self._ask_first(title, lambda: load(command.model, command.folder, variant, command.device, command.vocoder))
 
     def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
-        """Let the user choose one of several files of weights in a folder."""
         names = {Path(file).name: file for file in files}
         dialog = QInputDialog(self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
