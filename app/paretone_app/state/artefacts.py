@@ -7,14 +7,61 @@ technique nor what its artefact holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 
-if TYPE_CHECKING:
-    from paretone_app.state.artefact_store import ArtefactStore
+
+class ArtefactSource(QObject):
+    """The artefact of one technique that is in use, and where others are found:
+    :class:`paretone_app.state.artefact_store.ArtefactStore`."""
+
+    changed = Signal()
+    """Another artefact is in use, or what it is compared with."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.artefact: Any = None
+        """The one in use, whether it fits or not."""
+
+    @property
+    def origin(self) -> tuple[str, str] | None:
+        """The artefact in use for people: what it is called, and what it holds."""
+        raise NotImplementedError
+
+    def problem(self) -> str:
+        """Why the artefact in use does not serve what is selected, as a sentence, or ``""``."""
+        raise NotImplementedError
+
+    def fits(self, artefact: Artefact) -> bool:
+        """Whether ``artefact`` was made for what is selected."""
+        raise NotImplementedError
+
+    def find(self, entry: UsedTechnique) -> Artefact | None:
+        """The artefact that a technique in use names, if it is at hand."""
+        raise NotImplementedError
+
+    def adopt(self, artefact: Artefact, why: str) -> None:
+        """Use ``artefact``; can be undone by the name ``why``."""
+        raise NotImplementedError
+
+    def put_back(self, artefact: Artefact) -> None:
+        """Use ``artefact`` again, which was in use before, if it fits; makes no entry to undo."""
+        raise NotImplementedError
+
+    @property
+    def records(self) -> tuple[object, ...]:
+        """Measurements of its preparation, for views."""
+        return ()
+
+    def compare_with(self, artefact: Artefact | None) -> None:
+        """Show ``artefact`` next to the one in use; ``None`` for the usual one."""
+
+    def set_knob(self, knob: str, value: object) -> bool:
+        """Change a knob that the artefact follows; whether it is one."""
+        return False
 
 
 class Artefacts(QObject):
@@ -22,18 +69,18 @@ class Artefacts(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._sources: dict[str, ArtefactStore] = {}
+        self._sources: dict[str, ArtefactSource] = {}
 
-    def add(self, technique: str, source: ArtefactStore) -> None:
+    def add(self, technique: str, source: ArtefactSource) -> None:
         """Ask ``source`` for the artefact of ``technique`` from now on."""
         self._sources[technique] = source
         source.changed.connect(self.changed)
 
-    def source(self, technique: str) -> ArtefactStore | None:
+    def source(self, technique: str) -> ArtefactSource | None:
         return self._sources.get(technique)
 
     @property
-    def sources(self) -> tuple[ArtefactStore, ...]:
+    def sources(self) -> tuple[ArtefactSource, ...]:
         return tuple(self._sources.values())
 
     @property

@@ -66,7 +66,8 @@ class Editing(QObject):
         self._depth = 0
         self._model = selection.model_id
         stack.indexChanged.connect(self._count)
-        selection.model_changed.connect(self._follow_model)
+        # Recalling the last session chooses a model as well, and announces no more than this.
+        selection.changed.connect(self._follow_model)
 
     # --- Changes ------------------------------------------------------------------------------------------------------
     def set_option(self, name: str, value: object) -> None:

@@ -57,6 +57,8 @@ class ModelActions:
     """Shows the model in use again."""
     choose_folder: Action
     choose_vocoder: Action
+    usual_vocoder: Action
+    """Undoes ``choose_vocoder``."""
     download: Action
 
 
@@ -75,14 +77,14 @@ class ModelChoice(QWidget):
         self.box.confirmed.connect(can.load.trigger)
         self.note = build.words("muted")
         self.folder, self.download = ActionButton(can.choose_folder), ActionButton(can.download)
-        self.vocoder = ActionButton(can.choose_vocoder)
+        self.vocoder, self.usual_vocoder = ActionButton(can.choose_vocoder), ActionButton(can.usual_vocoder)
         self.load, self.keep = ActionButton(can.load), ActionButton(can.keep)
         can.keep.triggered.connect(lambda: self.box.setFocus())
         self._official = build.row(self.folder, self.download)
         self._confirm = build.row(self.load, self.keep)
-        build.fill(VBoxLayout(self), [self.box, self.note, self._official, self.vocoder, self._confirm]).setSpacing(
-            NEAR
-        )
+        self._vocoders = build.row(self.vocoder, self.usual_vocoder)
+        parts = [self.box, self.note, self._official, self._vocoders, self._confirm]
+        build.fill(VBoxLayout(self), parts).setSpacing(NEAR)
 
     def show_models(self) -> None:
         chosen = self._selection
@@ -96,9 +98,11 @@ class ModelChoice(QWidget):
         missing = other and not chosen.is_installed(entry.id)
         self.box.setCurrentIndex(self.box.findData(entry.id))
         self._official.setVisible(not entry.bundled)
-        self.vocoder.setVisible(entry.has_separate_vocoder and not missing)
-        now = chosen.vocoder(entry.id) or f"{entry.vocoder}, its usual folder"
-        self.can.choose_vocoder.set_tip(f"Load the model with the vocoder in another folder (now {now})")
+        self._vocoders.setVisible(entry.has_separate_vocoder and not missing)
+        elsewhere, usual = chosen.vocoder(entry.id), f"{entry.vocoder}, its usual folder"
+        self.can.choose_vocoder.set_tip(f"Load the model with the vocoder in another folder (now {elsewhere or usual})")
+        self.can.usual_vocoder.set_tip(f"Load the model with the vocoder in {usual}")
+        self.can.usual_vocoder.set_reason("" if elsewhere else "The model has its usual vocoder.")
         self._confirm.setVisible(other)
         self.load.setVisible(not missing)
         self.can.load.set_tip(f"Load {entry.title} (Enter)")

@@ -53,6 +53,7 @@ class SetupPresenter(Presenter):
                 "Load this model's official checkpoint from a folder",
             ),
             choose_vocoder=add("Vocoder…", self._ask_for_vocoder),
+            usual_vocoder=add("Usual vocoder", lambda: self.load_vocoder(self._shown, "")),
             download=add(
                 "Dow&nload…",
                 lambda: self._ask_to_download(self._shown),
@@ -116,7 +117,8 @@ class SetupPresenter(Presenter):
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
 
     def load_vocoder(self, model: str, vocoder: str) -> None:
-        """Load ``model`` from where it was loaded last, with the vocoder in a folder; asks as :meth:`load` does."""
+        """Load ``model`` from where it was loaded last, with the vocoder in a folder (``""``: its usual one); asks as
+        :meth:`load` does."""
         place, title = self._state.selection.place(model), catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
 
