@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from paretone.commands import arguments
-from paretone.commands.result import Result
+from paretone.commands.command import Result
 from paretone.training.requests import Trained
 
 

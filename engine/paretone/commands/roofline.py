@@ -10,8 +10,8 @@ from paretone import files
 from paretone.bench.report import table
 from paretone.commands import arguments
 from paretone.commands.output import apart, writable
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.command import Result
+from paretone.commands.command import JOB, Session
 from paretone.commands.technique_args import files_given, from_files, with_file, with_weights
 from paretone.errors import SettingError
 from paretone.measure.roofline import published

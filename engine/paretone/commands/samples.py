@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from paretone import files
 from paretone.commands.output import folder as made_folder
 from paretone.commands.output import write_json
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.command import Result
+from paretone.commands.command import JOB, Session
 from paretone.paths import resource
 from paretone.session.commands import RunStudy
 from paretone.wording import grouped

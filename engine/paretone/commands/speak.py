@@ -11,8 +11,8 @@ from paretone.audio.recording import write_sound
 from paretone.commands import arguments
 from paretone.commands.figures import figures, heard_line
 from paretone.commands.output import apart, writable, writable_sound
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.command import Result
+from paretone.commands.command import JOB, Session
 from paretone.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, SettingError

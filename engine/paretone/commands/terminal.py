@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-from paretone.commands import streams
+from paretone.commands import output
 from paretone.errors import Cancelled
 from paretone.observer import RemainingTime
 from paretone.reading import printable
@@ -141,7 +141,7 @@ class Terminal:
     def _control(self, text: str) -> None:
         """Write what has control characters of ours."""
         if not self._quiet:
-            write = self._stream.controls if isinstance(self._stream, streams.Errors) else self._stream.write
+            write = self._stream.controls if isinstance(self._stream, output.Errors) else self._stream.write
             write(text)
             self._stream.flush()
 

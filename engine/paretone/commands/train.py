@@ -11,8 +11,8 @@ from functools import partial
 
 from paretone.commands import train_bundled, voice_corpus
 from paretone.commands.command import Command, technique_commands
-from paretone.commands.result import Result
-from paretone.commands.session import Session
+from paretone.commands.command import Result
+from paretone.commands.command import Session
 
 NAME = "train"
 SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
