@@ -5,47 +5,29 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
 from paretone.audio.recording import writable
+from paretone.by_name import nearest
+from paretone.commands import output
 from paretone.commands.command import Session
-from paretone.commands.technique_args import needs_file
-from paretone.commands.technique_args import typed_techniques
+from paretone.commands.technique_args import needs_file, typed_techniques
 from paretone.commands.terminal import Terminal
-from paretone.errors import AudioError
-from paretone.errors import CheckpointError
-from paretone.errors import SettingError
-from paretone.errors import TextError
+from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT
 from paretone.models import catalogue
-from paretone.models.base import LANGUAGE
-from paretone.models.base import SpeechModel
-from paretone.models.base import Voice
+from paretone.models.base import LANGUAGE, SpeechModel, Voice
 from paretone.models.files.releases import RELEASES
 from paretone.models.shipped_voices import shipped_names
 from paretone.reading import read_text
-from paretone.session.events import EngineStatus
-from paretone.session.events import Event
-from paretone.session.events import PreparationReport
-from paretone.setting.knobs import Choice
-from paretone.setting.knobs import Knob
-from paretone.setting.knobs import Number
-from paretone.setting.knobs import Switch
-from paretone.setting.knobs import checked
+from paretone.session.events import EngineStatus, Event, PreparationReport
+from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile
-from paretone.setting.setting import LARGEST_SEED
-from paretone.setting.setting import Setting
-from paretone.techniques import foreseen
-from paretone.techniques import techniques
+from paretone.setting.setting import LARGEST_SEED, Setting
+from paretone.techniques import foreseen, techniques
 from paretone.wording import listed
-from typing import TYPE_CHECKING
-from typing import NoReturn
-from paretone.by_name import nearest
-from paretone.commands import output
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING
-from paretone.techniques.registry import brought
-from paretone.techniques.registry import registry
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
 from paretone import models
 from paretone.commands.terminal import Terminal
-from paretone.errors import Cancelled
-from paretone.errors import SettingError
+from paretone.errors import Cancelled, SettingError
 from paretone.models.base import SpeechModel
 from paretone.session.commands import Command as EngineCommand
 from paretone.session.commands import LoadModel
 from paretone.session.events import Event
+from paretone.techniques.registry import brought, registry
 
 if TYPE_CHECKING:
     from paretone.session.executor import Executor

@@ -11,11 +11,10 @@ from statistics import median
 
 from paretone.bench.report import table as table_lines
 from paretone.commands import arguments
+from paretone.commands.command import Result, Session
 from paretone.commands.comparison_sides import Side, prepare, refuse_equal, same_but_for_seed, sides_of
 from paretone.commands.figures import difference_line, figures, heard_line, parts_line
 from paretone.commands.output import folder
-from paretone.commands.command import Result
-from paretone.commands.command import Session
 from paretone.commands.terminal import Terminal
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, PlainError, SettingError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from paretone.commands.command import Result
-from paretone.commands.command import Session
+from paretone.commands.command import Result, Session
 
 NAME = "doctor"
 SUMMARY = "Check this installation: versions, device, sound, fonts, folders, space, plug-ins, packages."

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paretone.commands import arguments
-from paretone.commands.command import Result
-from paretone.commands.command import JOB, Session
+from paretone.commands.command import JOB, Result, Session
 from paretone.models import catalogue
 from paretone.session.commands import Prepare
 from paretone.training.requests import OWN_SENTENCES, FineTuningRequest, Trained, usual_own_sentences

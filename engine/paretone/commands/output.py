@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
@@ -9,10 +10,10 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
 from paretone import files
 from paretone.errors import PlainError
-import io
-from typing import Any
 from paretone.reading import printable
 
 

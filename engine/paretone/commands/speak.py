@@ -9,10 +9,9 @@ from typing import TypeVar
 
 from paretone.audio.recording import write_sound
 from paretone.commands import arguments
+from paretone.commands.command import JOB, Result, Session
 from paretone.commands.figures import figures, heard_line
 from paretone.commands.output import apart, writable, writable_sound
-from paretone.commands.command import Result
-from paretone.commands.command import JOB, Session
 from paretone.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, SettingError

@@ -10,9 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from paretone.commands import train_bundled, voice_corpus
-from paretone.commands.command import Command, technique_commands
-from paretone.commands.command import Result
-from paretone.commands.command import Session
+from paretone.commands.command import Command, Result, Session, technique_commands
 
 NAME = "train"
 SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."

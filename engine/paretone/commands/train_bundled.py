@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone.commands import arguments
-from paretone.commands.command import Result
-from paretone.commands.command import Session
+from paretone.commands.command import Result, Session
 from paretone.commands.terminal import Terminal
 from paretone.training.requests import Follower
 

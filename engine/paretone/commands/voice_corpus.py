@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 
 from paretone.commands import arguments
-from paretone.commands.command import Result
-from paretone.commands.command import Session
+from paretone.commands.command import Result, Session
 
 SUMMARY = "Make natural speech to train on, in hundreds of voices, with hibari-tts."
 

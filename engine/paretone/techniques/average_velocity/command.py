@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 
 from paretone.commands import arguments, fine_tuning
-from paretone.commands.command import Result
-from paretone.commands.command import Session
+from paretone.commands.command import Result, Session
 from paretone.setting.knobs import Values
 from paretone.techniques import average_velocity
 from paretone.techniques.average_velocity import METHODS, SINGLE_SHARE, TEACHER_STEPS, AverageVelocityRequest

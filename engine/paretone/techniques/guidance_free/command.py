@@ -6,8 +6,7 @@ import argparse
 from fractions import Fraction
 
 from paretone.commands import arguments, fine_tuning
-from paretone.commands.command import Result
-from paretone.commands.command import Session
+from paretone.commands.command import Result, Session
 from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import METHODS, GuidanceFreeRequest
 from paretone.wording import percent

@@ -11,9 +11,8 @@ from typing import Any
 
 from paretone.bench.report import table as table_lines
 from paretone.commands import arguments
+from paretone.commands.command import JOB, Result, Session
 from paretone.commands.output import apart, writable, write_json
-from paretone.commands.command import Result
-from paretone.commands.command import JOB, Session
 from paretone.commands.technique_args import with_weights
 from paretone.commands.terminal import Terminal
 from paretone.errors import ProfileError, SettingError

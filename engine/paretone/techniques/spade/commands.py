@@ -7,9 +7,7 @@ import argparse
 
 from paretone.bench.report import table
 from paretone.commands import arguments, companion_args
-from paretone.commands.command import Command
-from paretone.commands.command import Result
-from paretone.commands.command import JOB, Session
+from paretone.commands.command import JOB, Command, Result, Session
 from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, Utterance

@@ -7,10 +7,8 @@ import argparse
 from pathlib import Path
 
 from paretone.commands import arguments, companion_args
-from paretone.commands.command import Command
+from paretone.commands.command import JOB, Command, Result, Session
 from paretone.commands.output import place_for_folder
-from paretone.commands.command import Result
-from paretone.commands.command import JOB, Session
 from paretone.session.commands import ExportWeights, Prepare
 from paretone.setting.knobs import Knob, Values
 from paretone.techniques import speculative
