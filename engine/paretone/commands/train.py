@@ -6,22 +6,310 @@ What techniques train are commands of theirs; other recipes are named in ``BUNDL
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from paretone.commands import train_bundled, voice_corpus
-from paretone.commands.command import Command, Result, Session, technique_commands
+from paretone.commands import arguments
+from paretone.commands.command import JOB, Command, Result, Session, technique_commands
+from paretone.commands.terminal import Terminal
+from paretone.models import catalogue
+from paretone.session.commands import Prepare
+from paretone.training.requests import OWN_SENTENCES, FineTuningRequest, Follower, Trained, usual_own_sentences
+
+if TYPE_CHECKING:
+    from paretone.training.session import Milestone
+
+
+def add_companion(parser: argparse.ArgumentParser) -> None:
+    """Add them."""
+    arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
+    arguments.add_run(parser)
+    group = parser.add_argument_group("training data")
+    group.add_argument(
+        "--sentences",
+        type=arguments.count,
+        default=600,
+        help="sentences that the model generates per voice; 0: none (default: %(default)s)",
+    )
+    group.add_argument(
+        "--corpus", type=Path, metavar="DIR", help="natural speech, for models that speak naturally: a voice-corpus"
+    )
+    group.add_argument("--manifest", type=Path, metavar="FILE", help="recordings: CSV with audio,text,phones,voice,set")
+    group = arguments.add_budget(parser)
+    group.add_argument(
+        "--positions", type=arguments.positive, default=1_600, help="phones and tokens per step (default: %(default)s)"
+    )
+    group.add_argument(
+        "--rate",
+        type=arguments.above_zero,
+        help="learning rate of AdamW (default: 1e-3 below 20 million parameters; above, 1e-5 for students and 1e-4 for "
+        "drafts)",
+    )
+    group.add_argument(
+        "--matrix-rate",
+        type=arguments.above_zero,
+        metavar="RATE",
+        help="learning rate of Muon for the matrices of the layers (default: 0.01 below 20 million parameters if no "
+        "--rate is given, else AdamW for everything)",
+    )
+    group.add_argument("--seed", type=arguments.seed, default=1, help="seed of speech and order (default: %(default)s)")
+
+
+def companion_request(options: argparse.Namespace) -> dict[str, Any]:
+    """Values of these arguments, as every :class:`paretone.training.requests.CompanionRequest` takes it."""
+    return {
+        "model": options.model,
+        "folder": options.folder,
+        "manifest": arguments.path_text(options.manifest),
+        "sentences": options.sentences,
+        "corpus": arguments.path_text(options.corpus),
+        "positions": options.positions,
+        "rate": options.rate,
+        "matrix_rate": options.matrix_rate,
+        "seed": options.seed,
+        **arguments.training_request(options),
+    }
+
+
+def companion_result(trained: Trained) -> Result:
+    """The result of a training for the command line."""
+    data = {
+        "checkpoint": trained.checkpoint,
+        **dict(trained.figures),
+        "steps": trained.steps,
+        "seconds": trained.seconds,
+        "validation": dict(trained.validation),
+    }
+    return Result(data, f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}")
+
+
+def add_speech(parser: argparse.ArgumentParser) -> None:
+    """Which model, and what it learns from."""
+    arguments.add_model(parser)
+    group = parser.add_argument_group("speech to learn from")
+    group.add_argument(
+        "--manifest",
+        type=Path,
+        metavar="FILE",
+        help="CSV with audio,text and optionally phones,voice,set (default, for bundled models only: synthesised "
+        "speech)",
+    )
+    group.add_argument(
+        "--sentences",
+        type=arguments.count,
+        metavar="N",
+        help="sentences that the model says itself in each of its voices, in addition to a manifest (default: none "
+        f"with a manifest and for bundled models, else {OWN_SENTENCES})",
+    )
+    group.add_argument(
+        "--texts", metavar="FILE", help="file of these sentences, one per line; - for standard input (default: made up)"
+    )
+    group.add_argument(
+        "--corpus",
+        type=Path,
+        metavar="DIR",
+        help="folder of paretone train voice-corpus, for bundled models (default: voice-corpus next to --work)",
+    )
+    arguments.add_run(parser)
+
+
+def add_training(parser: argparse.ArgumentParser, usual: str, matrices: str) -> None:
+    """Budget and learning rates; ``usual`` and ``matrices`` describe the default rates."""
+    group = arguments.add_budget(parser)
+    group.add_argument("--rate", type=arguments.above_zero, help=f"learning rate (default: {usual})")
+    group.add_argument(
+        "--matrix-rate",
+        type=arguments.above_zero,
+        metavar="RATE",
+        help=f"learning rate of Muon for the matrices of the layers (default: {matrices})",
+    )
+    group.add_argument(
+        "--frames", type=arguments.positive, default=1_800, help="the model's frames per step (default: %(default)s)"
+    )
+    group.add_argument("--seed", type=arguments.seed, default=1, help="seed of order, times and noise (default: 1)")
+
+
+def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
+    """Values of both, as every :class:`paretone.training.requests.FineTuningRequest` takes them. Raises
+    :class:`paretone.errors.TextError`."""
+    texts = arguments.typed_lines(options.texts) if options.texts else ()
+    return {
+        "model": options.model or arguments.DEFAULT_MODEL,
+        "manifest": arguments.path_text(options.manifest),
+        "corpus": arguments.path_text(options.corpus),
+        "sentences": _sentences(options, len(texts)),
+        "texts": texts,
+        "learning_rate": options.rate,
+        "matrix_rate": options.matrix_rate,
+        "frames": options.frames,
+        "seed": options.seed,
+        "folder": options.folder,
+        "variant": options.variant,
+        **arguments.training_request(options),
+    }
+
+
+def _sentences(options: argparse.Namespace, texts: int) -> int:
+    if texts or options.sentences is not None or options.manifest is not None:
+        return options.sentences or texts
+    return usual_own_sentences(catalogue.entry(options.model or arguments.DEFAULT_MODEL).bundled)
+
+
+def trained(technique: str, request: FineTuningRequest, session: Session) -> Trained:
+    """Carry out ``request`` to the technique of that name, shown in the terminal."""
+    command = Prepare(JOB, technique, request)
+    trained: Trained = session.carry_out(command, arguments.showing_training(session.terminal)).result
+    return trained
+
+
+def fine_tuning_result(
+    options: argparse.Namespace, trained: Trained, figures: Mapping[str, object], text: str
+) -> Result:
+    """What is said at the end: by one process of many."""
+    if not trained.is_first:
+        options.json = False
+        return Result({})
+    data = {
+        "checkpoint": trained.checkpoint,
+        **figures,
+        "steps": trained.steps,
+        "seconds": trained.seconds,
+        "validation": dict(trained.validation),
+    }
+    return Result(data, text)
+
+
+SUMMARIES = {
+    "voice-vocoder": "Make the bundled vocoder from a voice-corpus.",
+    "voice-f5": "Make the bundled F5-TTS from a voice-corpus.",
+    "voice-megatts3": "Make the bundled MegaTTS 3 from a voice-corpus.",
+    "voice-tokenizer": "Make the tokenizer of the bundled language model from a voice-corpus.",
+    "voice-codec": "Make the codec of the bundled masked-diffusion model from a voice-corpus.",
+    "voice-lm": "Make the bundled speech language model from a voice-corpus, through a voice-tokenizer.",
+    "voice-omni": "Make the bundled masked-diffusion model from a voice-corpus, through a voice-codec.",
+}
+"""By the names of :data:`paretone.training.recipes.bundled_training.RECIPES`, which imports torch."""
+CODECS = {"voice-lm": "voice-tokenizer", "voice-omni": "voice-codec"}
+"""Recipes whose exports others speak through."""
+CONTINUING = ("voice-vocoder", "voice-f5")
+"""Recipes that can start from exported weights."""
+
+
+def _declare_bundled(parser: argparse.ArgumentParser, recipe: str) -> None:
+    """Add the arguments of ``recipe``."""
+    parser.set_defaults(codec=None, initial=None)
+    arguments.add_run(parser, "model", "export/ in the work folder")
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        metavar="DIR",
+        help="folder of the corpus (default: voice-corpus/ next to the work folder)",
+    )
+    if recipe in CODECS:
+        parser.add_argument(
+            "--codec",
+            type=Path,
+            metavar="DIR",
+            help=f"exported codec to speak through (default: {CODECS[recipe]}/export next to the work folder)",
+        )
+    if recipe in CONTINUING:
+        parser.add_argument(
+            "--initial", type=Path, metavar="DIR", help="exported folder to start from (default: random weights)"
+        )
+    group = arguments.add_budget(parser, threads=1)
+    group.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
+
+
+def _run_bundled(options: argparse.Namespace, session: Session) -> Result:
+    """Make it, and say where it lies."""
+    import torch
+
+    from paretone import device
+    from paretone.training.recipes.bundled_training import BundledTraining, train_bundled
+    from paretone.training.session import Budget
+
+    torch.set_num_threads(options.threads or device.thread_count())
+    job = BundledTraining(
+        recipe=options.recipe,
+        work=options.work,
+        budget=Budget(options.minutes, options.steps),
+        corpus=options.corpus,
+        codec=options.codec,
+        initial=options.initial,
+        half_precision=options.half,
+        rate_scale=options.rate_scale,
+        device=options.device,
+        resume=options.resume,
+        export=options.export,
+    )
+    made = train_bundled(job, TerminalFollower(session.terminal))
+    data = {"folder": str(made.folder), "steps": made.steps, "seconds": made.seconds, "validation": made.validation}
+    return Result(data, f"The model is in {made.folder}: {made.steps} steps, {made.seconds:.0f} s.")
+
+
+class TerminalFollower(Follower):
+    """Shows a training in the terminal."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def check(self) -> None:
+        self._terminal.check()
+
+    def progress(self, done: int, total: int) -> None:
+        self._terminal.progress(done, total)
+
+    def status(self, text: str) -> None:
+        """Show a line; a separate bar begins with the training itself."""
+        self._terminal.status(text)
+        if text == "Training":
+            self._terminal.begin()
+
+    def milestone(self, milestone: Milestone) -> None:
+        """Show how much of the budget is spent."""
+        self._terminal.progress(round(arguments.SHARES * milestone.share), arguments.SHARES)
+
+
+CORPUS_SUMMARY = "Make natural speech to train on, in hundreds of voices, with hibari-tts."
+
+
+def _declare_corpus(parser: argparse.ArgumentParser) -> None:
+    """Add its arguments."""
+    parser.add_argument(
+        "--work", type=Path, required=True, metavar="DIR", help="folder of the corpus; existing clips are reused"
+    )
+    parser.add_argument(
+        "--voices", type=arguments.positive, default=320, help="voices to train on (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--sentences", type=arguments.positive, default=20, help="sentences of every voice (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=arguments.count, default=1, help="seed of texts and voices (default: 1)")
+
+
+def _run_corpus(options: argparse.Namespace, session: Session) -> Result:
+    """Make what is missing, and report the corpus."""
+    from paretone.training.natural_corpus import CorpusOptions, make_corpus
+    from paretone.training.natural_teacher import NaturalTeacher
+
+    chosen = CorpusOptions(options.voices, options.sentences, seed=options.seed)
+    session.terminal.status("Speaking")
+    corpus = make_corpus(options.work, chosen, NaturalTeacher, session.terminal.progress)
+    clips, hours = len(corpus.training), corpus.seconds / 3600
+    data = {"folder": str(options.work), "clips": clips, "held_out": len(corpus.held_out), "hours": round(hours, 3)}
+    return Result(data, f"{clips} clips, {hours:.2f} h of speech, are in {options.work}.")
+
 
 NAME = "train"
 SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
 
 
 BUNDLED = (
-    *(
-        Command(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
-        for name, summary in train_bundled.SUMMARIES.items()
-    ),
-    Command("voice-corpus", voice_corpus.SUMMARY, voice_corpus.declare, voice_corpus.run),
+    *(Command(name, summary, partial(declare, recipe=name), run) for name, summary in SUMMARIES.items()),
+    Command("voice-corpus", SUMMARY, declare, run),
 )
 
 

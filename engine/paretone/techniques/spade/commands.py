@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from paretone.bench.report import table
-from paretone.commands import arguments, companion_args
+from paretone.commands import arguments, train
 from paretone.commands.command import JOB, Command, Result, Session
 from paretone.errors import SettingError
 from paretone.models import catalogue
@@ -95,20 +95,20 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="errors of layer outputs as published, not relative to the teacher's size",
     )
-    companion_args.declare(parser)
+    train.declare(parser)
 
 
 def _run_training(options: argparse.Namespace, session: Session) -> Result:
     """Train, and say where the result lies."""
     request = StudentRequest(
-        **companion_args.request(options),
+        **train.request(options),
         depth=options.depth,
         retained=options.layers,
         stages=tuple(options.stages),
         relative_latents=not options.published_latents,
     )
     done = session.carry_out(Prepare(JOB, spade.NAME, request), arguments.showing_training(session.terminal))
-    return companion_args.result(done.result)
+    return train.result(done.result)
 
 
 def _layers(text: str) -> tuple[int, ...]:

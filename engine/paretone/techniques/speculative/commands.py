@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paretone.commands import arguments, companion_args
+from paretone.commands import arguments, train
 from paretone.commands.command import JOB, Command, Result, Session
 from paretone.commands.output import place_for_folder
 from paretone.session.commands import ExportWeights, Prepare
@@ -42,13 +42,13 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     group.add_argument("--initial", type=Path, metavar="FILE", help="draft of the same layers to start from")
-    companion_args.declare(parser)
+    train.declare(parser)
 
 
 def _run_training(options: argparse.Namespace, session: Session) -> Result:
     """Train, and say where the result lies."""
     request = DraftRequest(
-        **companion_args.request(options),
+        **train.request(options),
         lower=options.lower,
         upper=options.upper,
         spoken_share=options.spoken_share,
@@ -56,7 +56,7 @@ def _run_training(options: argparse.Namespace, session: Session) -> Result:
         initial=arguments.path_text(options.initial),
     )
     done = session.carry_out(Prepare(JOB, speculative.NAME, request), arguments.showing_training(session.terminal))
-    return companion_args.result(done.result)
+    return train.result(done.result)
 
 
 KINDS = ("student", "draft")
