@@ -14,7 +14,6 @@ from paretone.by_name import nearest
 from paretone.commands import output
 from paretone.commands.command import Session
 from paretone.commands.technique_args import needs_file, typed_techniques
-from paretone.commands.terminal import Terminal
 from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT
 from paretone.models import catalogue
@@ -22,7 +21,6 @@ from paretone.models.base import LANGUAGE, SpeechModel, Voice
 from paretone.models.files.releases import RELEASES
 from paretone.models.shipped_voices import shipped_names
 from paretone.reading import read_text
-from paretone.session.events import EngineStatus, Event, PreparationReport
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile
 from paretone.setting.setting import LARGEST_SEED, Setting
@@ -40,9 +38,6 @@ VOICES = (
     f"shipped voice ({', '.join(shipped_names())}) or a recording; for MegaTTS3, a voice of its folder or a "
     "recording with its latents (.npy) in the same folder"
 )
-
-SHARES = 1000
-"""Parts of a training's budget that a progress bar counts in."""
 
 
 # --- Declared ---------------------------------------------------------------------------------------------------------
@@ -142,39 +137,6 @@ def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> 
         help=f"{VOICES}; repeat for more (default: {voices})",
     )
     group.add_argument("--transcript", action="append", help="transcript of the recording; one per recording, in order")
-
-
-def add_run(parser: argparse.ArgumentParser, result: str = "result", place: str = "where the app looks") -> None:
-    """Add the folders of a training's work and of its ``result``."""
-    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")
-    parser.add_argument("--export", type=Path, metavar="DIR", help=f"folder for the {result} (default: {place})")
-
-
-def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> argparse._ArgumentGroup:
-    """Add budget and computation of a training; returns the group for further options. ``threads``: default; ``None``:
-    all cores but one."""
-    group = parser.add_argument_group("training")
-    budget = group.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--minutes", type=above_zero, help="budget in CPU minutes (on a GPU: minutes)")
-    budget.add_argument("--steps", type=positive, help="budget in optimiser steps; resumes bit for bit on a CPU")
-    group.add_argument(
-        "--resume", action="store_true", help="resume from the checkpoint in --work; the budget may change"
-    )
-    group.add_argument("--half", action="store_true", help="bfloat16 where faster: CPUs with AMX, GPUs")
-    group.add_argument(
-        "--rate-scale",
-        type=above_zero,
-        default=1.0,
-        metavar="FACTOR",
-        help="factor on all learning rates; below 1 to resume a run whose loss was not finite (default: 1)",
-    )
-    group.add_argument(
-        "--threads",
-        type=positive,
-        default=threads,
-        help=f"CPU threads (default: {threads or 'all cores but one'})",
-    )
-    return group
 
 
 # As argparse wants types. Of what raises a ValueError it would say the function's name.
@@ -346,43 +308,6 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
     known = {one.id for one in catalogue.voices(model, folder)}
     named = name in known or not (Path(name).exists() or Path(name).suffix)
     return catalogue.voice_or_recording(name, "" if named else next(transcripts, "") or "", model, folder)
-
-
-def training_request(options: argparse.Namespace) -> dict[str, Any]:
-    """Values of :func:`add_run`, :func:`add_budget`, ``--vocoder`` and ``--device``, as every
-    :class:`paretone.training.requests.TrainingRequest` takes it."""
-    catalogue.entry(options.model or DEFAULT_MODEL).require_vocoder(options.vocoder)
-    return {
-        "vocoder": options.vocoder,
-        "work": str(options.work),
-        "export": str(options.export or ""),
-        "minutes": options.minutes,
-        "steps": options.steps,
-        "resume": options.resume,
-        "half_precision": options.half,
-        "rate_scale": options.rate_scale,
-        "device": options.device,
-        "threads": options.threads,
-    }
-
-
-def path_text(path: Path | None) -> str:
-    """``path`` as requests have it."""
-    return str(path or "")
-
-
-def showing_training(terminal: Terminal) -> Callable[[Event], None]:
-    """Follower that shows a training in the terminal: its preparation, then the spent share of the budget."""
-
-    def hear(event: Event) -> None:
-        if isinstance(event, PreparationReport):
-            terminal.progress(round(SHARES * event.report.share), SHARES)
-            return
-        terminal.hear(event)
-        if isinstance(event, EngineStatus) and event.text == "Training":
-            terminal.begin()
-
-    return hear
 
 
 class ArgumentsError(SettingError):

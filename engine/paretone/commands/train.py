@@ -17,16 +17,82 @@ from paretone.commands.command import JOB, Command, Result, Session, technique_c
 from paretone.commands.terminal import Terminal
 from paretone.models import catalogue
 from paretone.session.commands import Prepare
-from paretone.training.requests import OWN_SENTENCES, FineTuningRequest, Follower, Trained, usual_own_sentences
+from paretone.session.events import EngineStatus, Event, PreparationReport
+from paretone.training.requests import OWN_SENTENCES, Follower, Trained, TrainingRequest, usual_own_sentences
 
 if TYPE_CHECKING:
     from paretone.training.session import Milestone
 
 
+NAME = "train"
+SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
+SHARES = 1000
+"""Parts of a training's budget that a progress bar counts in."""
+
+
+# --- Arguments and results that trainings share ---------------------------------------------------------------------
+def add_run(parser: argparse.ArgumentParser, result: str = "result", place: str = "where the app looks") -> None:
+    """Add the folders of a training's work and of its ``result``."""
+    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")
+    parser.add_argument("--export", type=Path, metavar="DIR", help=f"folder for the {result} (default: {place})")
+
+
+def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> argparse._ArgumentGroup:
+    """Add budget and computation of a training; returns the group for further options. ``threads``: default; ``None``:
+    all cores but one."""
+    group = parser.add_argument_group("training")
+    budget = group.add_mutually_exclusive_group(required=True)
+    budget.add_argument("--minutes", type=arguments.above_zero, help="budget in CPU minutes (on a GPU: minutes)")
+    budget.add_argument(
+        "--steps", type=arguments.positive, help="budget in optimiser steps; resumes bit for bit on a CPU"
+    )
+    group.add_argument(
+        "--resume", action="store_true", help="resume from the checkpoint in --work; the budget may change"
+    )
+    group.add_argument("--half", action="store_true", help="bfloat16 where faster: CPUs with AMX, GPUs")
+    group.add_argument(
+        "--rate-scale",
+        type=arguments.above_zero,
+        default=1.0,
+        metavar="FACTOR",
+        help="factor on all learning rates; below 1 to resume a run whose loss was not finite (default: 1)",
+    )
+    group.add_argument(
+        "--threads",
+        type=arguments.positive,
+        default=threads,
+        help=f"CPU threads (default: {threads or 'all cores but one'})",
+    )
+    return group
+
+
+def training_request(options: argparse.Namespace) -> dict[str, Any]:
+    """Values of :func:`add_run`, :func:`add_budget`, ``--vocoder`` and ``--device``, as every
+    :class:`paretone.training.requests.TrainingRequest` takes it."""
+    catalogue.entry(options.model or arguments.DEFAULT_MODEL).require_vocoder(options.vocoder)
+    return {
+        "vocoder": options.vocoder,
+        "work": str(options.work),
+        "export": str(options.export or ""),
+        "minutes": options.minutes,
+        "steps": options.steps,
+        "resume": options.resume,
+        "half_precision": options.half,
+        "rate_scale": options.rate_scale,
+        "device": options.device,
+        "threads": options.threads,
+    }
+
+
+def path_text(path: Path | None) -> str:
+    """``path`` as requests have it."""
+    return str(path or "")
+
+
 def add_companion(parser: argparse.ArgumentParser) -> None:
-    """Add them."""
+    """Add the arguments of trainings of smaller companions of a language model."""
     arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
-    arguments.add_run(parser)
+    add_run(parser)
     group = parser.add_argument_group("training data")
     group.add_argument(
         "--sentences",
@@ -38,7 +104,7 @@ def add_companion(parser: argparse.ArgumentParser) -> None:
         "--corpus", type=Path, metavar="DIR", help="natural speech, for models that speak naturally: a voice-corpus"
     )
     group.add_argument("--manifest", type=Path, metavar="FILE", help="recordings: CSV with audio,text,phones,voice,set")
-    group = arguments.add_budget(parser)
+    group = add_budget(parser)
     group.add_argument(
         "--positions", type=arguments.positive, default=1_600, help="phones and tokens per step (default: %(default)s)"
     )
@@ -59,31 +125,19 @@ def add_companion(parser: argparse.ArgumentParser) -> None:
 
 
 def companion_request(options: argparse.Namespace) -> dict[str, Any]:
-    """Values of these arguments, as every :class:`paretone.training.requests.CompanionRequest` takes it."""
+    """Values of :func:`add_companion`, as every :class:`paretone.training.requests.CompanionRequest` takes it."""
     return {
         "model": options.model,
         "folder": options.folder,
-        "manifest": arguments.path_text(options.manifest),
+        "manifest": path_text(options.manifest),
         "sentences": options.sentences,
-        "corpus": arguments.path_text(options.corpus),
+        "corpus": path_text(options.corpus),
         "positions": options.positions,
         "rate": options.rate,
         "matrix_rate": options.matrix_rate,
         "seed": options.seed,
-        **arguments.training_request(options),
+        **training_request(options),
     }
-
-
-def companion_result(trained: Trained) -> Result:
-    """The result of a training for the command line."""
-    data = {
-        "checkpoint": trained.checkpoint,
-        **dict(trained.figures),
-        "steps": trained.steps,
-        "seconds": trained.seconds,
-        "validation": dict(trained.validation),
-    }
-    return Result(data, f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}")
 
 
 def add_speech(parser: argparse.ArgumentParser) -> None:
@@ -113,12 +167,12 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder of paretone train voice-corpus, for bundled models (default: voice-corpus next to --work)",
     )
-    arguments.add_run(parser)
+    add_run(parser)
 
 
 def add_training(parser: argparse.ArgumentParser, usual: str, matrices: str) -> None:
     """Budget and learning rates; ``usual`` and ``matrices`` describe the default rates."""
-    group = arguments.add_budget(parser)
+    group = add_budget(parser)
     group.add_argument("--rate", type=arguments.above_zero, help=f"learning rate (default: {usual})")
     group.add_argument(
         "--matrix-rate",
@@ -133,14 +187,17 @@ def add_training(parser: argparse.ArgumentParser, usual: str, matrices: str) -> 
 
 
 def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
-    """Values of both, as every :class:`paretone.training.requests.FineTuningRequest` takes them. Raises
-    :class:`paretone.errors.TextError`."""
+    """Values of :func:`add_speech` and :func:`add_training`, as every
+    :class:`paretone.training.requests.FineTuningRequest` takes them. Raises :class:`paretone.errors.TextError`."""
     texts = arguments.typed_lines(options.texts) if options.texts else ()
+    sentences = options.sentences or len(texts)
+    if not texts and options.sentences is None and options.manifest is None:
+        sentences = usual_own_sentences(catalogue.entry(options.model or arguments.DEFAULT_MODEL).bundled)
     return {
         "model": options.model or arguments.DEFAULT_MODEL,
-        "manifest": arguments.path_text(options.manifest),
-        "corpus": arguments.path_text(options.corpus),
-        "sentences": _sentences(options, len(texts)),
+        "manifest": path_text(options.manifest),
+        "corpus": path_text(options.corpus),
+        "sentences": sentences,
         "texts": texts,
         "learning_rate": options.rate,
         "matrix_rate": options.matrix_rate,
@@ -148,33 +205,35 @@ def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
         "seed": options.seed,
         "folder": options.folder,
         "variant": options.variant,
-        **arguments.training_request(options),
+        **training_request(options),
     }
 
 
-def _sentences(options: argparse.Namespace, texts: int) -> int:
-    if texts or options.sentences is not None or options.manifest is not None:
-        return options.sentences or texts
-    return usual_own_sentences(catalogue.entry(options.model or arguments.DEFAULT_MODEL).bundled)
+def trained(technique: str, request: TrainingRequest, session: Session) -> Trained:
+    """Carry out ``request`` to the technique of that name. The terminal shows the preparation, then the spent share of
+    the budget."""
+    terminal = session.terminal
+
+    def hear(event: Event) -> None:
+        if isinstance(event, PreparationReport):
+            terminal.progress(round(SHARES * event.report.share), SHARES)
+            return
+        terminal.hear(event)
+        if isinstance(event, EngineStatus) and event.text == "Training":
+            terminal.begin()
+
+    found: Trained = session.carry_out(Prepare(JOB, technique, request), hear).result
+    return found
 
 
-def trained(technique: str, request: FineTuningRequest, session: Session) -> Trained:
-    """Carry out ``request`` to the technique of that name, shown in the terminal."""
-    command = Prepare(JOB, technique, request)
-    trained: Trained = session.carry_out(command, arguments.showing_training(session.terminal)).result
-    return trained
-
-
-def fine_tuning_result(
-    options: argparse.Namespace, trained: Trained, figures: Mapping[str, object], text: str
-) -> Result:
-    """What is said at the end: by one process of many."""
+def result(options: argparse.Namespace, trained: Trained, text: str, figures: Mapping[str, object] = {}) -> Result:
+    """The result of a training; empty in all processes but the first. ``figures`` replace those of ``trained``."""
     if not trained.is_first:
         options.json = False
         return Result({})
     data = {
         "checkpoint": trained.checkpoint,
-        **figures,
+        **(figures or trained.figures),
         "steps": trained.steps,
         "seconds": trained.seconds,
         "validation": dict(trained.validation),
@@ -182,6 +241,7 @@ def fine_tuning_result(
     return Result(data, text)
 
 
+# --- Bundled models ---------------------------------------------------------------------------------------------------
 SUMMARIES = {
     "voice-vocoder": "Make the bundled vocoder from a voice-corpus.",
     "voice-f5": "Make the bundled F5-TTS from a voice-corpus.",
@@ -199,9 +259,8 @@ CONTINUING = ("voice-vocoder", "voice-f5")
 
 
 def _declare_bundled(parser: argparse.ArgumentParser, recipe: str) -> None:
-    """Add the arguments of ``recipe``."""
     parser.set_defaults(codec=None, initial=None)
-    arguments.add_run(parser, "model", "export/ in the work folder")
+    add_run(parser, "model", "export/ in the work folder")
     parser.add_argument(
         "--corpus",
         type=Path,
@@ -219,12 +278,11 @@ def _declare_bundled(parser: argparse.ArgumentParser, recipe: str) -> None:
         parser.add_argument(
             "--initial", type=Path, metavar="DIR", help="exported folder to start from (default: random weights)"
         )
-    group = arguments.add_budget(parser, threads=1)
+    group = add_budget(parser, threads=1)
     group.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
 
 
 def _run_bundled(options: argparse.Namespace, session: Session) -> Result:
-    """Make it, and say where it lies."""
     import torch
 
     from paretone import device
@@ -245,12 +303,12 @@ def _run_bundled(options: argparse.Namespace, session: Session) -> Result:
         resume=options.resume,
         export=options.export,
     )
-    made = train_bundled(job, TerminalFollower(session.terminal))
+    made = train_bundled(job, _TerminalFollower(session.terminal))
     data = {"folder": str(made.folder), "steps": made.steps, "seconds": made.seconds, "validation": made.validation}
     return Result(data, f"The model is in {made.folder}: {made.steps} steps, {made.seconds:.0f} s.")
 
 
-class TerminalFollower(Follower):
+class _TerminalFollower(Follower):
     """Shows a training in the terminal."""
 
     def __init__(self, terminal: Terminal) -> None:
@@ -263,21 +321,19 @@ class TerminalFollower(Follower):
         self._terminal.progress(done, total)
 
     def status(self, text: str) -> None:
-        """Show a line; a separate bar begins with the training itself."""
-        self._terminal.status(text)
+            self._terminal.status(text)
         if text == "Training":
             self._terminal.begin()
 
     def milestone(self, milestone: Milestone) -> None:
         """Show how much of the budget is spent."""
-        self._terminal.progress(round(arguments.SHARES * milestone.share), arguments.SHARES)
+        self._terminal.progress(round(SHARES * milestone.share), SHARES)
 
 
 CORPUS_SUMMARY = "Make natural speech to train on, in hundreds of voices, with hibari-tts."
 
 
 def _declare_corpus(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     parser.add_argument(
         "--work", type=Path, required=True, metavar="DIR", help="folder of the corpus; existing clips are reused"
     )
@@ -291,7 +347,6 @@ def _declare_corpus(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_corpus(options: argparse.Namespace, session: Session) -> Result:
-    """Make what is missing, and report the corpus."""
     from paretone.training.natural_corpus import CorpusOptions, make_corpus
     from paretone.training.natural_teacher import NaturalTeacher
 
@@ -303,13 +358,12 @@ def _run_corpus(options: argparse.Namespace, session: Session) -> Result:
     return Result(data, f"{clips} clips, {hours:.2f} h of speech, are in {options.work}.")
 
 
-NAME = "train"
-SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
-
-
 BUNDLED = (
-    *(Command(name, summary, partial(declare, recipe=name), run) for name, summary in SUMMARIES.items()),
-    Command("voice-corpus", SUMMARY, declare, run),
+    *(
+        Command(name, summary, partial(_declare_bundled, recipe=name), _run_bundled)
+        for name, summary in SUMMARIES.items()
+    ),
+    Command("voice-corpus", CORPUS_SUMMARY, _declare_corpus, _run_corpus),
 )
 
 
@@ -324,7 +378,6 @@ def recipes() -> tuple[Command, ...]:
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments: one command per recipe."""
     names = parser.add_subparsers(title="recipes", metavar="RECIPE", dest="recipe", required=True)
     for recipe in recipes():
         one = names.add_parser(recipe.name, help=recipe.summary, description=recipe.summary)
@@ -336,5 +389,4 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Train by the recipe."""
     return options.train(options, session)

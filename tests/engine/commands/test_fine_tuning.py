@@ -23,7 +23,7 @@ def options(*given: str) -> argparse.Namespace:
 
 
 def request(*given: str) -> FineTuningRequest:
-    return FineTuningRequest(**train.request_values(options(*given)))
+    return FineTuningRequest(**train.fine_tuning_request(options(*given)))
 
 
 def test_without_speech_a_request_names_none() -> None:
@@ -54,7 +54,7 @@ def test_one_process_of_many_speaks() -> None:
     given = options()
     given.json = True
     trained = Trained("w.safetensors", "It learnt.", Values(), 3, 1.0, {"left": 0.5})
-    said = train.result(given, trained, {"method": "displacement"}, "Wrote it.")
+    said = train.result(given, trained, "Wrote it.", {"method": "displacement"})
     assert said.data == {
         "checkpoint": "w.safetensors",
         "method": "displacement",
@@ -63,4 +63,4 @@ def test_one_process_of_many_speaks() -> None:
         "validation": {"left": 0.5},
     }
     other = Trained("w.safetensors", "", Values(), 3, 1.0, {}, is_first=False)
-    assert train.result(given, other, {}, "Wrote it.").data == {} and not given.json
+    assert train.result(given, other, "Wrote it.").data == {} and not given.json

@@ -86,9 +86,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         uses=options.uses,
         single_share=options.single_share,
         temperature=options.temperature,
-        initial=arguments.path_text(options.initial),
-        **train.request_values(options),
+        initial=train.path_text(options.initial),
+        **train.fine_tuning_request(options),
     )
-    trained = train.train(average_velocity.NAME, request, session)
+    trained = train.trained(average_velocity.NAME, request, session)
     text = f"Wrote {trained.checkpoint}: {trained.steps} steps by {options.method}.\n{trained.summary}"
-    return train.result(options, trained, trained.figures, text)
+    return train.result(options, trained, text)

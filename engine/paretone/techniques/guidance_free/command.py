@@ -67,9 +67,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         weight_warm_up=options.weight_warm_up,
         latest=options.latest,
         average_difference=options.average_difference,
-        **train.request_values(options),
+        **train.fine_tuning_request(options),
     )
-    tuned = train.train(guidance_free.NAME, request, session)
+    tuned = train.trained(guidance_free.NAME, request, session)
     strength = tuned.figures["equivalent_guidance"]
     text = (
         f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if tuned.is_first:  # The others have validated nothing.
         text += f"\nOn held-out speech, one branch has learned {percent(tuned.validation['learnt'])} of the guidance."
     figures = {"weight": options.weight, "equivalent_guidance": strength, "method": options.method}
-    return train.result(options, tuned, figures, text)
+    return train.result(options, tuned, text, figures)
 
 
 def _number(text: str) -> float:

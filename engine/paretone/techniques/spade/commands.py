@@ -95,20 +95,21 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="errors of layer outputs as published, not relative to the teacher's size",
     )
-    train.declare(parser)
+    train.add_companion(parser)
 
 
 def _run_training(options: argparse.Namespace, session: Session) -> Result:
     """Train, and say where the result lies."""
     request = StudentRequest(
-        **train.request(options),
+        **train.companion_request(options),
         depth=options.depth,
         retained=options.layers,
         stages=tuple(options.stages),
         relative_latents=not options.published_latents,
     )
-    done = session.carry_out(Prepare(JOB, spade.NAME, request), arguments.showing_training(session.terminal))
-    return train.result(done.result)
+    trained = train.trained(spade.NAME, request, session)
+    text = f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}"
+    return train.result(options, trained, text)
 
 
 def _layers(text: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from paretone.commands import arguments, train
 from paretone.commands.command import JOB, Command, Result, Session
 from paretone.commands.output import place_for_folder
-from paretone.session.commands import ExportWeights, Prepare
+from paretone.session.commands import ExportWeights
 from paretone.setting.knobs import Knob, Values
 from paretone.techniques import speculative
 from paretone.techniques.speculative import DraftRequest
@@ -42,21 +42,22 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     group.add_argument("--initial", type=Path, metavar="FILE", help="draft of the same layers to start from")
-    train.declare(parser)
+    train.add_companion(parser)
 
 
 def _run_training(options: argparse.Namespace, session: Session) -> Result:
     """Train, and say where the result lies."""
     request = DraftRequest(
-        **train.request(options),
+        **train.companion_request(options),
         lower=options.lower,
         upper=options.upper,
         spoken_share=options.spoken_share,
         overlap_share=options.overlap_share,
-        initial=arguments.path_text(options.initial),
+        initial=train.path_text(options.initial),
     )
-    done = session.carry_out(Prepare(JOB, speculative.NAME, request), arguments.showing_training(session.terminal))
-    return train.result(done.result)
+    trained = train.trained(speculative.NAME, request, session)
+    text = f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}"
+    return train.result(options, trained, text)
 
 
 KINDS = ("student", "draft")
