@@ -321,7 +321,7 @@ class _TerminalFollower(Follower):
         self._terminal.progress(done, total)
 
     def status(self, text: str) -> None:
-            self._terminal.status(text)
+        self._terminal.status(text)
         if text == "Training":
             self._terminal.begin()
 
