@@ -13,7 +13,7 @@ from paretone.bench.report import table as table_lines
 from paretone.commands import arguments
 from paretone.commands.command import Result, Session
 from paretone.commands.output import folder
-from paretone.commands.speak import difference_line, figures, heard_line, parts_line
+from paretone.commands.speak import figures, heard_line
 from paretone.commands.technique_args import from_files, number, typed, typed_techniques, with_file, with_weights
 from paretone.commands.terminal import Terminal
 from paretone.commands.terminal import exit_code as interrupted
