@@ -16,8 +16,7 @@ from collections.abc import Callable, Sequence
 from paretone import __version__, errors, failures, files, surroundings
 from paretone.commands import output
 from paretone.commands.arguments import ArgumentsError, Parser, asks_for_json
-from paretone.commands.command import Session
-from paretone.commands.terminal import Terminal, cancelling, exit_code, terminable
+from paretone.commands.terminal import Session, Terminal, cancelling, exit_code, terminable
 from paretone.errors import Cancelled, CheckpointError, PlainError
 
 CANCELLED, TERMINATED = Cancelled.exit_code, 143

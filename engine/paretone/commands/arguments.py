@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from paretone.audio.recording import writable
 from paretone.by_name import nearest
 from paretone.commands import output
-from paretone.commands.command import Session
 from paretone.commands.technique_args import needs_file, typed_techniques
+from paretone.commands.terminal import Session
 from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT
 from paretone.models import catalogue

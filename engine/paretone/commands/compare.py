@@ -11,11 +11,11 @@ from statistics import median
 
 from paretone.bench.report import table as table_lines
 from paretone.commands import arguments
-from paretone.commands.command import Result, Session
+from paretone.commands.command import Result
 from paretone.commands.output import folder
 from paretone.commands.speak import figures, heard_line
 from paretone.commands.technique_args import from_files, number, typed, typed_techniques, with_file, with_weights
-from paretone.commands.terminal import Terminal
+from paretone.commands.terminal import Session, Terminal
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.failures import exit_code, failure, sentence

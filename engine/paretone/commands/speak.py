@@ -10,9 +10,10 @@ from typing import TypeVar
 
 from paretone.audio.recording import write_sound
 from paretone.commands import arguments
-from paretone.commands.command import JOB, Result, Session
+from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
 from paretone.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
+from paretone.commands.terminal import JOB, Session
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, SettingError
 from paretone.failures import exit_code, failure, sentence

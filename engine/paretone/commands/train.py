@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paretone.commands import arguments
-from paretone.commands.command import JOB, Command, Result, Session, technique_commands
-from paretone.commands.terminal import Terminal
+from paretone.commands.command import Command, Result, technique_commands
+from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.models import catalogue
 from paretone.session.commands import Prepare
 from paretone.session.events import EngineStatus, Event, PreparationReport

@@ -23,8 +23,7 @@ from safetensors import safe_open
 
 import paretone
 from paretone import cli
-from paretone.commands.command import Session
-from paretone.commands.terminal import Terminal
+from paretone.commands.terminal import Session, Terminal
 from paretone.errors import Cancelled, DeviceError, SettingError, TextError
 from paretone.measure.loudness import true_peak
 from paretone.models import catalogue

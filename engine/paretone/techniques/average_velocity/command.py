@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from paretone.commands import arguments, train
-from paretone.commands.command import Result, Session
+from paretone.commands.command import Result
+from paretone.commands.terminal import Session
 from paretone.setting.knobs import Values
 from paretone.techniques import average_velocity
 from paretone.techniques.average_velocity import METHODS, SINGLE_SHARE, TEACHER_STEPS, AverageVelocityRequest

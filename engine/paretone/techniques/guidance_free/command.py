@@ -6,7 +6,8 @@ import argparse
 from fractions import Fraction
 
 from paretone.commands import arguments, train
-from paretone.commands.command import Result, Session
+from paretone.commands.command import Result
+from paretone.commands.terminal import Session
 from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import METHODS, GuidanceFreeRequest
 from paretone.wording import percent

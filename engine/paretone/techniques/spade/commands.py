@@ -7,7 +7,8 @@ import argparse
 
 from paretone.bench.report import table
 from paretone.commands import arguments, train
-from paretone.commands.command import JOB, Command, Result, Session
+from paretone.commands.command import Command, Result
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, Utterance

@@ -7,8 +7,9 @@ import argparse
 from pathlib import Path
 
 from paretone.commands import arguments, train
-from paretone.commands.command import JOB, Command, Result, Session
+from paretone.commands.command import Command, Result
 from paretone.commands.output import place_for_folder
+from paretone.commands.terminal import JOB, Session
 from paretone.session.commands import ExportWeights
 from paretone.setting.knobs import Knob, Values
 from paretone.techniques import speculative
