@@ -21,7 +21,7 @@ import numpy as np
 from paretone.bench import bundled
 from paretone.bench.report import Report
 from paretone.commands.arguments import at_least, positive, typed_lines
-from paretone.commands.comparison_sides import Side, prepare, typed_side
+from paretone.commands.compare import Side, prepare, typed_side
 from paretone.errors import SettingError
 from paretone.files import write_wav
 from paretone.measure.estimates import Estimate

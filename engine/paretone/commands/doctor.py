@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from paretone.commands.result import Result
-from paretone.commands.session import Session
+from paretone.commands.command import Result
+from paretone.commands.terminal import Session
 
 NAME = "doctor"
 SUMMARY = "Check this installation: versions, device, sound, fonts, folders, space, plug-ins, packages."

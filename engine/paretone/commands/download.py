@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
-from paretone.commands.terminal import Terminal
+from paretone.commands.command import Result
+from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.files.downloads import Extent, extent

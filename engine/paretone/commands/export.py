@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from paretone.commands.command import Result
 from paretone.commands.output import place_for_folder
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import PlainError, SettingError
 from paretone.export.accounts import Account
 from paretone.export.targets import Target, target, targets

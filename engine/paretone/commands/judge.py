@@ -8,8 +8,8 @@ from pathlib import Path
 
 from paretone.bench.report import table
 from paretone.commands import arguments
-from paretone.commands.result import Result
-from paretone.commands.session import Session
+from paretone.commands.command import Result
+from paretone.commands.terminal import Session
 from paretone.measure.estimates import Estimate
 from paretone.measure.metrics import metric
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from paretone.bench.report import table
-from paretone.commands.result import Result
-from paretone.commands.session import Session
+from paretone.commands.command import Result
+from paretone.commands.terminal import Session
 from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry

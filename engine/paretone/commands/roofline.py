@@ -9,10 +9,10 @@ from pathlib import Path
 from paretone import files
 from paretone.bench.report import table
 from paretone.commands import arguments
+from paretone.commands.command import Result
 from paretone.commands.output import apart, writable
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
 from paretone.commands.technique_args import files_given, from_files, with_file, with_weights
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
 from paretone.measure.roofline import published
 from paretone.measure.roofline.report import TITLES, Phase, RooflineReport, shares

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretone import files
+from paretone.commands.command import Result
 from paretone.commands.output import folder as made_folder
 from paretone.commands.output import write_json
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.terminal import JOB, Session
 from paretone.paths import resource
 from paretone.session.commands import RunStudy
 from paretone.wording import grouped

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from paretone.bench.report import table as table_lines
 from paretone.commands import arguments
+from paretone.commands.command import Result
 from paretone.commands.output import folder as made_folder
 from paretone.commands.output import place_for_folder
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import Cancelled, StudyError
 from paretone.paths import data_folder
 from paretone.session.commands import RunStudy

@@ -9,9 +9,9 @@ from typing import Any
 from paretone import files
 from paretone.audio.recording import write_sound
 from paretone.commands import arguments
+from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
 from paretone.export.contents import prompts_file
 from paretone.fields import is_of

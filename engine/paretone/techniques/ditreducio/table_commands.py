@@ -10,10 +10,9 @@ from itertools import product
 
 from paretone.bench.report import table as table_lines
 from paretone.commands import arguments
-from paretone.commands.command import Command
+from paretone.commands.command import Command, Result
 from paretone.commands.output import apart, writable, write_json
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import ProfileError
 from paretone.models import catalogue
 from paretone.models.base import SpeechModel, Utterance, Voice, flow_model

@@ -11,11 +11,10 @@ from typing import Any
 
 from paretone.bench.report import table as table_lines
 from paretone.commands import arguments
+from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, write_json
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
 from paretone.commands.technique_args import with_weights
-from paretone.commands.terminal import Terminal
+from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import ProfileError, SettingError
 from paretone.files import reason
 from paretone.models.base import SpeechModel, Utterance, flow_model

@@ -9,10 +9,10 @@ from pathlib import Path
 from paretone.audio.recording import write_sound
 from paretone.bench.report import table
 from paretone.commands import arguments
+from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound, write_json
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
 from paretone.commands.technique_args import with_weights
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import ProfileError, SettingError
 from paretone.models.base import SpeechModel
 from paretone.reading import first_line, read_bytes

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 from paretone.bench.report import table
 from paretone.commands import arguments
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.command import Result
 from paretone.commands.technique_args import with_weights
+from paretone.commands.terminal import JOB, Session
 from paretone.session.commands import Prepare
 from paretone.techniques import weight_only
 from paretone.techniques.weight_only import MeasureWeights
