@@ -18,7 +18,7 @@ from paretone.models.base import FlowModel, SpeechModel, Utterance, flow_model
 from paretone.observer import Observer
 from paretone.sampling.actions import SkipAction
 from paretone.setting.knobs import Choice, Effect, Number, Values, defaults
-from paretone.setting.plan import FlowPlan, NotPrepared, Part
+from paretone.setting.plan import FlowPlan, NotPrepared, Part, imported
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.techniques import compatibility_of
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
@@ -298,14 +298,13 @@ class Calibrations:
         self, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
     ) -> StrategyTable:
         """The strategy table for ``setting``. Raises :class:`PlainError` if there is none."""
-        # Imports torch.
-        from paretone.techniques.ditreducio.preparation import calibrate_model
-
         flow = flow_model(model, "Calibrating")
         derived = self._derived(flow, setting)
         if derived is not None:
             return derived
-        record = calibrate_model(flow, utterances, setting, observer)
+        # By name: it imports torch.
+        calibrate_model = imported("paretone.techniques.ditreducio.preparation:calibrate_model")
+        record: CalibrationRecord = calibrate_model(flow, utterances, setting, observer)
         self._records.append(record)
         return record.table
 

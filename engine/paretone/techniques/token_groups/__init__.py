@@ -14,7 +14,7 @@ from paretone.figures.glyphs import Mark
 from paretone.models.base import SpeechModel, Utterance
 from paretone.observer import Observer
 from paretone.setting.knobs import Choice, Effect, Number, Switch, Values
-from paretone.setting.plan import LanguagePlan, NotPrepared, Part
+from paretone.setting.plan import LanguagePlan, NotPrepared, Part, imported
 from paretone.setting.setting import Setting
 from paretone.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
 from paretone.techniques.token_groups.groups import SPACES, Groups, check, fixed_knobs
@@ -161,9 +161,8 @@ def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer]
     """Finder of groups on one worker. They follow from the model's tables, not from what it speaks."""
 
     def prepare(model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer) -> Groups:
-        # Imports torch.
-        from paretone.techniques.token_groups.finding import find_groups
-
-        return find_groups(model, setting, observer)
+        # By name: it imports torch.
+        found: Groups = imported("paretone.techniques.token_groups.finding:find_groups")(model, setting, observer)
+        return found
 
     return prepare
