@@ -33,7 +33,7 @@ from paretone.techniques.searched_grid.searching import (
 )
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, load, setting
-from tests.engine.techniques.searched_grid.grids import NAME, model
+from tests.engine.techniques.searched_grid.test_searched_grid import NAME, model
 
 UTTERANCES = (Utterance("One.", VOICE), Utterance("Another.", VOICE))
 
