@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paretone.tables import comma_separated, comments
+from paretone.wording import comma_separated, comments
 
 ROOT = Path(__file__).resolve().parents[2]
 

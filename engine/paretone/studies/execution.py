@@ -11,8 +11,7 @@ import numpy as np
 
 from paretone import device
 from paretone.audio.spectrogram import drawn_or_heard
-from paretone.errors import Cancelled, PlainError, SettingError
-from paretone.failures import is_out_of_memory, sentence
+from paretone.errors import Cancelled, PlainError, SettingError, is_out_of_memory, sentence
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.evaluation.judging import reference_speech
 from paretone.measure.fidelity import Sounded, with_difference
