@@ -100,7 +100,6 @@ def _kind(title: str, kinds: str) -> str:
 def _dialog(
     parent: QWidget, title: str, kinds: str, chosen: Callable[[Path], object], start: Path = Path()
 ) -> QFileDialog:
-    """A dialog that opens in the folder ``start``, if that is the full path of one."""
     kind = _kind(title, kinds)
     begin = start if start.is_absolute() and start.is_dir() else last_folder(parent, kind)
     dialog = QFileDialog(parent, title, str(begin), f"{kinds};;All files (*)" if kinds else "")

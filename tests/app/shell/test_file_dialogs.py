@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone.audio.recording import readable_kinds, writable_kinds
-from paretone_app.features.export.dialogs import DestinationDialog
+from paretone_app.features.export import DestinationDialog
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import collect

@@ -19,7 +19,7 @@ from paretone.setting.setting import Setting
 from paretone.techniques import resolving
 from paretone.techniques.ditreducio.requests import CalibrationRequest
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone_app.features.export.model import ProfileExport
+from paretone_app.features.export import ProfileExport
 from paretone_app.state.app_state import AppState
 from paretone_app.state.differences import measured_against
 from paretone_app.state.jobs import Jobs

@@ -64,7 +64,6 @@ class TransferPresenter(Presenter):
         return jobs.why_wait
 
     def follow(self, event: Event) -> None:
-        """Show what was measured."""
         if self.transfer is None or not isinstance(event, Prepared):
             return
         if isinstance(event.result, TransferMeasured):

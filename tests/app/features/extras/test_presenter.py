@@ -60,7 +60,7 @@ def test_the_list_of_optional_packages_says_which_are_there(
     borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = Extra("search", "Searches", ("json",))
-    for place in ("paretone.extras.EXTRAS", "paretone_app.features.extras.presenter.EXTRAS"):
+    for place in ("paretone.extras.EXTRAS", "paretone_app.features.extras.EXTRAS"):
         monkeypatch.setattr(place, (there, replace(TRAIN, modules=("nowhere_to_be_found",))))
     borrowed_window.action["extras"].trigger()
     dialog = borrowed_window.features["extras"].dialog

@@ -15,7 +15,7 @@ from paretone.setting.knobs import Values
 from paretone.techniques.searched_grid import NAME
 from paretone.techniques.searched_grid.grid import PlacedGrid, Searched, Start
 from paretone_app.features.grids.panel import GridPanel, known_rows
-from paretone_app.features.grids.state import GridState
+from paretone_app.features.grids.presenter import GridState
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome

@@ -1,7 +1,10 @@
-"""Dialogs that ask what to export, and in which form and place."""
+"""Export: dialogs that ask what goes out, in which form and to which place: the setting with its evidence, and
+weights."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -9,24 +12,82 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QLineEdit, QTextBrowser, QWidget
 
 from paretone import files
-from paretone.errors import PlainError
+from paretone.errors import PlainError, SettingError
 from paretone.export.accounts import Account, Line
-from paretone.export.targets import Target, targets
+from paretone.export.targets import Target, account, target, targets
 from paretone.models import catalogue
-from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
-from paretone.setting.profile import SUFFIX
-from paretone_app.features.export.model import ProfileExport, technique_of
+from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, TrainedWeights
+from paretone.session.commands import ExportProfile, ExportWeights
+from paretone.session.events import Event, ProfileExported, WeightsExported
+from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.profile import SUFFIX, Evidence, Profile
+from paretone.setting.setting import Setting
+from paretone.setting.take import Take
+from paretone.techniques import techniques
+from paretone.techniques.base import Technique
+from paretone_app.features.presenter import Part, Presenter, Services
 from paretone_app.numbers import fixed, percent
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.theme import set_look
 from paretone_app.state.app_state import AppState
+from paretone_app.state.availability import require
 from paretone_app.state.differences import option_words, technique_text, weights_title
+from paretone_app.state.jobs import Kind
 from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 
+
+class ProfileExport:
+    """Makes profiles of what is selected, and has them exported."""
+
+    def __init__(self, state: AppState) -> None:
+        self._state = state
+
+    @property
+    def evidence(self) -> Take | None:
+        """The take, A or B, that was made exactly as things are selected; a profile quotes its figures."""
+        return self._state.comparison.made_with(self._state.selection.setting)
+
+    def profile(self) -> Profile:
+        """The selected setting with its artefact and its evidence. Raises :class:`PlainError` when it makes none."""
+        state = self._state
+        require(state.availability.why_not_export())
+        take, baseline, evidence = self.evidence, state.comparison.take_a, None
+        if take is not None:
+            compared = baseline is not None and take.fidelity_to == baseline.id
+            evidence = Evidence.of(take, baseline if compared else None)
+        setting = state.selection.setting
+        return Profile.of(setting, state.selection.loaded, state.artefacts.of(setting), evidence)
+
+    def write(self, path: Path) -> None:
+        """Write the profile to a file. Raises :class:`PlainError` when that cannot be done."""
+        self.profile().save(path)
+
+    def account(self, target: Target) -> Account:
+        """What ``target`` honours and drops of the profile, or why it cannot have it."""
+        try:
+            profile = self.profile()
+        except PlainError as error:
+            return Account(why_not=str(error))
+        info = self._state.selection.info
+        return account(target, profile, info is not None and info.trained_guidance is not None)
+
+    def export(self, target: Target, folder: Path) -> None:
+        """Have the engine export the profile to ``target``. Raises :class:`PlainError` when it cannot be done."""
+        require(self.account(target).why_not)
+        profile, checkpoint = self.profile(), self._state.selection.model_folder
+        self._state.jobs.start(
+            Kind.EXPORT, lambda job: ExportProfile(job, profile, target.name, str(folder), checkpoint)
+        )
+
+
+def technique_of(weights: TrainedWeights, info: ModelInfo) -> Technique | None:
+    """The technique that runs these weights of a model, if there is one."""
+    return next((one for one in techniques() if one.weights is not None and weights in one.weights.all_of(info)), None)
+
+
 LINES = 11
-"""Lines that are seen at once."""
 
 
 class AccountView(QTextBrowser):
@@ -79,7 +140,6 @@ class DestinationDialog(QDialog):
     # --- What a subclass says -----------------------------------------------------------------------------------------
     @property
     def takes_folder(self) -> bool:
-        """Whether a folder is asked for, and not a file."""
         return True
 
     def problem(self) -> tuple[str, str]:
@@ -87,7 +147,6 @@ class DestinationDialog(QDialog):
         raise NotImplementedError
 
     def export(self) -> None:
-        """Do it."""
         raise NotImplementedError
 
     # --- The frame ----------------------------------------------------------------------------------------------------
@@ -117,14 +176,12 @@ class DestinationDialog(QDialog):
 
     @Slot()
     def check(self) -> None:
-        """Look at the path again."""
         problem, remark = self.problem()
         self.export_button.setEnabled(not problem)
         self.note.setText(problem or remark)
 
     @property
     def typed(self) -> str:
-        """The path, as it was typed."""
         return self.path.text().strip()
 
     @Slot()
@@ -136,7 +193,6 @@ class DestinationDialog(QDialog):
             file_dialogs.ask_where_to_write(self, title, "Profile (*.json)", Path(self.typed), self.take)
 
     def take(self, path: Path) -> None:
-        """A path was chosen."""
         self.path.setText(str(path))
 
     def proposed(self, name: str) -> str:
@@ -172,7 +228,6 @@ class ProfileDialog(DestinationDialog):
     everything else is a job of the engine."""
 
     written = Signal(str)
-    """The profile was written to this path."""
 
     def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
         super().__init__("Export profile", parent)
@@ -220,7 +275,6 @@ class ProfileDialog(DestinationDialog):
         return rows
 
     def _proposals(self) -> list[str]:
-        """A name for each entry of the list."""
         name = "-".join(
             [self._state.selection.model_id, *(one.technique for one in self._state.selection.setting.techniques)]
         )
@@ -249,7 +303,6 @@ class ProfileDialog(DestinationDialog):
             return f"{self.path.text()} cannot be read: {files.reason(error)}.", ""
 
     def _file(self) -> tuple[str, str]:
-        """Why the chosen file cannot be used, and a remark on it."""
         path = Path(self.typed)
         if not self.typed:
             return "Type a file name.", ""
@@ -260,7 +313,6 @@ class ProfileDialog(DestinationDialog):
         return "", f"{path.name} exists and will be replaced." if path.exists() else ""
 
     def _folder(self, target: Target) -> tuple[str, str]:
-        """Why target or folder cannot be used, and a remark on them."""
         reason = self._export.account(target).why_not
         return (reason, "") if reason else folder_problem(self.path.text())
 
@@ -289,8 +341,6 @@ _HUGGING_FACE = "a Hugging Face checkpoint: AutoModelForCausalLM.from_pretrained
 
 
 class WeightsDialog(DestinationDialog):
-    """Asks for one of the loaded model's students and drafts, and a folder."""
-
     wanted = Signal(str, str, str)
     """The user wants weights of this kind in this file, written to this folder."""
 
@@ -350,3 +400,100 @@ class WeightsDialog(DestinationDialog):
 
 def _kind(weights: StudentWeights | DraftWeights) -> str:
     return STUDENT if isinstance(weights, StudentWeights) else DRAFT
+
+
+class ExportPresenter(Presenter):
+    """Owns no panel: exporting is a dialog."""
+
+    written = Signal(str)
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._exported: tuple[Setting, str] | None = None
+        """Setting and voice of the profile that was exported last."""
+        actions, available = services.actions, services.state.availability
+        actions.bind(actions.export_profile, self._ask_about_profile, available.why_not_export)
+        actions.bind(actions.export_weights, self._ask_which_weights, self.why_no_weights)
+
+    def step_done(self, action: str) -> bool:
+        return self._exported is not None and self._exported == self._exporting
+
+    def step_changed(self, action: str) -> bool:
+        return self._exported is not None
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        return ("export_profile",)
+
+    @property
+    def _exporting(self) -> tuple[Setting, str]:
+        chosen = self._state.selection
+        return chosen.setting, chosen.voice.id if chosen.voice is not None else ""
+
+    def why_no_weights(self) -> str:
+        """Why the loaded model has no student or draft to write, as a sentence, or ``""``."""
+        if reason := self._state.selection.why_not_ready():
+            return reason
+        info = self._state.selection.loaded
+        if not info.students and not info.drafts:
+            return f"{info.title} has no student or draft to export; train one in the Training panel."
+        return ""
+
+    def follow(self, event: Event) -> None:
+        if isinstance(event, ProfileExported):
+            how = " Its README.md explains how to use it." if "README.md" in event.files else ""
+            self._done(event.folder, f"{event.folder} holds {target(event.target).summary}.{how}")
+        elif isinstance(event, WeightsExported):
+            self._notices.note(f"Wrote {event.folder}")
+            self._notices.say(f"The {event.kind} is in {event.folder}: {', '.join(event.files)}.", "info")
+
+    def write(self, path: Path) -> None:
+        """Export the present setting to ``path`` without asking. Raises :class:`PlainError` when it cannot be done."""
+        ProfileExport(self._state).write(path)
+        self._tell(str(path))
+
+    def _ask_about_profile(self) -> None:
+        dialog = ProfileDialog(self._state, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.written.connect(self._tell)
+        dialog.open()
+
+    def _ask_which_weights(self) -> None:
+        reason = self.why_no_weights()
+        if reason:
+            raise SettingError(reason)
+        dialog = WeightsDialog(self._state.selection.loaded, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.wanted.connect(self._export_weights)
+        dialog.open()
+
+    @Slot(str, str, str)
+    def _export_weights(self, kind: str, file: str, folder: str) -> None:
+        state = self._state
+        settings = self._settings_for(file)
+        model, place = state.selection.model_id, state.selection.model_folder
+        state.jobs.start(Kind.EXPORT, lambda job: ExportWeights(job, model, kind, file, folder, settings, place))
+
+    def _settings_for(self, file: str) -> Values:
+        """The present knobs of the technique that runs the draft in ``file``, without those that choose it."""
+        info = self._state.selection.loaded
+        draft = next((one for one in info.drafts if one.path == file), None)
+        runs = technique_of(draft, info) if draft is not None else None
+        if runs is None or runs.weights is None:
+            return NO_VALUES
+        choosing = runs.weights.knobs_of(draft)
+        knobs = self._state.selection.knobs(runs.name)
+        return Values({name: value for name, value in knobs.items() if name not in choosing})
+
+    @Slot(str)
+    def _tell(self, path: str) -> None:
+        place = self._state.selection.model_folder
+        folder = f" --folder {shlex.quote(place)}" if place else ""
+        command = f"paretone speak --profile {shlex.quote(path)}{folder} --text “…” --out out.wav"
+        self._done(path, f"The profile is in {path}. Run it: {command}")
+
+    def _done(self, path: str, sentence: str) -> None:
+        self._exported = self._exporting
+        self._notices.note(f"Wrote {path}")
+        self._notices.say(sentence, "info")
+        self.written.emit(path)
+        self.changed.emit()

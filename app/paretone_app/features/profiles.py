@@ -26,7 +26,6 @@ class ProfilesPresenter(Presenter):
         self._waiting: tuple[Path, Profile] | None = None
         """The profile that is selected once its model is loaded."""
         self._asked = False
-        """Whether that model has been asked for."""
         self._actions.bind(self._actions["open_profile"], self._ask)
         self._state.jobs.ended.connect(self._job_ended)
 
@@ -68,7 +67,6 @@ class ProfilesPresenter(Presenter):
                 )
 
     def _use(self, path: Path, profile: Profile) -> None:
-        """Select everything that the profile says, as one entry of the undo stack."""
         chosen, named = self._state.selection, profile.evidence.voice
         try:
             profile.check(chosen.loaded)

@@ -76,14 +76,10 @@ class ComputingButton(QToolButton):
 _LOOKING = "<p>Looking…</p>"
 _MARKS = {GOOD: "✓", NOTE: "–", PROBLEM: "✗"}
 _WIDTH, _HEIGHT = 44, 34
-"""In heights of the font."""
 
 
 class DoctorDialog(QDialog):
-    """Methods in."""
-
     def __init__(self, colours: Colours, folder: Path, parent: QWidget | None = None) -> None:
-        """``folder`` is where the user's data are kept."""
         super().__init__(parent)
         self._colours, self._folder = colours, folder
         self._checks: tuple[Check, ...] = ()
@@ -101,7 +97,6 @@ class DoctorDialog(QDialog):
         self.resize(_WIDTH * unit, _HEIGHT * unit)
 
     def show_findings(self, checks: Sequence[Check]) -> None:
-        """Show what was found."""
         self._checks = tuple(checks)
         inks = {GOOD: self._colours.good, NOTE: self._colours.muted, PROBLEM: self._colours.danger}
         rows = []
@@ -125,7 +120,6 @@ class DoctorPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.dialog: DoctorDialog | None = None
-        """The page, while it is open."""
         self._background: Background | None = None
         self._actions.bind(self._actions["doctor"], self.look)
         self._shown: Computing | None = None
@@ -151,7 +145,6 @@ class DoctorPresenter(Presenter):
             self.button.show_computing(found)
 
     def look(self) -> None:
-        """Look at everything, and show it."""
         folder = self._results.library.folder.parent
         dialog = DoctorDialog(self._theme.colours, folder, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -174,7 +167,6 @@ class DoctorPresenter(Presenter):
         self.dialog = None
 
     def shut_down(self) -> None:
-        """End the thread."""
         background, self._background = self._background, None
         if background is not None:
             background.shut_down(wait=False)

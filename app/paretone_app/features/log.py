@@ -22,8 +22,6 @@ _LEVELS = {INFO: "Information", WARNING: "Warning", ERROR: "Error"}
 
 
 class MessagesDialog(QDialog):
-    """Opened with ``open()``."""
-
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Messages")
@@ -42,7 +40,6 @@ class MessagesDialog(QDialog):
         self.resize(44 * em, 26 * em)
 
     def show_history(self, history: Iterable[Said]) -> None:
-        """Show these messages, the newest of which is the last."""
         if tuple(history) == self._history and not self.text.document().isEmpty():
             return
         self._history = tuple(history)
@@ -59,7 +56,6 @@ class MessagesDialog(QDialog):
 
 
 _LONGEST = 20_000
-"""Entries that are kept; older ones are dropped."""
 
 
 class LogPanel(QWidget):
@@ -91,7 +87,6 @@ class LogPanel(QWidget):
         layout.addWidget(self._text)
 
     def add(self, level: Level, text: str) -> None:
-        """Append an entry with the present time."""
         entry = datetime.now().strftime("%H:%M:%S.%f")[:-3], level, text.rstrip()
         self._entries.append(entry)
         del self._entries[:-_LONGEST]
@@ -99,7 +94,6 @@ class LogPanel(QWidget):
             self._append(entry)
 
     def plain_text(self) -> str:
-        """All entries, a line or more each."""
         return "\n".join(f"{when}  {level.name:<7}  {text}" for when, level, text in self._entries)
 
     def set_colours(self, colours: Colours) -> None:
@@ -108,12 +102,10 @@ class LogPanel(QWidget):
 
     @Slot()
     def copy(self) -> None:
-        """Put the whole log on the clipboard."""
         QGuiApplication.clipboard().setText(self.plain_text())
 
     @Slot()
     def clear(self) -> None:
-        """Forget all entries."""
         self._entries.clear()
         self._text.clear()
 
@@ -148,15 +140,12 @@ class LogPanel(QWidget):
 
 
 class LogPresenter(Presenter):
-    """Owns Log, and the bell in the status bar."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.log = LogPanel(services.theme.colours)
         services.notices.noted.connect(self.log.add)
         services.workspaces.put("log", self.log)
         self.messages: MessagesDialog | None = None
-        """The history of messages, while it is open."""
         self._actions.bind(self._actions["messages"], self.show_messages)
         self.bell = build.named(QToolButton(), "Messages")
         self.bell.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -168,7 +157,6 @@ class LogPresenter(Presenter):
         self._show_bell()
 
     def show_messages(self) -> None:
-        """Open the history of messages."""
         dialog = MessagesDialog(self._theme.colours, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.destroyed.connect(self._messages_gone)

@@ -1,8 +1,8 @@
-"""The Edit menu: copy figures, find anything, preferences, and undo keys that belong to what has the focus."""
+"""The Edit menu: copy figures; find actions, models, takes and terms; preferences; undo keys of what has the focus."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QDockWidget,
     QFormLayout,
+    QHeaderView,
     QLabel,
     QLineEdit,
     QMainWindow,
@@ -25,13 +26,14 @@ from PySide6.QtWidgets import (
     QTextEdit,
     QToolBar,
     QTreeView,
+    QTreeWidget,
+    QTreeWidgetItem,
     QWidget,
 )
 from shiboken6 import isValid
 
 from paretone.errors import PlainError
 from paretone.models import catalogue
-from paretone_app.features.edit.finding import Entry, FindDialog
 from paretone_app.features.glossary.presenter import GlossaryPresenter
 from paretone_app.features.presenter import Presenter, Services
 from paretone_app.features.takes.presenter import TakesPresenter
@@ -46,19 +48,138 @@ from paretone_app.widgets.boxes import DoubleSpinBox, SpinBox
 from paretone_app.widgets.layouts import FormLayout, VBoxLayout
 from paretone_app.widgets.screen_readers import announce
 
+MOST = 200
+_IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+@dataclass(frozen=True)
+class Entry:
+    title: str
+    kind: str
+    """Such as ``Action``."""
+    detail: str
+    """Its keys, or when it was made."""
+    meaning: str
+    """What it is or does, as a sentence."""
+    go: Callable[[], object]
+    why_not: str = ""
+    """Why it cannot be chosen now, as a sentence."""
+    more: str = ""
+    """Further words by which it is found."""
+
+
+def search(entries: Sequence[Entry], words: str) -> list[Entry]:
+    """Those that have all ``words``: first those whose titles begin with them, then those with them in their titles;
+    otherwise in their order."""
+    wanted = words.casefold().split()
+
+    def rank(one: Entry) -> int:
+        title = one.title.casefold()
+        if title.startswith(" ".join(wanted)):
+            return 0
+        return 1 if all(word in title for word in wanted) else 2
+
+    found = [one for one in entries if all(word in _haystack(one) for word in wanted)]
+    return sorted(found, key=rank)
+
+
+def _haystack(one: Entry) -> str:
+    return " ".join((one.title, one.kind, one.detail, one.meaning, one.more)).casefold()
+
+
+class FindDialog(QDialog):
+    """Up and Down go through the list while one types; Enter chooses."""
+
+    def __init__(self, entries: Sequence[Entry], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._entries = tuple(entries)
+        self.found: list[Entry] = []
+        self.setWindowTitle("Find")
+        self.search = build.named(QLineEdit(placeholderText="Search actions, models, takes and terms"), "Find")
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._show_found)
+        self.search.installEventFilter(self)
+        self.list = build.named(QTreeWidget(columnCount=3), "Found")
+        self.list.setRootIsDecorated(False)
+        self.list.setHeaderHidden(True)
+        self.list.setAllColumnsShowFocus(True)
+        self.list.header().setStretchLastSection(False)
+        self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        for column in (1, 2):
+            self.list.header().setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
+        self.list.currentItemChanged.connect(self._show_meaning)
+        self.list.itemActivated.connect(lambda _: self.choose())
+        self.meaning = build.words("muted", name="Meaning")
+        self._count = build.label("", "muted", name="Number found")
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.reject)
+        layout = VBoxLayout(self)
+        for part, stretch in ((self.search, 0), (self.list, 1), (self.meaning, 0)):
+            layout.addWidget(part, stretch)
+        layout.addWidget(build.row((self._count, 1), buttons))
+        em = self.fontMetrics().height()
+        self.resize(44 * em, 28 * em)
+        self._show_found()
+
+    @property
+    def chosen(self) -> Entry | None:
+        row = self.list.indexOfTopLevelItem(self.list.currentItem()) if self.list.currentItem() is not None else -1
+        return self.found[row] if 0 <= row < len(self.found) else None
+
+    def choose(self) -> None:
+        """Close and go to the entry at the cursor; one that cannot be chosen says why."""
+        chosen = self.chosen
+        if chosen is None:
+            return
+        if chosen.why_not:
+            self._show_meaning()
+            return
+        self.accept()
+        chosen.go()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is not QEvent.Type.KeyPress or not isinstance(event, QKeyEvent):
+            return False
+        if event.key() in _IN_LIST:
+            QApplication.sendEvent(self.list, event)
+            return True
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.choose()
+            return True
+        return False
+
+    def _show_found(self) -> None:
+        words = self.search.text()
+        found = search(self._entries, words)
+        self.found = found[:MOST]
+        self.list.clear()
+        for one in self.found:
+            item = QTreeWidgetItem(self.list, [one.title, one.kind, one.detail])
+            item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, one.why_not or one.meaning)
+            for column in range(3 if one.why_not else 0):
+                item.setForeground(column, self.palette().placeholderText())
+        first = self.list.topLevelItem(0)
+        if first is not None:
+            self.list.setCurrentItem(first)
+        cut = f"; the first {MOST} are listed" if len(found) > MOST else ""
+        self._count.setText(f"{counted(len(found), 'entry', 'entries')}{cut}")
+        if not found:
+            self.meaning.setText(f"Nothing has all these words: “{words.strip()}”.")
+
+    def _show_meaning(self) -> None:
+        chosen = self.chosen
+        if chosen is not None:
+            self.meaning.setText(chosen.why_not or chosen.meaning)
+
 
 @runtime_checkable
 class Copyable(Protocol):
-    """A plot or a grid of cells."""
-
     def as_text(self) -> str:
         """All its values, tab-separated, the first line their titles."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Copied figures."""
-
     title: str
     text: str
 
@@ -69,7 +190,6 @@ class Figures:
 
     @property
     def words(self) -> str:
-        """What was copied, as a sentence."""
         return f"Copied {self.title or 'the table'}: {counted(self.rows, 'row', 'rows')}."
 
 
@@ -125,7 +245,6 @@ class PreferencesDialog(QDialog):
     """Opened with ``open()``; every choice holds at once."""
 
     scheme_chosen = Signal(object)
-    """A :class:`Scheme`."""
     device_chosen = Signal(str)
 
     def __init__(self, actions: Sequence[tuple[str, QAction]], parent: QWidget | None = None) -> None:
@@ -174,8 +293,6 @@ _FIELDS = (QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox, QComboBox)
 
 
 class UndoKeys(QObject):
-    """Watches the field with the focus."""
-
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._field: QWidget | None = None
@@ -233,9 +350,7 @@ class EditPresenter(Presenter):
         super().__init__(services)
         self._status, self._features = services.status, services.features
         self.finder: FindDialog | None = None
-        """The dialog, while it is open."""
         self.preferences: PreferencesDialog | None = None
-        """The dialog, while it is open."""
         actions = services.actions
         actions.bind(actions["copy_figures"], self.copy_figures)
         actions.bind(actions["find"], self.find)
@@ -269,7 +384,6 @@ class EditPresenter(Presenter):
         self.finder.open()
 
     def entries(self) -> Iterator[Entry]:
-        """Everything that can be found now."""
         for action in self._window.actions():
             if isinstance(action, Action) and action is not self._actions["find"]:
                 yield self._action(action)
@@ -300,7 +414,6 @@ class EditPresenter(Presenter):
 
     # --- Preferences ------------------------------------------------------------------------------------------------
     def show_preferences(self) -> None:
-        """Open the preferences."""
         actions = self._actions
         lines = {"": ("data_folder", "choose_data_folder"), "Layout": ("unlock", "default_layout")}
         dialog = PreferencesDialog(

@@ -20,8 +20,6 @@ _CHANGED = "It was done before, for another selection."
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the main job: action, title, and a hint for newcomers."""
-
     action: Action
     title: str
     hint: str
@@ -54,11 +52,9 @@ class Guide(QWidget):
 
     @property
     def hint(self) -> str:
-        """The sentence shown."""
         return self._hint.text()
 
     def button(self, index: int) -> QToolButton:
-        """The button of one step."""
         return self._buttons[index]
 
     def show_progress(self, done: Sequence[bool | None], changed: Sequence[bool], instead: str = "") -> None:

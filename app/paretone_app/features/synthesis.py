@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Slot
 
 from paretone.setting.setting import Setting
-from paretone_app.features.presenter import Presenter, Services
-from paretone_app.features.tour.model import Part
+from paretone_app.features.presenter import Part, Presenter, Services
 
 _ALL_OF_IT = "Speak the whole text"
 
@@ -42,18 +41,15 @@ class SynthesisPresenter(Presenter):
 
     @Slot()
     def cancel(self) -> None:
-        """Cancel everything that runs or waits."""
         if self._state.jobs.busy:
             self._status.say("Cancelling…")
             self._state.jobs.cancel_all()
 
     def step_done(self, action: str) -> bool:
-        """A is the baseline of what is selected, or B was made with the techniques that are."""
         made = self._state.synthesis
         return made.accelerated_is_current if action == "accelerated" else made.baseline_is_current
 
     def step_changed(self, action: str) -> bool:
-        """A is another baseline, or B was made with other techniques."""
         compared = self._state.comparison
         take = compared.take_b if action == "accelerated" else compared.take_a
         return take is not None and bool(take.setting.techniques) == (action == "accelerated")

@@ -46,7 +46,6 @@ class ExtrasDialog(QDialog):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what is there now."""
         for one in EXTRAS:
             self.offers[one.name].offer_extra(one)
             self._states[one.name].setVisible(self.offers[one.name].isHidden())
@@ -56,12 +55,9 @@ INSTALL = "Install"
 
 
 class ExtrasPresenter(Presenter):
-    """Owns the list of optional packages."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self.dialog: ExtrasDialog | None = None
-        """The dialog, while it is open."""
         self._actions.bind(self._actions["extras"], self.show_all)
         self._state.jobs.ended.connect(self._job_ended)
         self._state.installing.installed.connect(self._installed)
@@ -77,7 +73,6 @@ class ExtrasPresenter(Presenter):
             self.dialog.refresh()
 
     def show_all(self) -> None:
-        """List the optional packages."""
         self.dialog = ExtrasDialog(self._state.installing, self._window)
         self.dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.dialog.destroyed.connect(self._dialog_gone)
