@@ -10,8 +10,7 @@ import torch
 
 from paretone.errors import DeviceError
 from paretone.measure.machine import usable_cores
-from paretone.own_process import packaged
-from paretone.surroundings import set_allocator, wanted_threads
+from paretone.own_process import packaged, set_allocator, wanted_threads
 
 NAMES = ("auto", "cuda", "mps", "cpu")
 """Device names; ``auto`` takes the first available one."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from paretone.audio.recording import writable
+from paretone.audio.recording import writable_kinds
 from paretone.by_name import nearest
 from paretone.commands import output
 from paretone.commands.technique_args import needs_file, typed_techniques
@@ -118,7 +118,7 @@ def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: 
 
 def sound_file() -> str:
     """The meaning of an option that names the sound file to write."""
-    kinds = [f"{ending} (32-bit float)" if ending == ".wav" else ending for ending in writable()]
+    kinds = [f"{ending} (32-bit float)" if ending == ".wav" else ending for ending in writable_kinds()]
     return (
         f"sound file to write: {listed(kinds, 'or')}, mono; - for WAV on standard output, with messages on standard "
         "error"

@@ -17,8 +17,7 @@ from paretone.commands.speak import figures, heard_line
 from paretone.commands.technique_args import from_files, number, typed, typed_techniques, with_file, with_weights
 from paretone.commands.terminal import Session, Terminal
 from paretone.commands.terminal import exit_code as interrupted
-from paretone.errors import Cancelled, PlainError, SettingError
-from paretone.failures import exit_code, failure, sentence
+from paretone.errors import Cancelled, PlainError, SettingError, exit_code, failure, sentence
 from paretone.files import write_wav
 from paretone.measure.evaluation.judges import JUDGES, judge_named
 from paretone.measure.fidelity import with_difference

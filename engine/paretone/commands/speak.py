@@ -15,8 +15,7 @@ from paretone.commands.output import apart, writable, writable_sound
 from paretone.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
 from paretone.commands.terminal import JOB, Session
 from paretone.commands.terminal import exit_code as interrupted
-from paretone.errors import Cancelled, SettingError
-from paretone.failures import exit_code, failure, sentence
+from paretone.errors import Cancelled, SettingError, exit_code, failure, sentence
 from paretone.measure.processor_time import load_line
 from paretone.measure.signal import with_signal_metrics
 from paretone.measure.timing import spread

@@ -18,13 +18,13 @@ from paretone.computing import computing
 from paretone.errors import SettingError
 from paretone.measure.machine import describe
 from paretone.models.base import ModelInfo, SpeechModel
+from paretone.observer import stoppable
 from paretone.reading import shown
 from paretone.session.commands import Command, LoadModel
 from paretone.session.events import EngineReady, Event
 from paretone.session.observers import JobObserver, Post, RunningJob
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
-from paretone.stopping import stoppable
 
 Load = Callable[..., SpeechModel]
 """See :func:`paretone.models.load_model`."""

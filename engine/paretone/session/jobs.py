@@ -16,8 +16,7 @@ from typing import Any
 
 from paretone import device
 from paretone.errors import SettingError, StudyError
-from paretone.extras import extra
-from paretone.installing import install
+from paretone.extras import extra, install
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.evaluation.judging import judged_figures
 from paretone.models.base import ModelInfo

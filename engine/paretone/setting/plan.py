@@ -18,8 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from paretone.errors import Cancelled, PlainError, PlugInError, SettingError
-from paretone.failures import is_device_lost, is_out_of_memory
+from paretone.errors import Cancelled, PlainError, PlugInError, SettingError, is_device_lost, is_out_of_memory
 from paretone.reading import shortened, shown
 from paretone.sampling.guidance import BRANCHES, Saturation, Strength, most_branches
 from paretone.setting.compatibility import Compatibility

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from paretone import failures
+from paretone import errors
 from paretone.errors import StudyError
 from paretone.extras import NO_CLUSTER
 from paretone.models.base import SpeechModel
@@ -121,7 +121,7 @@ class Worker:
             self._runner = TaskRunner(self._equipment, self._load or load_model)
             info = self._runner.equip(Observer()).info
         except Exception as error:
-            return failures.sentence(error, "loading the model for a study")
+            return errors.sentence(error, "loading the model for a study")
         return _Ready(info.all_weights, ray.get_runtime_context().get_node_id())
 
     def carry_out(self, task: Task) -> Outcome:

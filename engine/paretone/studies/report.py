@@ -49,8 +49,8 @@ from paretone.studies.wording import (
     short_title,
     takes_text,
 )
-from paretone.tables import comma_separated
 from paretone.techniques.registry import in_order, technique_mark
+from paretone.wording import comma_separated
 
 AUDIO_BYTES = 30 * 2**20
 """Most FLAC in a page."""

@@ -17,7 +17,7 @@ from paretone.models.base import Utterance
 from paretone.models.own_voices import shown_name
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting
-from paretone.tables import comma_separated, comments
+from paretone.wording import comma_separated, comments
 
 COLUMNS = ("panel", "series", "x", "y", "value", "low", "high", "note")
 """Columns of a figure's table. Lines have their values at an x, bars at the name of a group, heat maps at x and y."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from paretone.measure.roofline.ceilings import BOUNDS, COMPUTE, MEMORY, Ceilings
 from paretone.measure.roofline.counts import Work
 from paretone.setting.setting import Setting
-from paretone.tables import comma_separated, comments
+from paretone.wording import comma_separated, comments
 
 EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD = "embedding", "projections", "attention", "feed_forward"
 JOINS = "joins"

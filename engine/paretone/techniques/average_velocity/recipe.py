@@ -30,9 +30,9 @@ from paretone.models.catalogue import F5, CatalogueEntry, entry
 from paretone.models.cosyvoice2.config import FlowConfig
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from paretone.models.files.interval_weights import described, metadata, plain_names, save_interval_weights, user_folder
+from paretone.observer import may_stop
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values, checked
-from paretone.stopping import may_stop
 from paretone.techniques.average_velocity import (
     DISPLACEMENT,
     FEWEST_STEPS,

@@ -32,9 +32,9 @@ from paretone.models.f5.checkpoint import F5Checkpoint, save_official
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.files.weight_sets import FOLDER
+from paretone.observer import may_stop
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
-from paretone.stopping import may_stop
 from paretone.techniques.base import JobTask
 from paretone.techniques.guidance_free import GuidanceFreeRequest
 from paretone.training.batches import BatchQueue
