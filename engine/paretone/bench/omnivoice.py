@@ -76,8 +76,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Way:
-    """One way of speaking."""
-
     setting: Setting
     judged: bool = True
     """Whether the judge listens to it."""

@@ -89,7 +89,6 @@ class Estimate:
     low: float
     high: float
     n: int
-    """Number of takes."""
     clusters: int
     """Number of sentences, which the interval is over."""
     words: int = 0

@@ -35,7 +35,6 @@ class Margin:
 
     @property
     def verdict(self) -> str:
-        """``PASSES``, ``FAILS`` or ``UNDECIDED``."""
         if self.low >= 0:
             return PASSES
         return FAILS if self.high < 0 else UNDECIDED
@@ -104,7 +103,6 @@ class Judgement:
         return next((one for one in (FAILS, UNDECIDED) if one in verdicts), PASSES)
 
     def by(self, verdict: str) -> tuple[str, ...]:
-        """Names of the figures with this verdict."""
         return tuple(name for name, one in self.margins.items() if one.verdict == verdict)
 
     @property

@@ -208,7 +208,6 @@ def capture_attention(command: CaptureAttention, executor: Executor, job: Runnin
 
 
 def compute_view(command: ComputeView, executor: Executor, job: RunningJob) -> ViewComputed:
-    """Compute a view's figure."""
     model = executor.model_for(command.setting)
     task = Task(model, command.utterance, command.setting, command.knobs, JobObserver(job), command.records)
     return ViewComputed(command.job, computing.compute_view(command.view, task))

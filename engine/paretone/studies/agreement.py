@@ -36,7 +36,6 @@ class Listened:
     low: float
     high: float
     n: int
-    """Number of answers."""
 
 
 @dataclass(frozen=True)

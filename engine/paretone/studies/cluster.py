@@ -243,7 +243,6 @@ class Cluster:
         return [actor for actor in self._alive if actor not in busy]
 
     def start(self, worker: Any, task: Task) -> None:
-        """Send ``worker`` its task."""
         self._tasks[worker.carry_out.remote(task)] = worker
 
     def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:

@@ -89,8 +89,6 @@ def parse(data: object, where: str = "study", root: Path = Path()) -> Study:
 
 
 class _Reader:
-    """Reads one definition."""
-
     def __init__(self, fields: Fields, root: Path) -> None:
         self._fields, self._root = fields, root
         self._model = fields.text("model", catalogue.MODELS[0].id)

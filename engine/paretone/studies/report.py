@@ -294,7 +294,6 @@ def to_csv(results: Results) -> str:
 
 
 def takes_csv(results: Results) -> str:
-    """One row a finished take, as measured."""
     return _with_head(rows_of_takes(results))
 
 
@@ -324,7 +323,6 @@ def _cells(results: Results, figures: Mapping[str, Estimate]) -> dict[str, objec
 
 
 def rows_of_takes(results: Results) -> list[dict[str, object]]:
-    """One row per finished take."""
     own = {one.name: one for one in METRICS if one.of is not None}
     with Store(results.folder, read_only=True) as store:
         return [

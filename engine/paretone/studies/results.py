@@ -58,15 +58,12 @@ class SettingResult:
     """Notes of its takes on techniques that skipped nothing, each once."""
 
     def value(self, name: str) -> float | None:
-        """The value of a metric, or ``None``."""
         found = self.figures.get(name)
         return None if found is None else found.value
 
 
 @dataclass(frozen=True)
 class PlayableTake:
-    """One take that can be heard."""
-
     take: str
     text: str
     voice: str
@@ -95,8 +92,6 @@ class Failure:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of a study so far."""
-
     folder: Path
     title: str
     model: str
@@ -131,7 +126,6 @@ class Results:
         return tuple(dict.fromkeys(one.sentence for one in self.failed))
 
     def setting(self, key: str) -> SettingResult | None:
-        """The setting called ``key``."""
         return next((one for one in self.settings if one.key == key), None)
 
     @property

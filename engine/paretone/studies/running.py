@@ -273,7 +273,6 @@ class Queue:
 
 
 def _name(task: Task) -> object:
-    """Identity of a task, equal if it is handed out again."""
     match task:
         case MeasureReference():
             return task.spoken.key
@@ -516,7 +515,6 @@ class _Run:
         self._follower.advanced(*self._queue.progress, self._queue.seconds_left(self._executor.size))
 
     def _title(self, task: Task) -> str:
-        """A task in words."""
         if isinstance(task, MeasureReference):
             return "reference speech"
         candidate = self._candidates[task.key if isinstance(task, Prepare) else task.cell.setting]

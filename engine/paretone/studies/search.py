@@ -36,8 +36,6 @@ RULED_OUT_AT_MOST = 3
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer of a search."""
-
     trials: tuple[StoredTrial, ...]
     """The best one; the whole front if there are several objectives."""
     kept: int
@@ -49,7 +47,6 @@ class Answer:
     complete: int
     """Number of evaluated trials."""
     failed: int
-    """Number of failed trials."""
     ruled_out: int
     """Number of proposed settings that techniques rule out."""
 

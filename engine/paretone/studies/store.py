@@ -114,8 +114,6 @@ MIGRATIONS: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class StoredSetting:
-    """A setting of a study."""
-
     key: str
     place: int
     name: str
@@ -127,7 +125,6 @@ class StoredSetting:
 
     @property
     def candidate(self) -> Candidate:
-        """The same as the study has it."""
         return Candidate(self.setting, self.origin, self.name)
 
 
@@ -424,7 +421,6 @@ class Store(Database):
             self._open_connection().execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", values)
 
     def failures(self) -> dict[Cell, str]:
-        """Why takes could not be made."""
         rows = self._rows("SELECT setting, utterance, seed, round, sentence FROM failures")
         return {Cell(*row[:4]): row[4] for row in rows}
 
@@ -504,7 +500,6 @@ def _artefact(name: str, content: str) -> Artefact:
 
 
 def _kind(name: str) -> ArtefactType:
-    """How files hold the artefact of the technique called ``name``."""
     kind = technique(name).artefact
     if kind is None:
         raise ValueError(f"{shown(name)} has no artefact")

@@ -58,12 +58,10 @@ class Candidate:
 
     @cached_property
     def key(self) -> str:
-        """Key of it within the study."""
         return self.setting.fingerprint
 
     @cached_property
     def baseline(self) -> str:
-        """The key of its baseline."""
         return self.setting.baseline.fingerprint
 
     @cached_property
@@ -113,7 +111,6 @@ class Study:
 
     @property
     def takes_each(self) -> int:
-        """Number of takes per setting."""
         return len(self.utterances) * len(self.seeds) * self.rounds
 
     def cells(self, candidate: Candidate) -> Iterator[Cell]:
@@ -124,7 +121,6 @@ class Study:
                     yield Cell(candidate.key, spoken.key, seed, number)
 
     def to_json(self) -> dict:
-        """The definition, as JSON values."""
         return dict(self.definition)
 
 

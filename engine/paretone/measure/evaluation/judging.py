@@ -133,8 +133,6 @@ AVERAGED = ("word_error_rate", "naturalness", "voice_similarity", "pitch_range",
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one file."""
-
     file: str
     seconds: float = 0.0
     sample_rate: int = 0
@@ -152,8 +150,6 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Judgements:
-    """What is said of several files."""
-
     files: tuple[Judgement, ...]
     missing: tuple[str, ...] = ()
     """Why judges were left out, as sentences."""

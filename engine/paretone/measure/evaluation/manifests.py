@@ -24,7 +24,6 @@ class EvaluationRow:
 
     text: str
     voice: Voice
-    """The prompt."""
     recording: str
     """Recording of a person who says the sentence, or ``""`` if there is none."""
 

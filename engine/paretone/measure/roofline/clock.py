@@ -92,7 +92,6 @@ class Clock:
 
     @torch.inference_mode()
     def measure(self, stage: TimedPhase) -> Phase:
-        """Run everything in ``stage``."""
         pieces = _as_graphs(stage) if stage.graphed else stage.pieces
         repeats = self._repeats(lambda: run_all(pieces))
         whole_repeats = 0 if stage.whole is None else self._repeats(stage.whole)
@@ -222,7 +221,6 @@ def _rest_range(
 
 
 def run_all(pieces: Sequence[tuple[str, Run]]) -> None:
-    """Run ``pieces`` one after another."""
     for _, run in pieces:
         run()
 

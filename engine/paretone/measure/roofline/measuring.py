@@ -40,8 +40,6 @@ COMPILED = (
 
 @dataclass(frozen=True)
 class RooflineTarget:
-    """The measured parts."""
-
     model: SpeechModel
     utterance: Utterance
     setting: Setting
