@@ -16,8 +16,8 @@ from paretone.commands.technique_args import files_given, from_files, typed_tech
 from paretone.commands.terminal import JOB, Session
 from paretone.commands.terminal import exit_code as interrupted
 from paretone.errors import Cancelled, SettingError, exit_code, failure, sentence
+from paretone.measure.loudness import with_signal_metrics
 from paretone.measure.processor_time import load_line
-from paretone.measure.signal import with_signal_metrics
 from paretone.measure.timing import spread
 from paretone.models.base import SpeechModel, Synthesis
 from paretone.session.commands import Command, Synthesise, TimeAgain

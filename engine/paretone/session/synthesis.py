@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paretone import views as computing
 from paretone.errors import SettingError
-from paretone.measure.signal import audible, require_finite
+from paretone.measure.loudness import audible, require_finite
 from paretone.measure.takes import make_take
 from paretone.models.base import (
     FLOW,

@@ -96,7 +96,7 @@ class Metrics:
     """Metrics of the sound of one take: alone, and against its baseline if that has the same words, timing and noise.
     ``None``: not measured, or not measurable.
 
-    What each one is, exactly: :mod:`paretone.measure.signal`, :mod:`paretone.measure.fidelity`,
+    What each one is, exactly: :mod:`paretone.measure.loudness`, :mod:`paretone.measure.fidelity`,
     :mod:`paretone.measure.pitch`; of those below the line, which judges give, :mod:`paretone.measure.evaluation`.
     """
 

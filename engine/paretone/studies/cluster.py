@@ -24,7 +24,7 @@ from paretone.extras import NO_CLUSTER
 from paretone.models.base import SpeechModel
 from paretone.observer import Observer
 from paretone.studies.running import WorkerLost
-from paretone.studies.tasks import Equipment, Outcome, Task
+from paretone.studies.study import Equipment, Outcome, Task
 
 if TYPE_CHECKING:
     from types import ModuleType

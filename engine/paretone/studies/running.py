@@ -25,8 +25,11 @@ from paretone.observer import Observer
 from paretone.setting.setting import Artefact
 from paretone.studies.search import Searcher
 from paretone.studies.store import RUNNING, Store, StoredTake
-from paretone.studies.study import BASELINE, SEARCH, Candidate, Cell, Study, StudySentence, seeded
-from paretone.studies.tasks import (
+from paretone.studies.study import (
+    BASELINE,
+    SEARCH,
+    Candidate,
+    Cell,
     Equipment,
     Failed,
     Made,
@@ -36,7 +39,10 @@ from paretone.studies.tasks import (
     Prepared,
     ReferenceMeasured,
     Speak,
+    Study,
+    StudySentence,
     Task,
+    seeded,
 )
 from paretone.studies.wording import described
 

@@ -28,8 +28,7 @@ from paretone.reading import parsed_json, require_regular, shown
 from paretone.setting.compatibility import checkpoint_text
 from paretone.setting.setting import Artefact, Setting, setting_of
 from paretone.setting.take import DecodingTrace, Measurements, Metrics
-from paretone.studies.study import Candidate, Cell, Study
-from paretone.studies.tasks import Made, Prepared, ReferenceMeasured
+from paretone.studies.study import Candidate, Cell, Made, Prepared, ReferenceMeasured, Study
 from paretone.techniques import technique
 from paretone.techniques.base import ArtefactType
 

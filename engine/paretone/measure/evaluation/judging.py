@@ -19,9 +19,9 @@ from paretone.audio.recording import Recording, read_recording
 from paretone.errors import AudioError, PlainError, TextError
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import judge_named
+from paretone.measure.loudness import with_signal_metrics
 from paretone.measure.metrics import estimate, metric
 from paretone.measure.pitch import diversity, log_pitch, pitch_range
-from paretone.measure.signal import with_signal_metrics
 from paretone.models.base import Voice
 from paretone.reading import require_regular
 
