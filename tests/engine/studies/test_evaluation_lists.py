@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import StudyError
-from paretone.studies.definition import read_evaluation
+from paretone.studies.definition import parse, read_evaluation
 
 
 def touch(path: Path) -> Path:
