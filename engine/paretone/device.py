@@ -39,7 +39,6 @@ def choose(wanted: str = "auto") -> torch.device:
 
 
 def answers(device: torch.device | str) -> bool:
-    """Whether ``device`` still computes."""
     try:
         return bool(torch.zeros(1, device=device).add(1).cpu().item() == 1)
     except RuntimeError:
@@ -109,7 +108,6 @@ def synchronise(device: torch.device | str) -> None:
 
 
 def release_memory() -> None:
-    """Give back what torch keeps for later."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     if torch.backends.mps.is_available():

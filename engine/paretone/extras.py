@@ -62,7 +62,6 @@ class Extra:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The packages that are not there."""
         found = (*self.modules, *(one.partition("==")[0] for one in self.alone))
         return tuple(one for one in found if find_spec(one) is None)
 
@@ -256,7 +255,6 @@ def _read(stream: Iterator[str], lines: queue.SimpleQueue[str | None]) -> None:
 
 
 def _next(lines: queue.SimpleQueue[str | None], check: Callable[[], None]) -> str | None:
-    """The next line; ``None`` after the last."""
     while True:
         check()
         try:

@@ -428,12 +428,10 @@ class Speech:
 
     @property
     def seconds(self) -> float:
-        """Length of the audio in seconds."""
         return self.take.seconds
 
     @property
     def setting(self) -> Setting:
-        """Model, options, techniques and seed."""
         return self.take.setting
 
     @property
@@ -549,7 +547,6 @@ class Rows(Sequence[dict[str, Any]]):
 
 
 def _varied(options: Knobs, techniques: Mapping[str, Knobs]) -> dict[str, Any]:
-    """The fields of a study for these options and techniques."""
     chosen = _mapping(options, "options")
     fixed = {name: one for name, one in chosen.items() if not _is_list(one)}
     grid = {name: list(one) for name, one in chosen.items() if _is_list(one)}

@@ -31,12 +31,10 @@ class StepReport:
 
     @property
     def steps_done(self) -> int:
-        """Finished steps of all chunks."""
         return (self.chunk * self.steps if self.before is None else self.before) + self.step + 1
 
     @property
     def steps_in_all(self) -> int:
-        """Steps of all chunks."""
         return self.chunks * self.steps if self.total is None else self.total
 
 

@@ -48,7 +48,6 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """Length in seconds."""
         return len(self.samples) / self.sample_rate
 
 

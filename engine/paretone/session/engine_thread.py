@@ -125,7 +125,6 @@ class EngineThread:
             self._post(EngineHeld(0))
 
     def release(self) -> None:
-        """Continue; no effect if nothing is held."""
         with self._changed:
             self._held = False
             self._changed.notify_all()

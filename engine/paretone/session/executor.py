@@ -37,7 +37,6 @@ class Executor:
         torch.set_num_threads(device.thread_count())
         self.load = load
         self.model: SpeechModel | None = None
-        """The loaded model."""
         self.device = str(device.choose())
         """Device of the model, loaded or not."""
         self.machine = describe().line
@@ -47,7 +46,6 @@ class Executor:
 
     @property
     def ready(self) -> EngineReady:
-        """The event that describes the ready engine."""
         there, threads = device.available(), torch.get_num_threads()
         title = device.title(self.device)
         if self.device == "cpu":

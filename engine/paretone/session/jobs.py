@@ -76,7 +76,6 @@ def download_model(command: DownloadModel, executor: Executor, job: RunningJob) 
 
 
 def install_extra(command: InstallExtra, executor: Executor, job: RunningJob) -> ExtraInstalled:
-    """Install an extra into the running environment."""
     observer = JobObserver(job)
 
     def tell(phase: int, phases: int, line: str) -> None:
@@ -168,7 +167,6 @@ class StudyObserver(JobObserver, StudyFollower):
         self.check()
 
     def begun(self, title: str, done: int, total: int) -> None:
-        """Tell what is being made."""
         self._under_way, self._percent = (done, total, title), 0
         self._tell(title)
 
@@ -194,13 +192,11 @@ class StudyObserver(JobObserver, StudyFollower):
         return self._pausing.is_set()
 
     def take(self, take: StoredTake) -> None:
-        """Tell of a finished take."""
         self.made += 1
         self.post(StudyTakeDone(self.job, self._folder, take))
 
 
 def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEnded:
-    """Do what is left of a study."""
     study = definition.read(command.file)
     folder = Path(command.folder) if command.folder else results_folder(command.file)
     workers: TaskExecutor

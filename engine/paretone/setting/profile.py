@@ -202,7 +202,6 @@ class Profile:
     checkpoint: str
     variant: str
     artefacts: tuple[Artefact, ...] = ()
-    """Artefacts of the setting."""
     evidence: Evidence = field(default_factory=Evidence)
     schema: int = SCHEMA
 
@@ -256,7 +255,6 @@ class Profile:
 
     @property
     def _info(self) -> ModelInfo:
-        """Information on the model, without loading it."""
         return replace(known(self.setting.model), fingerprint=self.checkpoint, variant=self.variant)
 
     @classmethod
@@ -286,7 +284,6 @@ class Profile:
 
     @property
     def baseline(self) -> Profile:
-        """The same without any technique."""
         return replace(self, setting=self.setting.baseline, artefacts=(), evidence=Evidence())
 
     def check(self, info: ModelInfo, compatibility: Compatibility | None = None) -> Any:
@@ -364,7 +361,6 @@ class Profile:
         return shipped[name]
 
     def encoded(self) -> bytes:
-        """The content of a profile's file."""
         return encoded(self.to_json())
 
     def save(self, path: str | Path) -> None:

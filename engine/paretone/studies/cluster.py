@@ -24,7 +24,7 @@ from paretone.extras import NO_CLUSTER
 from paretone.models.base import SpeechModel
 from paretone.observer import Observer
 from paretone.studies.running import WorkerLost
-from paretone.studies.tasks import Equipment, Outcome, Task
+from paretone.studies.study import Equipment, Outcome, Task
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -243,7 +243,6 @@ class Cluster:
         return [actor for actor in self._alive if actor not in busy]
 
     def start(self, worker: Any, task: Task) -> None:
-        """Send ``worker`` its task."""
         self._tasks[worker.carry_out.remote(task)] = worker
 
     def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:

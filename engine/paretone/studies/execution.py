@@ -24,8 +24,7 @@ from paretone.models.base import SpeechModel, Synthesis
 from paretone.observer import Observer, Passing
 from paretone.setting.take import Take, Trace
 from paretone.studies.hooks import calibrated
-from paretone.studies.study import StudySentence
-from paretone.studies.tasks import (
+from paretone.studies.study import (
     Equipment,
     Failed,
     Made,
@@ -35,6 +34,7 @@ from paretone.studies.tasks import (
     Prepared,
     ReferenceMeasured,
     Speak,
+    StudySentence,
     Task,
     take_id,
 )

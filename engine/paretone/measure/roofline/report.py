@@ -90,7 +90,6 @@ class Component:
 
     @property
     def title(self) -> str:
-        """As people call it."""
         return TITLES[self.name]
 
     @property
@@ -203,8 +202,6 @@ class Phase:
 
 @dataclass(frozen=True)
 class RooflineReport:
-    """One measurement."""
-
     model: str
     """Its id."""
     title: str

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from paretone.measure.limits import PASSES, Judgement, margin
+from paretone.measure.estimates import PASSES, Judgement, margin
 from paretone.models.base import Utterance
 from paretone.sampling.actions import SkipAction
 from paretone.sampling.operations import OperationCounts
