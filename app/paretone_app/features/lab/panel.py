@@ -15,7 +15,7 @@ from paretone.listening.trials import ABX, MUSHRA
 from paretone_app.audio.player import Player
 from paretone_app.features.lab.methods import AbxPage, MushraPage, PreferencePage, StaircasePage
 from paretone_app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
-from paretone_app.listening import volume_reference as calibration
+from paretone_app.listening import stimuli as calibration
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mushra import MushraSession
 from paretone_app.listening.planning import (
