@@ -107,7 +107,8 @@ class KnobControls(QWidget):
         """Disable the control of the knob ``name`` for ``reason``, a sentence; ``""`` enables it."""
         editor = self._rows.editors[name]
         knob = next(one for one in self._knobs if one.name == name)
-        build.allow(editor, reason, _description(knob))
+        editor.setEnabled(not reason)
+        editor.setToolTip(localised(reason) or _description(knob))
         editor.setAccessibleDescription(reason or _spoken(knob))
 
     def _change_rows(self) -> None:

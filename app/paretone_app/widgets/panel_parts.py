@@ -25,6 +25,7 @@ from paretone_app.shell.file_dialogs import PLOTS
 from paretone_app.shell.theme import pixmap, set_look
 from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
+from paretone_app.widgets.action import Action, ActionButton
 from paretone_app.widgets.layouts import HBoxLayout
 
 
@@ -148,8 +149,9 @@ class InstallOffer(QWidget):
         super().__init__(parent)
         self._installing: Installing | None = None
         self._extra: Extra | None = None
-        self.button = QPushButton("Install")
-        self.button.clicked.connect(self._press)
+        self._action = Action("Install", parent=self)
+        self._action.triggered.connect(self._press)
+        self.button = ActionButton(self._action)
         self.said = QLabel()
         self.said.setProperty("look", "muted")
         self.said.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -180,14 +182,17 @@ class InstallOffer(QWidget):
         if installing is None or extra is None or not there:
             return
         names = ", ".join(extra.missing) or extra.title
-        self.button.setText("Cancel installing" if runs else f"Install {names}")
+        self._action.setText("Cancel installing" if runs else f"Install {names}")
         if runs:
-            build.allow(self.button, "", "Stop; nothing that was there before is changed")
+            self._action.set_tip("Stop; nothing that was there before is changed")
+            self._action.set_reason("")
             self.said.setText(installing.text or "Installing…")
             return
         self.said.clear()
-        tip = f"For: {extra.title}. Installs into Paretone's own environment; what is installed already stays as it is."
-        build.allow(self.button, installing.why_not(), tip)
+        self._action.set_tip(
+            f"For: {extra.title}. Installs into Paretone's own environment; what is installed already stays as it is."
+        )
+        self._action.set_reason(installing.why_not())
 
     def refresh(self) -> None:
         """Something else runs, or nothing does any more."""

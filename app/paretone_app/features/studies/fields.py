@@ -13,6 +13,7 @@ from paretone.models import catalogue
 from paretone.setting.knobs import Choice, Knob, Switch
 from paretone.techniques import applying_to, techniques
 from paretone_app.features.studies.forms import KINDS, Bound, Goals, Varied, example, objectives
+from paretone_app.numbers import localised
 from paretone_app.shell.regions import insert_after, insert_before
 from paretone_app.shell.theme import GAP
 from paretone_app.state.machine import Installing
@@ -167,7 +168,8 @@ class JudgeBoxes(QWidget):
         lacking = ""
         for one in JUDGES:
             reason = one.problem()
-            build.allow(self.boxes[one.name], reason, f"Adds {', '.join(one.metrics)}")
+            self.boxes[one.name].setEnabled(not reason)
+            self.boxes[one.name].setToolTip(localised(reason) or f"Adds {', '.join(one.metrics)}")
             lacking = lacking or (reason if one.name in USUAL_JUDGES else "")
         self.install.offer(lacking)
 

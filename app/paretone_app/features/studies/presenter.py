@@ -188,46 +188,58 @@ class StudiesPresenter(Presenter):
         """The dialog for a new study, while it is open."""
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
-        actions = self._actions
-        for action, do in (
-            (actions["new_study"], self.begin_new),
-            (actions["open_study"], self._ask_for_file),
-            (actions["open_study_folder"], self._ask_for_folder),
-            (actions["open_example"], self.open_example),
-            (actions["run_study"], lambda: self.run(*built(self.studies).cluster)),
-            (actions["pause_study"], self.pause),
-            (actions["use_study_setting"], lambda: self.use(built(self.studies).table.current)),
-            (actions["report_study"], self.report),
-            (actions["close_study"], self.close),
-        ):
-            actions.bind(action, do)
+        self._bind()
         self._state.jobs.ended.connect(self._job_ended)
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        actions, there = self._actions, self.studies is not None
-        run, use = self.why_not_run(), self.why_not_use()
-        shown = self.summary
-        nothing = "" if shown is not None else "Open or create a study first."
-        unmade = "" if shown is not None and shown.made else nothing or "No takes yet; run the study first."
-        for action, reason in (
-            (actions["new_study"], ""),
-            (actions["open_study"], ""),
-            (actions["open_study_folder"], ""),
-            (actions["open_example"], ""),
-            (actions["run_study"], run),
-            (actions["pause_study"], "" if self._running else "No study is running."),
-            (actions["use_study_setting"], nothing or use),
-            (actions["report_study"], unmade),
-            (
-                actions["close_study"],
-                nothing or ("Wait for it to finish, or cancel it." if self._is_running_here else ""),
-            ),
+        for action in self._can.values():
+            action.refresh()
+        if self.studies is not None:
+            self.studies.set_cluster(why_no_cluster())
+
+    def _bind(self) -> None:
+        actions, add = self._actions, self._actions.add
+        self._can = {
+            name: actions[declared]
+            for name, declared in (
+                ("new", "new_study"),
+                ("open", "open_study"),
+                ("folder", "open_study_folder"),
+                ("example", "open_example"),
+                ("run", "run_study"),
+                ("pause", "pause_study"),
+                ("use", "use_study_setting"),
+                ("report", "report_study"),
+                ("close", "close_study"),
+            )
+        }
+        for name, do, why_not in (
+            ("new", self.begin_new, str),
+            ("open", self._ask_for_file, str),
+            ("folder", self._ask_for_folder, str),
+            ("example", self.open_example, str),
+            ("run", lambda: self.run(*built(self.studies).cluster), self.why_not_run),
+            ("pause", self.pause, lambda: "" if self._running else "No study is running."),
+            ("use", lambda: self.use(built(self.studies).table.current), self.why_not_use),
+            ("report", self.report, self._why_no_report),
+            ("close", self.close, self._why_not_close),
         ):
-            action.setEnabled(there and not reason)
-            action.setToolTip(reason or action.statusTip())
-        if there:
-            built(self.studies).set_reasons(run, use, why_no_cluster())
+            actions.bind(self._can[name], do, lambda: "" if self.studies is not None else "Studies is not there yet.")
+            self._can[name].explain(why_not)
+        self._can |= {
+            "aside": add("Set &aside…", self.set_aside, "Move the damaged results away and start over"),
+            "choose_folder": add(
+                "Choose folder…", self.ask_for_model_folder, "Say where the model's folder is now, in the study's file"
+            ),
+            "export": add(
+                "E&xport profile…",
+                lambda: self.export(built(self.studies).table.current),
+                "Load this setting into Setup and export it as a profile",
+                self.why_not_use,
+            ),
+            "reveal": add("Show fi&les", self._reveal, "Open the folder with the study's results", self._why_none),
+        }
 
     def shut_down(self) -> None:
         """Look no more at the study that runs."""
@@ -246,7 +258,7 @@ class StudiesPresenter(Presenter):
         """Why the study that is shown cannot be run now, as a sentence, or ``""``."""
         seen = self.summary
         if seen is None:
-            return "Open or create a study first."
+            return self._why_none()
         if seen.folder_problem:
             return seen.folder_problem
         if seen.study is None and (seen.file.exists() or seen.results is None):
@@ -264,9 +276,22 @@ class StudiesPresenter(Presenter):
     def why_not_use(self) -> str:
         """Why no setting of the study that is shown can be put into Setup, as a sentence, or ``""``."""
         seen, state = self.summary, self._state
-        if seen is None or not seen.model or seen.model == state.selection.model_id:
+        if seen is None:
+            return self._why_none()
+        if not seen.model or seen.model == state.selection.model_id:
             return ""
         return f"The study is for {seen.model}; load that model first (menu Model)."
+
+    def _why_none(self) -> str:
+        return "" if self.summary is not None else "Open or create a study first."
+
+    def _why_no_report(self) -> str:
+        made = self.summary is not None and self.summary.made
+        return self._why_none() or ("" if made else "No takes yet; run the study first.")
+
+    def _why_not_close(self) -> str:
+        running = "The study is running; wait for it to finish, or cancel it."
+        return self._why_none() or (running if self._is_running_here else "")
 
     # --- Opening -----------------------------------------------------------------------------------------------------
     def open(self, place: Path) -> None:
@@ -410,8 +435,8 @@ class StudiesPresenter(Presenter):
         self.maker = maker = StudyMaker(selection, self._studies, kinds, self._window)
         maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         maker.follow(self._state.installing)
-        maker.check_wanted.connect(self._check)
-        maker.save_wanted.connect(self._write_new)
+        maker.definition_changed.connect(self._check)
+        maker.submitted.connect(self._write_new)
         maker.destroyed.connect(self._maker_gone)
         maker.open()
         maker.check()
@@ -549,29 +574,15 @@ class StudiesPresenter(Presenter):
 
     # --- The panel ---------------------------------------------------------------------------------------------------
     def _build_studies(self) -> QWidget:
-        from paretone_app.features.studies.panel import StudiesPanel
+        from paretone_app.features.studies.panel import StudiesActions, StudiesPanel
 
-        self.studies = panel = StudiesPanel(self._theme.colours)
+        can = StudiesActions(**self._can, cancel=self._actions.cancel)
+        self.studies = panel = StudiesPanel(self._theme.colours, can)
         panel.install.follow(self._state.installing)
-        attempt, actions = self._actions.attempt, self._actions
         panel.study_chosen.connect(self.opened.choose)
-        panel.run_wanted.connect(lambda ray, workers: attempt(lambda: self.run(ray, workers)))
-        panel.pause_wanted.connect(lambda: attempt(self.pause))
-        panel.cancel_wanted.connect(actions.cancel.trigger)
-        panel.aside_wanted.connect(lambda: attempt(self.set_aside))
-        panel.folder_lost.connect(lambda: attempt(self.ask_for_model_folder))
-        panel.use_wanted.connect(lambda key: attempt(lambda: self.use(key)))
-        panel.export_wanted.connect(lambda key: attempt(lambda: self.export(key)))
-        panel.new_wanted.connect(actions["new_study"].trigger)
-        panel.open_wanted.connect(actions["open_study"].trigger)
-        panel.folder_wanted.connect(actions["open_study_folder"].trigger)
-        panel.example_wanted.connect(actions["open_example"].trigger)
-        panel.pages.offer(actions["open_example"], "Open example")
-        panel.pages.offer(actions["new_study"])
-        panel.recent_wanted.connect(lambda place: self.open(Path(place)))
-        panel.report_wanted.connect(lambda: attempt(self.report))
-        panel.reveal_wanted.connect(self._reveal)
-        panel.close_wanted.connect(lambda: attempt(self.close))
+        panel.recent_chosen.connect(lambda place: self.open(Path(place)))
+        panel.pages.offer(can.example, "Open example")
+        panel.pages.offer(can.new)
         self.opened.open_last()
         self._show()
         return panel
@@ -593,7 +604,6 @@ class StudiesPresenter(Presenter):
     def _ask_for_folder(self) -> None:
         file_dialogs.ask_for_folder(self._window, "Open the results of a study", self.open)
 
-    @Slot()
     def _reveal(self) -> None:
         seen = self.summary
         if seen is not None:
