@@ -158,8 +158,6 @@ class MenuButton(QPushButton):
 
 
 class IconButton(QToolButton):
-    """Shows an action by an icon."""
-
     def __init__(self, action: Action, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.action = action

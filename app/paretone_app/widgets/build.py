@@ -121,14 +121,12 @@ def fill(layout: QBoxLayout, parts: Sequence[Part | tuple[Part, int]]) -> QBoxLa
 
 
 def column(*parts: Part | tuple[Part, int]) -> QWidget:
-    """One below the other."""
     made = QWidget()
     fill(VBoxLayout(made), parts)
     return made
 
 
 def row(*parts: Part | tuple[Part, int]) -> QWidget:
-    """One to the right of the other."""
     made = QWidget()
     fill(HBoxLayout(made), parts)
     return made

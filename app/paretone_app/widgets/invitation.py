@@ -56,7 +56,6 @@ class EmptyState(QWidget):
         self._row.insertWidget(place, button, 0, Qt.AlignmentFlag.AlignVCenter)
 
     def offer(self, does: Action, text: str | None = None) -> ActionButton:
-        """A button for ``does``."""
         look = "" if any(one.property("look") == "primary" for one in self.buttons) else "primary"
         made = ActionButton(does, text, look, letter=False)
         made.instead = self.words
@@ -124,7 +123,6 @@ class Invited(QStackedWidget):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the invitation is shown."""
         return self.currentIndex() == 0
 
     def show_content(self, there: bool) -> None:

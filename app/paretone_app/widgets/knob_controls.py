@@ -44,8 +44,6 @@ their labels."""
 
 
 class _Rows(QWidget):
-    """The rows of one set of knobs."""
-
     def __init__(self) -> None:
         super().__init__()
         self.editors: dict[str, QWidget] = {}
@@ -80,16 +78,13 @@ class KnobControls(QWidget):
 
     @property
     def knobs(self) -> tuple[Knob, ...]:
-        """The knobs shown."""
         return self._knobs
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        """The widgets in Tab order."""
         return tuple(one for name, editor in self._rows.editors.items() for one in (editor, self._rows.resets[name]))
 
     def editor(self, name: str) -> QWidget:
-        """The control of the knob ``name``."""
         return self._rows.editors[name]
 
     def set_knobs(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import (
     QLabel,
     QListWidget,
     QListWidgetItem,
     QProgressBar,
-    QPushButton,
     QSizePolicy,
     QWidget,
 )
@@ -21,7 +20,6 @@ from paretone.errors import PlainError
 from paretone.extras import Extra
 from paretone_app.numbers import counted, rough_duration
 from paretone_app.shell.colours import Colours
-from paretone_app.shell.file_dialogs import PLOTS
 from paretone_app.shell.theme import pixmap, set_look
 from paretone_app.state.machine import Installing
 from paretone_app.widgets import build
@@ -120,26 +118,14 @@ class JobProgress(QProgressBar):
 
 
 class ExportButtons(QWidget):
-    """SVG, PNG and CSV."""
+    """A button for each kind of file."""
 
-    wanted = Signal(str)
-    """The user wants a file with this ending."""
-
-    def __init__(self, what: str, parent: QWidget | None = None) -> None:
-        """``what`` is saved: "the figure"."""
+    def __init__(self, actions: Sequence[Action], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.buttons: dict[str, QPushButton] = {}
         row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        for ending in PLOTS:
-            button = build.button(
-                ending.upper(),
-                lambda _=False, one=ending: self.wanted.emit(one),
-                f"Save {what} as {ending.upper()}",
-                name=f"Save {what} as {ending.upper()}",
-            )
-            row.addWidget(button, 1)
-            self.buttons[ending] = button
+        for action in actions:
+            row.addWidget(ActionButton(action, name=action.tip), 1)
 
 
 class InstallOffer(QWidget):
@@ -241,6 +227,5 @@ class TickList(QListWidget):
 
     @property
     def ticked(self) -> tuple[Any, ...]:
-        """The values of the entries that are ticked."""
         items = (self.item(row) for row in range(self.count()))
         return tuple(one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked)

@@ -28,11 +28,9 @@ class TwoAnswersPage(TrialPage):
 
     session: AbxSession | StaircaseSession
     asked: str
-    """The question."""
     sounds: tuple[tuple[str, str], ...]
     """Name and key of each sound."""
     said: tuple[str, str]
-    """The answers."""
 
     def _sounds(self) -> QWidget:
         self.question.setText(self.asked)
@@ -228,7 +226,6 @@ class MushraPage(TrialPage):
             self.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def done(self) -> None:
-        """Everything is rated."""
         self._answer(self.session.answer)
 
     def _rate(self, button: int, score: int) -> None:

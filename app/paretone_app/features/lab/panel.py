@@ -65,8 +65,6 @@ _SOURCES = {
 
 @dataclass(frozen=True)
 class LabChoice:
-    """The user's choice."""
-
     method: str
     source: str
     ticked: tuple[str, ...]
@@ -83,8 +81,6 @@ _WIDEST, _HIGHEST, _BOX = 60, 26, 11
 
 
 class LabSetup(QWidget):
-    """The first page of the lab."""
-
     choice_changed = Signal()
 
     def __init__(self, can: LabActions, parent: QWidget | None = None) -> None:
@@ -232,7 +228,6 @@ class LabSetup(QWidget):
 
     @property
     def choice(self) -> LabChoice:
-        """The current choice."""
         return LabChoice(
             self.method.currentData(),
             self.source.currentData(),
@@ -260,8 +255,6 @@ class LabSetup(QWidget):
 
 
 class LabResults(QWidget):
-    """The last page of the lab."""
-
     def __init__(self, colours: Colours, can: LabActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._colours = colours
@@ -284,7 +277,6 @@ class LabResults(QWidget):
         self.setFocusProxy(self.back_button)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self._show()
 
@@ -432,7 +424,6 @@ class VolumePage(QWidget):
         self._poll.start()
 
     def hear(self, sound: int) -> None:
-        """Hear the noise or the tone."""
         self._player.choose(sound)
         self._player.play()
         self._show(sound)
@@ -494,7 +485,6 @@ class LabPanel(QWidget):
     answered = Signal(object)
     """A :class:`TrialRecord` that was just given."""
     shown = Signal()
-    """The panel can be seen again."""
 
     def __init__(self, colours: Colours, can: LabActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -519,7 +509,6 @@ class LabPanel(QWidget):
         self.set_colours(colours)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.results.set_colours(colours)
         self._device_problem.set_colours(colours)
@@ -532,7 +521,6 @@ class LabPanel(QWidget):
         self.setup.method.setFocus()
 
     def show_results(self) -> None:
-        """Go to the results."""
         self._go_to(self.results)
         self.results.back_button.setFocus()
 

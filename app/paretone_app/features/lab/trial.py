@@ -49,7 +49,6 @@ class TimeLine(QWidget):
         self.setToolTip("Click to seek; drag to loop a section")
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.update()
 
@@ -139,7 +138,6 @@ class TrialPage(QWidget):
     """Why nothing can be heard, as a sentence, or ``""``."""
 
     name: str
-    """Name of the test, as in the title."""
     screen_role = GROUP
     grows = False
     """Whether the sounds take all the room there is."""
@@ -217,15 +215,12 @@ class TrialPage(QWidget):
 
     # --- What each method adds ---------------------------------------------------------------------------------------
     def _sounds(self) -> QWidget:
-        """The buttons by which sounds are heard."""
         raise NotImplementedError
 
     def _answers(self) -> QWidget:
-        """The buttons by which the trial is answered."""
         raise NotImplementedError
 
     def _keys(self) -> tuple[tuple[str, Callable[[], object]], ...]:
-        """Keys of this method."""
         raise NotImplementedError
 
     def _show(self) -> None:
@@ -233,7 +228,6 @@ class TrialPage(QWidget):
         raise NotImplementedError
 
     def _keys_hint(self) -> str:
-        """The keys in words."""
         raise NotImplementedError
 
     def _allow(self, *buttons: QPushButton) -> None:
@@ -410,7 +404,6 @@ class TrialPage(QWidget):
         announce(self, " ".join(filter(None, (self.taught.text(), self.title.text()))))
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.time_line.set_colours(colours)
         self._show()
@@ -464,7 +457,6 @@ def sound_button(text: str, name: str, tip: str, lines: float = 3) -> QPushButto
 
 
 def answer_button(text: str, name: str) -> QPushButton:
-    """A button that answers."""
     button = build.button(text, name=name)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return button

@@ -53,12 +53,10 @@ class OfferedKind:
 
 @cache
 def study_kinds() -> tuple[StudyKind, ...]:
-    """Those that features declare."""
     return tuple(imported(one.study) for one in FEATURES if one.study)
 
 
 def offered_kinds(info: ModelInfo | None) -> tuple[OfferedKind, ...]:
-    """All kinds for the loaded model."""
     return tuple(OfferedKind(one, one.fields(info) if info is not None else None) for one in study_kinds())
 
 
@@ -92,8 +90,6 @@ class Varied:
 
 @dataclass(frozen=True)
 class Bound:
-    """One constraint of a search."""
-
     metric: str
     kind: str
     """One of :data:`KINDS`."""
@@ -102,8 +98,6 @@ class Bound:
 
 @dataclass(frozen=True)
 class Goals:
-    """Goals and constraints of a search."""
-
     objectives: tuple[str, ...]
     bounds: tuple[Bound, ...]
     trials: int
@@ -112,8 +106,6 @@ class Goals:
 
 @dataclass(frozen=True)
 class StudyForm:
-    """Everything that is filled in."""
-
     title: str
     model: str
     sentences: str
@@ -220,7 +212,6 @@ def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str
 
 
 def example(knob: Knob) -> str:
-    """Example input for ``knob``."""
     if isinstance(knob, Switch):
         return "yes, no"
     if isinstance(knob, Choice):
@@ -237,7 +228,6 @@ def needed_judges(goals: Goals) -> tuple[str, ...]:
 
 
 def objectives() -> tuple[Metric, ...]:
-    """The metrics that a search can go for."""
     return tuple(one for one in METRICS if one.better != NEITHER)
 
 
@@ -407,6 +397,5 @@ class Within:
     """What a study is to stay within."""
 
     model: str
-    """Its id."""
     spans: tuple[Span, ...]
     bounds: tuple[Bound, ...]

@@ -312,7 +312,6 @@ class StudyMaker(QDialog):
 
     @property
     def form(self) -> StudyForm:
-        """The entered values."""
         chosen = self.sentences.currentData()
         model = self.model.currentData()
         same_model = model == self._setting.model

@@ -30,7 +30,6 @@ from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
 
 def plan_words(study: Study, seconds: float | None) -> str:
-    """Size of a study, in sentences."""
     searched = study.search.trials if study.search else 0
     parts = [
         counted(len(study.candidates) + searched, "setting", "settings"),
@@ -55,7 +54,6 @@ def lost_words(summary: OpenStudy) -> str:
 
 
 def progress_words(summary: OpenStudy) -> str:
-    """Progress of a study, in sentences."""
     about = "" if summary.seconds is None else f", about {duration(summary.seconds)}"
     if summary.study is None:
         return f"{_takes(summary.made)}. It cannot be run: {summary.file_problem}"
@@ -256,7 +254,6 @@ class StudiesPanel(QWidget):
         self.recent_button.setToolTip("Recent studies" if places else "No recent studies.")
 
     def show_summary(self, summary: OpenStudy | None) -> None:
-        """Show the summary of the chosen study."""
         other = summary is None or self._summary is None or summary.folder != self._summary.folder
         self._summary = summary
         if other and (summary is None or summary.folder != self._running):
@@ -303,7 +300,6 @@ class StudiesPanel(QWidget):
         self._show_state()
 
     def show_progress(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
-        """Show progress of the running study."""
         if self._running is None:
             return
         self.progress.setRange(0, max(1, total))
@@ -325,17 +321,14 @@ class StudiesPanel(QWidget):
         self._show_state()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self.table.set_colours(colours)
 
     @property
     def summary(self) -> OpenStudy | None:
-        """The content."""
         return self._summary
 
     @property
     def state(self) -> str:
-        """The sentence below the buttons."""
         return self._state.text()
 
     @property
@@ -419,6 +412,5 @@ def _text(name: str) -> QPlainTextEdit:
 
 
 def _short(place: str) -> str:
-    """A path by its end."""
     path = Path(place)
     return f"{path.parent.name}/{path.name}"

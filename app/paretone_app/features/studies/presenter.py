@@ -105,7 +105,6 @@ class OpenedStudies(QObject):
 
     @property
     def summary(self) -> OpenStudy | None:
-        """The study that is shown."""
         return self._results.studies.get(self.chosen) if self.chosen is not None else None
 
     @property
@@ -139,7 +138,6 @@ class OpenedStudies(QObject):
             self._results.open(place)
 
     def close(self) -> None:
-        """Show the chosen study no longer."""
         if self.chosen is not None:
             self._results.close(self.chosen)
 
@@ -171,13 +169,10 @@ _LOOK_MILLISECONDS = 1000
 
 
 class StudiesPresenter(Presenter):
-    """Owns Studies."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._studies = services.folder / "studies"
         self.opened = OpenedStudies(self._results, services.settings, self)
-        """The studies that the panel lists."""
         self.opened.changed.connect(self._show)
         self.opened.brought_forward.connect(self._go_to)
         self._running: tuple[Job, Path] | None = None
@@ -247,7 +242,6 @@ class StudiesPresenter(Presenter):
 
     @property
     def summary(self) -> OpenStudy | None:
-        """Summary of the shown study."""
         return self.opened.summary
 
     @property
@@ -311,7 +305,6 @@ class StudiesPresenter(Presenter):
             self._tell_damage(found)
 
     def close(self) -> None:
-        """Show the study no longer."""
         if self._is_running_here:
             raise StudyError("The study is running; wait for it to finish, or cancel it.")
         self.opened.close()
@@ -485,7 +478,6 @@ class StudiesPresenter(Presenter):
 
     @Slot(object, object, bool)
     def _write_new(self, given: dict, path: Path, start: bool) -> None:
-        """Write a new study's file."""
         from paretone.studies.definition import to_toml
 
         try:

@@ -51,14 +51,10 @@ WAITING, FAILED = "waiting", "failed"
 
 
 class TakeCells(CursorCanvas):
-    """Methods in, signals out."""
-
     moved = Signal(int, int)
-    """The cursor is on (row, column)."""
     pointed = Signal(int, int)
     """The mouse rests on (row, column)."""
     left = Signal()
-    """The mouse has left the cells."""
     activated = Signal(int, int)
     """Play (row, column), or stop."""
     reference_chosen = Signal(int, int)
@@ -163,7 +159,6 @@ class TakeCells(CursorCanvas):
         return 2.5 * self.fontMetrics().height()
 
     def cell_rectangle(self, row: int, column: int) -> QRectF:
-        """Where a cell is."""
         assert self.grid is not None
         rows, columns = self.grid.shape
         wide = (self.width() - self._label_width - 2) / columns
@@ -320,8 +315,6 @@ _MEAN = "Mean of all sentences"
 
 @dataclass(frozen=True)
 class Chosen:
-    """What the user chose above the grid."""
-
     rows: str
     columns: str
     """Names of dimensions."""
@@ -330,16 +323,13 @@ class Chosen:
     more_columns: str = ""
     """Further values, as they were typed."""
     mean: bool = False
-    """Whether figures are means over sentences."""
 
 
 class TakeGridPanel(QWidget):
     """Above: dimensions, further values, the figure and the sentence. Then the cells."""
 
     shown = Signal()
-    """The panel can be seen from now on."""
     chosen = Signal(object)
-    """The user chose otherwise: :class:`Chosen`."""
     sentence_chosen = Signal(str)
     """The same of another sentence."""
 
@@ -441,12 +431,10 @@ class TakeGridPanel(QWidget):
         self._show_page()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self.cells.set_colours(colours)
 
     @property
     def words(self) -> str:
-        """The line below the cells."""
         return self._words.text()
 
     # --- What the user does ------------------------------------------------------------------------------------------

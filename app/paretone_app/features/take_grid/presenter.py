@@ -204,7 +204,6 @@ class TakeGridPresenter(Presenter):
     # --- What is shown -----------------------------------------------------------------------------------------------
     @property
     def grid(self) -> TakeGrid | None:
-        """What is shown."""
         return None if self.take_grid is None else self.take_grid.cells.grid
 
     @property

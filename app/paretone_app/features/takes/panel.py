@@ -70,8 +70,6 @@ class TakesActions:
 
 
 class TakesPanel(QWidget):
-    """The history of takes, newest first."""
-
     problem = Signal(str)
     """A sentence about what could not be done."""
 
@@ -190,7 +188,6 @@ class TakesPanel(QWidget):
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self._show_difference()
 

@@ -67,8 +67,6 @@ _NOTHING = (
 
 
 class TradeoffDetails(QWidget):
-    """One point, or a selection of several."""
-
     only_changed = Signal(bool)
     """Show only the selected points, or all again."""
 
@@ -117,7 +115,6 @@ class TradeoffDetails(QWidget):
 
     @property
     def point(self) -> Point | None:
-        """The point that is shown."""
         return self._point
 
     @property
@@ -222,8 +219,6 @@ _GHOSTS = "Draw another study's points faintly beneath the others, and a line fr
 
 
 class PlotOptionsLine(QWidget):
-    """Controls of :class:`PlotOptions`."""
-
     chosen = Signal()
     """The user chose another: see :attr:`options`."""
 
@@ -269,7 +264,6 @@ class PlotOptionsLine(QWidget):
 
     @property
     def options(self) -> PlotOptions:
-        """The chosen options."""
         on = {name: box.isChecked() for name, box in self.boxes.items()}
         return PlotOptions(self.x_choice.currentData(), self.y_choice.currentData(), **on)
 
@@ -381,12 +375,10 @@ class TradeoffLegend(Flow):
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The techniques whose points are hidden."""
         return frozenset(name for name, button in self.buttons.items() if not button.isChecked())
 
     @property
     def offered(self) -> dict[str, QPushButton]:
-        """The buttons that are shown."""
         return {name: button for name, button in self.buttons.items() if not button.isHidden()}
 
     def show_techniques(self, counts: Mapping[str, int], looks: PointStyles, mixed: bool) -> None:
@@ -432,13 +424,11 @@ class TradeoffLegend(Flow):
             self.hidden_changed.emit(self.hidden)
 
     def show_only(self, name: str) -> None:
-        """Hide all techniques but one."""
         for other, button in self.buttons.items():
             button.setChecked(other == name)
         self.hidden_changed.emit(self.hidden)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         style = (
             f"QPushButton {{ padding: 0.1em 0.45em; border: 1px solid transparent; background: transparent;"
@@ -529,15 +519,12 @@ class TradeoffFoot(QWidget):
             self.slider.setValue(at)
 
     def show_direction(self, faster: bool) -> None:
-        """Which way the listener walks."""
         self.mark_button.set_text(_HEARD if faster else _NO_LONGER)
 
     @property
     def remarks(self) -> str:
-        """The sentences."""
         return self._remarks.text()
 
     @property
     def counts(self) -> str:
-        """Counts of shown points, in a line."""
         return self._counts.text()

@@ -55,7 +55,6 @@ class TradeoffPanel(QWidget):
     """Above: axes, what is shown of them, filters, techniques. Then the plot and the details of one point."""
 
     shown = Signal()
-    """The panel can be seen from now on."""
     scene_changed = Signal()
     """Other points are shown, or the same ones otherwise."""
     chosen = Signal(object)
@@ -176,7 +175,6 @@ class TradeoffPanel(QWidget):
             self._show_point()
 
     def set_filter(self, chosen: Filter) -> None:
-        """Show other points."""
         self._filter, self._awaited = chosen, {}
         self._show_hidden()
         self._fill_choices()
@@ -225,7 +223,6 @@ class TradeoffPanel(QWidget):
         self._awaited = {name: value for name, value in self._awaited.items() if name not in found}
 
     def clear_filter(self) -> None:
-        """Show all points."""
         self.set_filter(Filter())
 
     def write(self, path: Path) -> None:
@@ -233,34 +230,28 @@ class TradeoffPanel(QWidget):
         write_sheet(self.scene, self._filter, path, self.font(), sections=self.plot.sections)
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.details.set_colours(colours)
         self._show()
 
     @property
     def scene(self) -> Scene:
-        """The content."""
         return self.plot.scene
 
     @property
     def pool(self) -> Pool:
-        """All points that there are."""
         return self._pool
 
     @property
     def options(self) -> PlotOptions:
-        """Options of the plot."""
         return self._options
 
     @property
     def filter(self) -> Filter:
-        """Which points are wanted."""
         return self._filter
 
     @property
     def invitation(self) -> str:
-        """Text shown if there are no points; ``""`` otherwise."""
         return self.pages.invitation.text() if self.pages.is_empty else ""
 
     # --- What the user asks for --------------------------------------------------------------------------------------

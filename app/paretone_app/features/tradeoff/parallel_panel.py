@@ -61,8 +61,6 @@ _FAINT, _CLEAR = 36, 190
 
 
 class ParallelAxes(CursorCanvas):
-    """Methods in, signals out."""
-
     ranges_changed = Signal(object)
     """The user brushed: all ranges, a tuple."""
     chosen = Signal(str)
@@ -103,7 +101,6 @@ class ParallelAxes(CursorCanvas):
         self.refresh()
 
     def show_current(self, key: str) -> None:
-        """Another point is looked at."""
         self._current = key
         self.refresh()
 
@@ -378,7 +375,6 @@ class ParallelPanel(QWidget):
     """Shows the points of a :class:`TradeoffPanel`, and filters them by ranges."""
 
     shown = Signal()
-    """The panel can be seen from now on."""
 
     def __init__(
         self, colours: Colours, undo_stack: QUndoStack, rank: Action, study: Action, parent: QWidget | None = None
@@ -441,7 +437,6 @@ class ParallelPanel(QWidget):
         self.shown.emit()
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
         self._colours = colours
         self.axes.set_colours(colours)
         self.refresh()

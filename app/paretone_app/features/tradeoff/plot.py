@@ -140,14 +140,11 @@ _DRAG = 4.0
 
 
 class TradeoffPlot(ZoomChart):
-    """Methods in, signals out."""
-
     chosen = Signal()
     """The user chose another point, or none: see :attr:`current`."""
     selection_changed = Signal()
     """The user selected other points: see :attr:`selected`."""
     activated = Signal()
-    """Play the current point."""
     side_chosen = Signal(str)
     """Use the current point as ``"A"`` or ``"B"``."""
     marked = Signal()
@@ -161,7 +158,6 @@ class TradeoffPlot(ZoomChart):
         self._scene = Scene()
         self.frame.left.steady = True
         self.drawn = ScatterLayers(self.frame)
-        """Positions of all points."""
         self._current = ""
         self._selected: frozenset[str] = frozenset()
         self.marks = PointMarks(self.frame, self.drawn)
@@ -222,18 +218,15 @@ class TradeoffPlot(ZoomChart):
 
     @property
     def scene(self) -> Scene:
-        """The drawn scene."""
         return self._scene
 
     @property
     def current(self) -> Point | None:
-        """The point that is looked at."""
         place = self._scene.index.get(self._current)
         return None if place is None else self._scene.points[place]
 
     @property
     def selected(self) -> tuple[Point, ...]:
-        """The selected points, from left to right."""
         shown = self._scene
         places = np.array(sorted(shown.index[key] for key in self._selected if key in shown.index), int)
         order = np.lexsort((shown.y[places, 0], shown.x[places, 0]))
@@ -285,7 +278,6 @@ class TradeoffPlot(ZoomChart):
 
     @property
     def in_view(self) -> int:
-        """Number of own points in the shown section."""
         pairs = zip(self._scene.points, self.drawn.inside.tolist(), strict=True)
         return sum(inside and not point.published for point, inside in pairs)
 
@@ -432,7 +424,6 @@ class TradeoffPlot(ZoomChart):
         self.take_selection(found | self._selected if self._adding else found)
 
     def select_all(self) -> None:
-        """Select all points that are not published results."""
         self.take_selection({one.key for one in self._scene.points if not one.published})
 
     def take_selection(self, keys: Collection[str]) -> None:
