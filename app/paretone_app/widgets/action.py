@@ -51,8 +51,11 @@ class Action(QAction):
 
     def explained(self) -> str:
         """What it does, with the keys, or why it cannot be done now: for the tooltip of a button."""
+        if not self.isEnabled():
+            return self.toolTip()
         keys = self.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        return f"{self.toolTip()} ({keys})" if keys and self.isEnabled() else self.toolTip()
+        # Without a tip, Qt's would repeat the text.
+        return f"{self.toolTip()} ({keys})" if keys else self.toolTip() if self.tip else ""
 
     def explain(self, why_not: Callable[[], str]) -> None:
         """``why_not`` gives a reason against it, or ``""``; it comes after the reasons of earlier calls.

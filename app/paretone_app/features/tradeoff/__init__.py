@@ -34,7 +34,7 @@ FEATURE = Feature(
         FeatureAction(
             "front_mark",
             "Now I hear it, or &no longer",
-            "While the front is played: mark the step after which a difference is heard, or no longer",
+            "While the front is played: mark the step after which a difference is heard, or no longer (N)",
         ),
         FeatureAction(
             "front_heard",

@@ -401,7 +401,7 @@ class ParallelPanel(QWidget):
         self.clear_button = ActionButton(self._clear)
         foot = HBoxLayout()
         foot.addWidget(self._counts, 1)
-        self.study_button, self.rank_button = ActionButton(study), ActionButton(rank, "Rank by ear…")
+        self.study_button, self.rank_button = ActionButton(study, "Study within…"), ActionButton(rank, "Rank by ear…")
         for one in (self.study_button, self.rank_button, self.clear_button):
             foot.addWidget(one)
         build.fill(VBoxLayout(self), ((area, 1), foot))
