@@ -8,7 +8,7 @@ from torch import Tensor
 
 from paretone.models.cosyvoice2.config import HiftConfig
 from paretone.models.cosyvoice2.hift import PLAIN_CONVOLUTIONS, Hift, Progress
-from paretone.models.networks.weight_norm import PARAMETRISED, stored_shapes
+from paretone.models.networks.layers import PARAMETRISED, stored_shapes
 from tests.engine.models.cosyvoice2.small_release import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released

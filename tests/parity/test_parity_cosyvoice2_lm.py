@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretone.models.cosyvoice2.language_model import LanguageModel, PromptIds
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.networks.causal import NOTHING
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Uniforms

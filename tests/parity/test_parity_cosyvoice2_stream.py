@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from paretone.models.cosyvoice2.adapter import CosyDecoder, sped_up
 from paretone.models.cosyvoice2.hift import AudioStream, Hift
-from paretone.models.cosyvoice2.streaming import CosyDecoder, sped_up
 from paretone.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from tests.engine.models.cosyvoice2.small_release import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision

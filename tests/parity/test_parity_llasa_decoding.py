@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.kernels.fused_causal import FusedTransformer
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.sampling.autoregressive import Request, decode

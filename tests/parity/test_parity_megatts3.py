@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from paretone.models.files.checkpoints import load_strictly
 from paretone.models.megatts3.config import DiTConfig
 from paretone.models.megatts3.dit import MegaConditioning, MegaDiT
-from paretone.models.megatts3.passages import MegaPassage, Timed
+from paretone.models.megatts3.phones import MegaPassage, Timed
 from paretone.sampling.flow import Follow, integrate, overshoot_steps, sampling_grid
 from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from paretone.models.f5.text import split
+from paretone.models.megatts3.adapter import segment_fader
 from paretone.models.megatts3.aligner import END, START, read_alignment
 from paretone.models.megatts3.duration_model import FRAMES_MULTIPLE
+from paretone.models.megatts3.front_end import ENGLISH_BYTES, split_chinese
 from paretone.models.megatts3.phones import (
     PHONES,
     TONES,
@@ -19,8 +21,6 @@ from paretone.models.megatts3.phones import (
     phone_number,
     separated,
 )
-from paretone.models.megatts3.segments import segment_fader
-from paretone.models.megatts3.text import ENGLISH_BYTES, split_chinese
 from tests.parity.fixtures import Fixture, fixtures
 
 SEGMENTS = re.compile(

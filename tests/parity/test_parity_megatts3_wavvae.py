@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from paretone.models.megatts3.wavvae import Encoder, WavVAE, WavVAEConfig
-from paretone.models.networks.weight_norm import load_normalised, stored_shapes
+from paretone.models.networks.layers import load_normalised, stored_shapes
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from paretone.bench.masked import PlainRun
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from paretone.models.networks.plain_masked import PlainRun
 from paretone.sampling.demasking import Canvas, Guide, Rules, candidates, demask
 from paretone.sampling.demasking_schedule import Block
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.sampling.autoregressive import Cycle, Request
 from paretone.sampling.speculative import speculation
 from paretone.sampling.tokens import Greedy, RepetitionAware, Uniforms

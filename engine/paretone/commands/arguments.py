@@ -18,7 +18,7 @@ from paretone.front_end.speakable import LARGEST_TEXT
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, SpeechModel, Voice
 from paretone.models.files.releases import RELEASES
-from paretone.models.shipped_voices import shipped_names
+from paretone.models.voices import shipped_names
 from paretone.reading import read_text
 from paretone.session.events import EngineStatus, Event, PreparationReport
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked

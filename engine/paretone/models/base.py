@@ -19,6 +19,7 @@ from paretone.setting.take import Measurements, Trace
 if TYPE_CHECKING:
     from paretone.sampling.calibration_target import CalibrationTarget
 
+
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled
 in."""
@@ -337,3 +338,38 @@ def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
             f"{_WAYS[model.info.family]}; load another model."
         )
     return cast("FlowModel", model)
+
+
+@dataclass(frozen=True)
+class OfficialIds:
+    """What the ids of a vocabulary are."""
+
+    size: int
+    """Number of ids: rows of the table of embeddings."""
+    first_code: int
+    """Id of speech token 0; the others follow."""
+    codes: int
+    """Number of speech tokens."""
+    stops: tuple[int, ...]
+    """The ids that end speech, the one that does in training first."""
+
+    @property
+    def spoken(self) -> tuple[int, ...]:
+        """All ids that may come after a prompt, (codes + stops,), in the order of local ids."""
+        return (*range(self.first_code, self.first_code + self.codes), *self.stops)
+
+
+@dataclass(frozen=True)
+class OfficialPrompt:
+    """What a model continues to speak one passage."""
+
+    text: str
+    """The passage."""
+    ids: tuple[int, ...] = field(repr=False)
+    """Voice and passage, (n,)."""
+    minimum: int
+    """Number of speech tokens before which speech cannot end."""
+    maximum: int
+    """Number of speech tokens after which decoding ends anyway."""
+    positions: tuple[int, ...] | None = field(default=None, repr=False)
+    """(n,), of the ids, where they are not counted from 0 through; later tokens continue from the last."""

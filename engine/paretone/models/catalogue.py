@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from paretone.by_name import by_name, meant
@@ -19,15 +19,27 @@ from paretone.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from paretone.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
 from paretone.models.megatts3.config import ENCODER, LATENTS, no_latents
 from paretone.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
-from paretone.models.minis.options import LM_MINI_OPTIONS, OMNI_MINI_OPTIONS
 from paretone.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
-from paretone.models.own_voices import own_voice
-from paretone.models.shipped_voices import shipped_voices
+from paretone.models.voices import own_voice, shipped_voices
 from paretone.paths import own_place, resource
 from paretone.reading import require_regular, shown
 from paretone.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
+from paretone.sampling.options import (
+    CROSS_FADE,
+    DEMASKING_OPTIONS,
+    REPETITION_PENALTY,
+    SPEED,
+    TEMPERATURE,
+    TOP_K,
+    TOP_P,
+)
 from paretone.setting.compatibility import owner_of_voice
 from paretone.setting.knobs import NO_VALUES, Knob, Values
+
+_SHORT_FADE = replace(CROSS_FADE, default=0.02)
+LM_MINI_OPTIONS = (TEMPERATURE, TOP_K, TOP_P, REPETITION_PENALTY, SPEED, _SHORT_FADE)
+OMNI_MINI_OPTIONS = (*DEMASKING_OPTIONS, SPEED, _SHORT_FADE)
+
 
 F5 = "F5-TTS"
 """The kind of F5-TTS, E2-TTS and F5 mini."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from paretone.models import catalogue
 from paretone.models.base import Utterance, Voice
-from paretone.models.own_voices import with_folder
+from paretone.models.voices import with_folder
 from paretone.setting.knobs import Values, checked
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.space import Search, VariedKnob

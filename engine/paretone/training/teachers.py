@@ -24,7 +24,7 @@ from paretone.models.llasa.checkpoint import TEXTS, LlasaFolder
 from paretone.models.llasa.tokenizer import rendered, training_row
 from paretone.models.llasa.voices import VoiceEncoder
 from paretone.models.llasa.xcodec2 import SAMPLE_RATE
-from paretone.models.load_request import LoadRequest
+from paretone.models.loading import LoadRequest
 from paretone.models.minis.lm_mini import TOKENIZER, LmMiniFolder, LmMiniParts, read_parts
 from paretone.paths import data_folder
 from paretone.sampling.tokens import Nucleus, RepetitionAware

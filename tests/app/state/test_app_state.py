@@ -10,7 +10,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import SettingError
-from paretone.models.own_voices import own_voice
+from paretone.models.voices import own_voice
 from paretone.sampling.actions import SkipAction
 from paretone.session.commands import LoadModel, Synthesise, TimeAgain
 from paretone.session.events import JobCancelled, JobFinished, ModelLoaded, TakeReady, TimedAgain

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from paretone.errors import Cancelled
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.sampling.autoregressive import Cycle, Reader, Request, decode, places
 from paretone.sampling.cache import MOST_KEPT, Prefixes
 from paretone.sampling.runaway import RunawayGuard, guarded

@@ -18,7 +18,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from paretone.errors import Cancelled
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode, within_length
 from paretone.sampling.draft_length import LONGEST, AdaptiveLength, expected_tokens, predicted_speed_up
 from paretone.sampling.speculative import speculation

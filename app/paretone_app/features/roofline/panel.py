@@ -14,7 +14,7 @@ from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResi
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from paretone.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport, shares
-from paretone.models.own_voices import shown_name
+from paretone.models.voices import shown_name
 from paretone_app.features.roofline.plots import RooflinePlot, RooflinePoint, Waterfall, floor_words, milliseconds
 from paretone_app.numbers import fixed, general, grouped, percent
 from paretone_app.plotting import files

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from paretone.errors import StudyError
 from paretone.models.base import Voice
-from paretone.models.own_voices import own_voice
+from paretone.models.voices import own_voice
 from paretone.reading import read_text, shown
 
 

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from paretone.errors import CheckpointError
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.models.families.training_layout import IGNORED, Parts, TrainingRow
 from paretone.models.files.checkpoints import check_shapes, require_fractions, require_numbers
 from paretone.models.networks.causal import CausalConfig, CausalTransformer

@@ -247,7 +247,7 @@ class MelStream:
 #
 # A file has the keys of the estimator in ``flow.pt``, and those of one more perceptron,
 # ``decoder.estimator.time_mlp.interval_mlp.{0,2}.{weight,bias}``; its metadata are those of
-# :mod:`paretone.models.files.interval_weights`, with the SHA-256 of ``flow.pt`` as ``base``. The encoder and all else
+# :mod:`paretone.models.files.trained_weights`, with the SHA-256 of ``flow.pt`` as ``base``. The encoder and all else
 # stay those of ``flow.pt``.
 
 

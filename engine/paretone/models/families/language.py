@@ -36,7 +36,7 @@ from paretone.audio.cross_fade import CrossFader, PassageJoiner
 from paretone.errors import SettingError
 from paretone.failures import enough_memory
 from paretone.last_used import LastUsed
-from paretone.models.base import ModelInfo, Script, Voice
+from paretone.models.base import ModelInfo, OfficialIds, OfficialPrompt, Script, Voice
 from paretone.models.families import parts
 from paretone.models.families.language_network import (
     DecodingLoop,
@@ -45,14 +45,13 @@ from paretone.models.families.language_network import (
     Networks,
     ReadDraft,
     ReadStudent,
+    TokenModel,
 )
-from paretone.models.families.official_ids import OfficialIds, OfficialPrompt
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import LanguagePassage, Prompt, Spoken, Uttered, cost_of
 from paretone.models.families.speech import Speech
 from paretone.models.families.token_decoder import TokenDecoder, largest_difference
-from paretone.models.families.token_model import TokenModel
-from paretone.models.files.language_weights import find_language_weights, places_of
+from paretone.models.files.trained_weights import find_language_weights, places_of
 from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.reading import shown

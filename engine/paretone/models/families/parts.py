@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from paretone.models.families.token_model import TokenModel
+from paretone.models.families.language_network import TokenModel
 from paretone.sampling.autoregressive import Cycle, Decoding
 from paretone.sampling.demasking import CanvasRun, Guide, Open, Schedule
 from paretone.sampling.flow import Combine, Evaluator, Follow

@@ -25,8 +25,8 @@ from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
 from paretone.models.families.passages import Decoded
 from paretone.models.files.config_file import ConfigFile
+from paretone.models.networks.layers import load_normalised
 from paretone.models.networks.shapes import Modules, uninitialised
-from paretone.models.networks.weight_norm import load_normalised
 
 # The half of WavVAE that the official release withholds: audio to latents, for users who have its weights.
 #

@@ -17,15 +17,13 @@ from paretone import device as devices
 from paretone.audio.mel import MelFrontEnd
 from paretone.errors import CheckpointError
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone
-from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, Voice
+from paretone.models.base import DraftWeights, ModelInfo, OfficialIds, StudentWeights, Voice
 from paretone.models.f5.front_end import Prompt as ReadPrompt
 from paretone.models.f5.front_end import PromptReader
 from paretone.models.families.language import LanguageSpeech
-from paretone.models.families.language_network import DraftTensors, LanguageNetwork, ReadDraft, ReadStudent
-from paretone.models.families.official_ids import OfficialIds
+from paretone.models.families.language_network import DraftTensors, LanguageNetwork, ReadDraft, ReadStudent, TokenModel
 from paretone.models.families.passages import Decoded
 from paretone.models.families.token_decoder import TokenDecoder
-from paretone.models.families.token_model import TokenModel
 from paretone.models.families.voices import Remembered
 from paretone.models.files.checkpoints import (
     check_shapes,
@@ -38,15 +36,25 @@ from paretone.models.files.checkpoints import (
     require_numbers,
 )
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.language_weights import find_language_weights, places
 from paretone.models.files.layer_importance import layer_of
-from paretone.models.load_request import LoadRequest
-from paretone.models.minis.natural_coding import NOBODY, NaturalCoding, NaturalVoice, StreamedSpeech, natural_coding
+from paretone.models.files.trained_weights import find_language_weights, places
+from paretone.models.loading import LoadRequest
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
-from paretone.models.minis.quantisers import SpeechTokenizer, token_phones
-from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, NATURAL_PHONES, MiniFolder, Texts, phones_of_prompt
+from paretone.models.minis.speaking import (
+    CONFIG,
+    LAYOUT_FILE,
+    NATURAL_PHONES,
+    NOBODY,
+    MiniFolder,
+    NaturalCoding,
+    NaturalVoice,
+    StreamedSpeech,
+    Texts,
+    natural_coding,
+    phones_of_prompt,
+)
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
-from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.models.networks.quantised_mel import SpeechTokenizer, read_quantised_mel, token_phones
 from paretone.observer import Observer
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, TokenSampler, Uniforms

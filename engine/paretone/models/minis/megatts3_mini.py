@@ -23,8 +23,14 @@ from paretone.models.files.checkpoints import loaded_strictly, read_float_weight
 from paretone.models.megatts3.checkpoint import TRANSFORMER
 from paretone.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from paretone.models.megatts3.dit import MegaDiT
-from paretone.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
-from paretone.models.megatts3.phones import ENGLISH_TONE, durations_of_phones
+from paretone.models.megatts3.phones import (
+    ENGLISH_TONE,
+    MegaPassage,
+    MegaPassages,
+    MegaPrompt,
+    Timed,
+    durations_of_phones,
+)
 from paretone.models.minis.natural_vocoder import GROUP_HOP, GroupedCodec
 from paretone.models.minis.speaking import WEIGHTS, MiniFolder, phones_of_prompt
 from paretone.setting.knobs import Values

@@ -28,8 +28,13 @@ from paretone.models.minis.natural_decoder import (
     of_voice,
 )
 from paretone.models.networks.quantised_mel import MelStatistics
-from paretone.models.networks.streaming import StreamedBackbone, StreamedBlocks, StreamedOverlapAdd
-from paretone.models.networks.vocos import VocosBackbone, VocosConfig
+from paretone.models.networks.vocos import (
+    StreamedBackbone,
+    StreamedBlocks,
+    StreamedOverlapAdd,
+    VocosBackbone,
+    VocosConfig,
+)
 
 # From mel frames, 93.75 a second, to the 80 latent frames a second that the decoder of natural speech takes.
 #

@@ -21,22 +21,30 @@ from paretone.front_end.phones import PhoneVocabulary, TimedPhone
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.f5.front_end import Prompt as ReadPrompt
 from paretone.models.f5.front_end import PromptReader
-from paretone.models.families.masked import MaskedSpeech
-from paretone.models.families.masked_networks import offered
-from paretone.models.families.masked_script import MaskedScript
+from paretone.models.families.masked import MaskedScript, MaskedSpeech, offered
 from paretone.models.families.passages import Decoded
 from paretone.models.families.token_decoder import GridDecoder
 from paretone.models.families.voices import Remembered
 from paretone.models.files.checkpoints import fingerprint, load_strictly, read_float_weights
 from paretone.models.files.config_file import ConfigFile
 from paretone.models.kernels.fused_masked import FusedMasked, MaskedRequest
-from paretone.models.load_request import LoadRequest
-from paretone.models.minis.natural_coding import NOBODY, NaturalCoding, NaturalVoice, StreamedSpeech, natural_coding
+from paretone.models.loading import LoadRequest
 from paretone.models.minis.natural_decoder import SAMPLE_RATE
-from paretone.models.minis.quantisers import ResidualCodec, token_phones
-from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, NATURAL_PHONES, MiniFolder, Texts, phones_of_prompt
+from paretone.models.minis.speaking import (
+    CONFIG,
+    LAYOUT_FILE,
+    NATURAL_PHONES,
+    NOBODY,
+    MiniFolder,
+    NaturalCoding,
+    NaturalVoice,
+    StreamedSpeech,
+    Texts,
+    natural_coding,
+    phones_of_prompt,
+)
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from paretone.models.networks.quantised_mel import read_quantised_mel
+from paretone.models.networks.quantised_mel import ResidualCodec, read_quantised_mel, token_phones
 from paretone.models.networks.shapes import without_weights
 from paretone.observer import Observer
 from paretone.sampling.demasking import Canvas, Rules, SeededCanvasNoise, demask

@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from paretone.errors import CheckpointError
-from paretone.models.files.checkpoints import in_float32, load_strictly
+from paretone.models.files.checkpoints import Shards, in_float32, load_strictly
 from paretone.models.files.config_file import ConfigFile
-from paretone.models.files.shards import Shards
 from paretone.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from paretone.models.networks.shapes import without_weights
 from paretone.models.omnivoice.config import INSTALL

@@ -18,7 +18,7 @@ from paretone.errors import SettingError, TextError
 from paretone.files import keep_array, kept_array
 from paretone.models.base import Voice
 from paretone.models.families.voices import Remembered, changed, transcript_notes, transcript_of
-from paretone.models.files.shards import Shards
+from paretone.models.files.checkpoints import Shards
 from paretone.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
 from paretone.models.omnivoice.config import CHUNK, FASTEST, FRAME_RATE, LONGEST_CANVAS, LONGEST_REFERENCE, SLOWEST
 from paretone.models.omnivoice.sound import QUIET, REFERENCE_PAUSES, cut_of, without_silence

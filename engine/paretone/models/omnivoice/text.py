@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from paretone.errors import SettingError
 from paretone.front_end import chunking
-from paretone.models.files.shards import read_tokenizer
+from paretone.models.files.checkpoints import read_tokenizer
 from paretone.models.omnivoice.config import INSTALL
 from paretone.paths import resource
 

@@ -12,7 +12,7 @@ from paretone.errors import TrainingError
 from paretone.models.catalogue import F5, CatalogueEntry, entry
 from paretone.models.cosyvoice2.config import FlowConfig
 from paretone.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
-from paretone.models.files.interval_weights import described, plain_names, user_folder
+from paretone.models.files.trained_weights import described_interval, plain_names, user_folder
 from paretone.setting.knobs import Values, checked
 from paretone.techniques.average_velocity import AverageVelocityRequest, why_not_trained
 from paretone.techniques.average_velocity.f5 import F5Subject
@@ -68,7 +68,7 @@ def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
     """The weights in ``path`` by the backbone's own names. Raises :class:`PlainError` if they are no such weights, or
     were made from another checkpoint than the one with the fingerprint ``base``."""
     told = metadata_of(path)
-    if described(told, str(path), "") is None:
+    if described_interval(told, str(path), "") is None:
         raise TrainingError(f"{path} holds no weights of average velocity; choose a file that this training wrote.")
     if told.get("base") != base:
         raise TrainingError(f"{path} was made from another checkpoint; start from weights of the one that is trained.")

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from paretone.errors import SettingError, TrainingError
 from paretone.models.base import IntervalWeights
-from paretone.models.files.interval_weights import metadata, save_interval_weights
+from paretone.models.files.trained_weights import interval_metadata, save_interval_weights
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values
 from paretone.stopping import may_stop
@@ -341,7 +341,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
             "", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method, options.temperature
         )
         named = self.subject.official(self.average.module.state_dict(), self.steps)
-        save_interval_weights(path, named, metadata(weights, self._base, self.steps))
+        save_interval_weights(path, named, interval_metadata(weights, self._base, self.steps))
 
     @property
     def file_name(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from paretone.errors import TrainingError
 from paretone.models.catalogue import F5, entry
 from paretone.models.f5.checkpoint import F5Checkpoint
-from paretone.models.files.weight_sets import FOLDER
+from paretone.models.files.trained_weights import WEIGHT_SETS
 from paretone.paths import own_place
 from paretone.setting.knobs import Values
 from paretone.techniques.base import JobTask
@@ -29,7 +29,7 @@ INTERVALS = Intervals(validation_steps=100, validates_first=True)
 
 def guidance_free_folder(model: str) -> Path:
     """Folder of CFG-free checkpoints that the user trained."""
-    return own_place(model) / FOLDER
+    return own_place(model) / WEIGHT_SETS
 
 
 def options_of(request: GuidanceFreeRequest) -> GuidanceFreeOptions:

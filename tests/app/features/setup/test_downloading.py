@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
-from paretone.models.files.downloads import Extent
-from paretone.models.files.releases import RELEASES
+from paretone.models.files.releases import RELEASES, Extent
 from paretone_app.features.setup.presenter import size_text
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS

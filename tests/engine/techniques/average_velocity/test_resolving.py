@@ -13,9 +13,9 @@ from paretone.errors import CheckpointError, SettingError
 from paretone.models.base import IntervalWeights
 from paretone.models.families.passages import Sampler
 from paretone.models.files.checkpoints import fingerprint
-from paretone.models.files.interval_weights import (
+from paretone.models.files.trained_weights import (
     find_interval_weights,
-    metadata,
+    interval_metadata,
     require_interval_weights,
     save_interval_weights,
 )
@@ -79,7 +79,7 @@ def test_the_temperature_is_that_of_the_weights_unless_the_setting_has_one() -> 
 def test_the_temperature_is_kept_with_the_weights(tmp_path: Path) -> None:
     weights = {"one.weight": torch.zeros(2)}
     for name, temperature in (("calm", "0.8"), ("none", None), ("dead", "0"), ("endless", "inf"), ("odd", "warm")):
-        told = metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
+        told = interval_metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
         assert told.pop("temperature") == "1.25"
         save_interval_weights(
             tmp_path / f"{name}.safetensors", weights, told | ({"temperature": temperature} if temperature else {})

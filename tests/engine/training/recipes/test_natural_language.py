@@ -15,11 +15,10 @@ from paretone.front_end.phones import PHONES
 from paretone.models.files.checkpoints import fingerprint
 from paretone.models.minis.lm_mini import Layout as LmLayout
 from paretone.models.minis.lm_mini import LmMiniFolder
-from paretone.models.minis.natural_coding import NaturalVoice
 from paretone.models.minis.omni_mini import CODEC as CODEC_FOLDER
 from paretone.models.minis.omni_mini import Layout as OmniLayout
 from paretone.models.minis.omni_mini import OmniMiniFolder
-from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS
+from paretone.models.minis.speaking import CONFIG, LAYOUT_FILE, WEIGHTS, NaturalVoice
 from paretone.paths import resource
 from paretone.training.natural_corpus import voice_frames
 from paretone.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
