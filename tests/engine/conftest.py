@@ -14,6 +14,7 @@ import pytest
 from paretone import cli, models
 from paretone.commands import arguments
 from paretone.models.base import SpeechModel
+from paretone.models.files import releases
 from tests.engine.models.hub import Hub
 
 

@@ -1,5 +1,5 @@
-"""Weights trained from a model's checkpoint, recognised by the metadata of their files: CFG-free weights, weights for few
-evaluations, and drafts and students of language models.
+"""Weights trained from a model's checkpoint, recognised by the metadata of their files: CFG-free weights, weights for
+few evaluations, and drafts and students of language models.
 
 A file of weights for few evaluations has the model's official keys, and those of one more embedding
 (:mod:`paretone.models.networks.diffusion`). Metadata: ``interval`` ("true"), ``method``, ``evaluations`` (the most on
