@@ -1,19 +1,58 @@
-"""LLaSA's transformer, its greedy decoding and what it samples from, against transformers' Llama."""
+"""LLaSA's prompt and what is read of its checkpoint, against the official chat template, tokenizer and model."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 import torch
 from torch import Tensor
 
 from paretone.models.families.language_network import TokenModel
+from paretone.models.files.checkpoints import load_strictly
 from paretone.models.kernels.fused_causal import FusedTransformer
+from paretone.models.llasa.tokenizer import DATE, LlasaTokenizer, code_token, rendered
+from paretone.models.llasa.xcodec2 import Quantiser, XCodec2Config, XCodec2Decoder
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
 from paretone.sampling.autoregressive import Request, decode
 from paretone.sampling.tokens import Greedy, Nucleus, Uniforms
-from tests.parity.fixtures import Fixture, assert_close, cases, full_precision
-from tests.parity.test_parity_cosyvoice2_lm import assert_near, models
-from tests.parity.test_parity_llasa_lm import LANGUAGE_MODELS, language_models
+from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
+from tests.parity.test_parity_cosyvoice2_language import assert_near, models
+
+pytest.importorskip("tokenizers")
+LANGUAGE_MODELS = fixtures("ar", lambda description: "speech_0" in description.get("ids", {}))
+language_models = pytest.mark.parametrize("fixture", LANGUAGE_MODELS)
+
+
+def date_of(said: dict) -> str:
+    """The date that a prompt was rendered with."""
+    return re.search(r"Today Date: (.*)", said["rendered"])[1]
+
+
+@language_models
+def test_parity_llasa_lm_usual_date(fixture: Fixture) -> None:
+    assert DATE in map(date_of, fixture.description["prompts"].values())
+
+
+@pytest.mark.parametrize(("fixture", "name"), cases(LANGUAGE_MODELS, lambda fixture: fixture.description["prompts"]))
+def test_parity_llasa_lm_prompt_and_ids(fixture: Fixture, name: str) -> None:
+    tokenizer = LlasaTokenizer.read(fixture.folder / "llasa_tokenizer")
+    said = fixture.description["prompts"][name]
+    codes = fixture["ref_codes"].tolist() if said["ref_codes"] else []
+    found = rendered(said["text"], date=date_of(said))
+    assert found + "".join(map(code_token, codes)) == said["rendered"]
+    ids = [*tokenizer.ids(found), *(tokenizer.first_code + code for code in codes)]
+    assert ids == fixture[f"{name}.input_ids"].tolist()
+    assert len(ids) == said["n"]
+
+
+@language_models
+def test_parity_llasa_lm_special_ids(fixture: Fixture) -> None:
+    tokenizer = LlasaTokenizer.read(fixture.folder / "llasa_tokenizer")
+    ids = fixture.description["ids"]
+    assert (tokenizer.first_code, tokenizer.end) == (ids["speech_0"], ids["SPEECH_GENERATION_END"])
+    assert tokenizer.vocabulary == fixture.description["config"]["vocab_size"]
+
 
 PROBABILITY = 1e-6
 CARD = {"card": Nucleus(0.8, 50), "card_2025_05": Nucleus(0.9, 50, 0.95)}
@@ -97,3 +136,52 @@ def test_parity_llasa_repetition_penalty(fixture: Fixture) -> None:
     sampler = Nucleus(0.8, 50, repetition_penalty=1.2, prompt=ids[:half])
     found = sampler.probabilities(fixture["dist.logits"][None], ids[half:])
     assert_close(found[0], fixture["dist.reppen12"], PROBABILITY, "reppen12")
+
+
+TOLERANCE = 1e-5
+
+
+def build(fixture: Fixture) -> XCodec2Decoder:
+    shapes = {name: tuple(value.shape) for name, value in fixture.weights.items()}
+    decoder = XCodec2Decoder(XCodec2Config.from_shapes(shapes, fixture.name, fixture.description["config"]["heads"]))
+    load_strictly(decoder, fixture.weights, fixture.name)
+    return decoder.eval().requires_grad_(False)
+
+
+decoders = pytest.mark.parametrize(
+    "fixture", fixtures("ar", lambda description: "CodecDecoderVocos" in description.get("source", ""))
+)
+
+
+@decoders
+def test_parity_xcodec2_decode_every_stage(fixture: Fixture) -> None:
+    full_precision()
+    decoder = build(fixture)
+    backbone, codes = decoder.generator.backbone, fixture["vq_code"][:, 0]
+    with torch.inference_mode():
+        latent = decoder.generator.quantizer(codes)
+        entered = decoder.fc_post_a(latent)
+        embedded = backbone.embed(entered.transpose(1, 2))
+        convolved = backbone.prior_net(embedded)
+        found: dict[str, Tensor] = {
+            "fsq_codes": Quantiser.values(codes)[None],
+            "fsq_out": latent,
+            "fc_post": entered,
+            "embed": embedded,
+            "prior_net": convolved,
+            "block0": backbone.transformers[0](convolved.transpose(1, 2)),
+            "backbone_out": backbone(entered),
+            "wav": decoder.decode(codes)[:, None],
+        }
+        found["quant_out"] = decoder.generator.quantizer(fixture["quant_idx"][..., 0].long())
+    for name, value in found.items():
+        assert_close(value, fixture[name], TOLERANCE, name)
+
+
+@decoders
+def test_parity_xcodec2_decode_is_not_causal(fixture: Fixture) -> None:
+    decoder, codes = build(fixture), fixture["vq_code"][:, 0]
+    hop = decoder.samples_per_code
+    prefix = decoder.decode(codes[:, : codes.shape[1] // 2])
+    difference = (prefix[:, :hop] - decoder.decode(codes)[:, :hop]).abs().max().item()
+    assert difference > 1e-3  # at the very beginning, by what comes only half a clip later

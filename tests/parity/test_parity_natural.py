@@ -8,13 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load
 from torch import Tensor, nn
 
+from paretone.front_end import lengths, lexicon, tagger, unknown_words
+from paretone.front_end.lengths import default_lengths
+from paretone.front_end.lexicon import bundled
+from paretone.front_end.phones import EDGE
+from paretone.front_end.unknown_words import default_unknown_words
+from paretone.models.files.checkpoints import read_weights
 from paretone.models.minis.natural_decoder import (
     BINS,
     HOP,
@@ -26,6 +34,7 @@ from paretone.models.minis.natural_decoder import (
     Spectra,
     half_turns,
 )
+from tests.engine.front_end.references import references
 
 hibari = pytest.importorskip("hibari")
 onnx = pytest.importorskip("onnx")
@@ -197,3 +206,46 @@ def test_the_latent_keeps_the_voice(decoder: NaturalDecoder, originals: list[Ori
         voiced = original.own_pitch > 0
         difference = (ours.harmonic - whole.harmonic)[voiced, :200].abs().mean()  # below 4 kHz
         assert float(difference) < 0.7
+
+
+LENGTHS = "/Clip_output_0"
+
+
+@pytest.fixture(scope="module")
+def teacher() -> object:
+    return hibari.Hibari()
+
+
+def test_the_record_is_what_the_teacher_reads(teacher: hibari.Hibari) -> None:
+    assert [one.text for one in references() if " ".join(teacher.phonemize(one.text)) != one.teacher] == []
+
+
+def test_unknown_words_are_read_alike(teacher: hibari.Hibari) -> None:
+    words = {word for one in references() if one.kind in ("name", "unknown") for word in one.text.split()}
+    read = default_unknown_words()
+    assert [word for word in words if read(word) != teacher.g2p.oov(word)] == []
+
+
+def test_lengths_are_the_same_but_for_the_rounding_to_eight_bits(teacher: hibari.Hibari) -> None:
+    graph = onnx.shape_inference.infer_shapes(onnx.load(Path(hibari.__file__).parent / "assets" / "hibari.onnx"))
+    part = onnx.utils.Extractor(graph).extract_model(["ids", "speed"], [LENGTHS])
+    session = onnxruntime.InferenceSession(part.SerializeToString(), providers=["CPUExecutionProvider"])
+    differences: list[float] = []
+    for one in references()[::10]:
+        given = {"ids": np.array([teacher.ids(one.teacher)], np.int64), "speed": np.ones(1, np.float32)}
+        theirs = session.run([LENGTHS], given)[0].ravel()
+        ours = np.maximum(np.round(default_lengths().units((EDGE, *one.teacher, EDGE))), 1)
+        differences += (ours - theirs).tolist()
+    assert np.abs(differences).max() <= 1 and np.count_nonzero(differences) < 0.01 * len(differences)
+
+
+def test_the_files_are_made_from_the_wheel() -> None:
+    from paretone.training.recipes import natural_front_end as recipe
+
+    assert recipe.pronunciations() == bundled(lexicon.FILE).read_bytes()
+    for file, made in ((lengths.FILE, recipe.lengths_weights()), (unknown_words.FILE, recipe.unknown_words_weights())):
+        shipped, remade = read_weights(bundled(file)), load(made)
+        assert shipped.keys() == remade.keys()
+        assert all(torch.equal(value, remade[name]) for name, value in shipped.items())
+    with np.load(bundled(tagger.FILE)) as ours, np.load(BytesIO(recipe.tagger_weights())) as again:
+        assert all(np.array_equal(ours[name], again[name]) for name in ours.files)
