@@ -279,8 +279,13 @@ def random_request(config: MaskedConfig, text: int, reference: int, frames: int,
 
 
 class PlainRun:
-    """A network on one canvas. See :class:`paretone.sampling.demasking.Predictor`; every step computes both branches,
-    whatever its guide."""
+    """A masked network on one canvas, run as the official code runs it: the reference for exact savings.
+
+    Both branches, whatever the guide of the step, are a batch of two, the unconditional one padded to the length of the
+    other; text is embedded at every step; every row of both is scored; scores of the canvas are normalised three times.
+
+    Source: k2-fsa/OmniVoice, ``_generate_iterative`` and ``_predict_tokens_with_scoring`` of
+    ``omnivoice/models/omnivoice.py``. See :class:`paretone.sampling.demasking.Predictor`."""
 
     normalised = True
     operations = whole_operations = 0.0

@@ -1,4 +1,4 @@
-"""From a catalogue entry, a folder and a device to a model that speaks."""
+"""From a catalogue entry, a folder and a device to a model that speaks, with the vocoder that it needs."""
 
 from __future__ import annotations
 

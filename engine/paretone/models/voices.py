@@ -1,4 +1,16 @@
-"""The voices that ship, and the user's own recordings, named by file name and fingerprint. Torch-free."""
+"""The voices that ship, and the user's own recordings. Torch-free.
+
+The folder of those that ship has an index, ``voices.json``: the title of each voice in the order in which they are
+offered, with the factors on pitch and formants that make it of the speaker's own. Every voice is a recording,
+``NAME.wav``, and ``NAME.json`` with its text and the phones with their times, as the bundled models read them.
+
+The id of a recording of the user's is ``own:me.wav:3f2a9c0d12345678``, with the beginning of the file's SHA-256. So a
+profile, a report or a table says which recording spoke, and nothing of the folders of the machine where it was made.
+Where the recording lies is in :attr:`paretone.models.base.Voice.audio`, which is not shared.
+
+Run as a script, this file checks a recording and its transcript before they become a voice and prints what it found as
+JSON: reading texts needs torch, and pocketsphinx holds the interpreter's lock while it listens.
+"""
 
 from __future__ import annotations
 

@@ -13,9 +13,9 @@ import torch
 
 from paretone.models.base import Voice
 from paretone.models.kernels.fused_causal import FusedTransformer
-from paretone.models.minis.lm_mini import SHORTEST, SPARE, Layout, LmMiniFrontEnd, LmMiniPrompt, positions
+from paretone.models.minis.lm_mini import SHORTEST, SPARE, Layout, LmMiniFrontEnd, positions
+from paretone.models.minis.speaking import MiniPrompt
 from paretone.sampling.tokens import TokenSampler
-from paretone.setting.knobs import Values
 from paretone.training.spoken_tokens import SpokenTokens
 from paretone.training.token_recipe import TokenNetwork
 
@@ -43,7 +43,7 @@ def speak_tokens(
     texts: list[tuple[int, Voice, np.ndarray]] = []
     for number, sentence in enumerate(sentences):
         voice = voices[number % len(voices)]
-        _, passages = front_end(sentence, voice, Values(speed=1.0), lambda: None, seed + number)
+        passages = front_end.passages(sentence, 1.0, seed=seed + number)
         texts += [(number, voice, passage.phones) for passage in passages.passages if len(passage.phones)]
     transformer = FusedTransformer.of(network.transformer)
     found: dict[int, SpokenTokens] = {}
@@ -74,7 +74,7 @@ def _spoken(
     network: TokenNetwork,
     transformer: FusedTransformer,
     layout: Layout,
-    prompt: LmMiniPrompt,
+    prompt: MiniPrompt,
     texts: Sequence[np.ndarray],
     sampler: TokenSampler,
     generator: torch.Generator,

@@ -52,10 +52,12 @@ def sped_up(mel: Tensor, speed: float) -> Tensor:
 
 
 class CosyDecoder(TokenDecoder):
-    """Flow and vocoder for one passage.
+    """Flow and vocoder for one passage: audio while tokens are decoded, exactly as in one run at the end.
 
-    All audio comes at the end if it is wanted ``at_once``, which takes less memory and time, and at another
-    ``speed`` than 1, because frames then depend on the length of the whole.
+    A chunk of tokens is vocoded as soon as it and the look-ahead of the flow are complete; chunks are counted from the
+    start of the prompt, so that the first comes early. Upstream lets the last chunk attend to everything; here it sees
+    what it would see if more followed. All audio comes at the end if it is wanted ``at_once``, which takes less memory
+    and time, and at another ``speed`` than 1, because frames then depend on the length of the whole.
     """
 
     def __init__(

@@ -1,4 +1,9 @@
-"""A language model's networks: its own, pruned and student ones, and what drafts for them, made when asked for."""
+"""A language model's networks: its own, pruned and student ones, and what drafts for them, made when asked for.
+
+Every one is a :class:`TokenModel`: a transformer between two tables of speech tokens. Ids are local: codes from 0 on,
+then the ids that end speech. An adapter cuts the rows of these out of its model's tables, so that no pass computes
+scores of text, and knows which official ids they are.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,6 @@ import hashlib
 import json
 import math
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -331,16 +330,9 @@ def _json(data: Mapping[str, str]) -> bytes:
     return (json.dumps(data, indent=1) + "\n").encode()
 
 
-def main() -> int:
-    """Write the lists."""
-    print(f"{root() / LIST}: {write_lists(root())} files")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-
-
+# --- Packing ----------------------------------------------------------------------------------------------------------
+# Package registries take files of 100 MiB, and half precision hardly compresses: ``packaging/packed_build.py`` packs
+# the models when a wheel is built; the repository keeps the weights as they were trained.
 LARGEST = 127
 """Largest whole number, up and down."""
 STEPS_PER_DEVIATION = 5
@@ -353,7 +345,7 @@ what is won."""
 
 def pack_models(source: Path, target: Path) -> None:
     """Pack every weight file of the folder of models ``source`` to the same place in ``target``, together with the
-    lists of :mod:`paretone.models.files.bundled`; other files are not touched. Weights whose metadata name another file
+    lists of this module; other files are not touched. Weights whose metadata name another file
     there as their base are kept as differences from it. Nothing else may write into ``target``: what a killed process
     left half written there is removed, since all of the folder ships. Raises :class:`OSError` and, for a damaged file,
     :class:`safetensors.SafetensorError`."""
@@ -431,3 +423,7 @@ def _metadata(path: Path) -> Mapping[str, str]:
 
 def _identity(path: Path) -> str:
     return _metadata(path).get(ORIGIN) or file_sha256(path)
+
+
+if __name__ == "__main__":
+    print(f"{root() / LIST}: {write_lists(root())} files")

@@ -1,6 +1,7 @@
 """Reading weight files safely and strictly.
 
 No file is ever unpickled with code in it, and no weight is silently left over or left out: what does not fit is named.
+:class:`Shards` is a Hugging Face folder: weights in one file or in shards that an index lists, and ``tokenizer.json``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""The official releases: which files belong to each model, where they lie, and under which licence. Torch-free."""
+"""The official releases: which files belong to each model, where they lie, and under which licence; and their downloads
+from the Hugging Face Hub, with progress, cancelled at any time and resumed later. Torch-free.
+
+``huggingface_hub`` (an optional package) knows the addresses and what lies there. The transfer itself is done here,
+because what it keeps of a broken-off one cannot be resumed. A file gets its name only once it is complete and its
+checksum is right; until then it is called ``….part``.
+"""
 
 from __future__ import annotations
 

@@ -42,6 +42,8 @@ from paretone.sampling.guidance import needed_branches, three_branch_velocity
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.knobs import Values
 
+# The loudness of segments and the fades between them: rules of ``tts/infer_cli.py`` and
+# ``tts/utils/audio_utils/io.py``.
 FADE_SECONDS = 0.16
 PEAK = 0.95
 """Peak of a segment that would reach full scale."""

@@ -35,6 +35,10 @@ from paretone.models.megatts3.phones import MegaPassage, MegaPassages, MegaPromp
 from paretone.models.megatts3.wavvae import LATENT_CHANNELS, WavVAE
 from paretone.reading import require_regular
 
+# Cutting and normalising texts: rules of ``tts/infer_cli.py`` and ``tts/utils/text_utils/split_text.py``. Upstream
+# takes whatever is not English for Chinese; here another language is an error. Upstream normalises with
+# WeTextProcessing, which needs a build of OpenFst: it is used if it is installed, otherwise our own rules are, for
+# English.
 ENGLISH_BYTES = 130
 CHINESE_CHARACTERS, LOOK_AHEAD = 60, 30
 MARKS = ("。.！!？?", "，,；;：:", "、…—-~～")

@@ -1,11 +1,17 @@
-"""What the bundled models with tokens share: their folder, how they read texts and voices, and the adapter base."""
+"""The adapter base of the bundled models with tokens: folder, texts and voices, tokens of natural speech.
+
+A voice of natural speech is a pitch and a formant scale; the components of a latent frame do not depend on it. Tokens
+are made of what is said, and who says it is added when they are decoded.
+"""
 
 from __future__ import annotations
 
+import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -14,11 +20,14 @@ from torch import Tensor
 from paretone.audio.mel import MelFrontEnd
 from paretone.audio.resampling import resample
 from paretone.errors import CheckpointError
-from paretone.front_end.alignment import Aligner, Alignment, alignment_notes
+from paretone.front_end.alignment import Aligner, alignment_notes
 from paretone.front_end.phones import PhoneVocabulary, TimedPhone, labels, last_sound
 from paretone.front_end.reading import NaturalReader
-from paretone.models.f5.front_end import Prompt
+from paretone.models.base import ModelInfo, Voice
+from paretone.models.f5.front_end import Prompt, PromptReader
 from paretone.models.families.passages import Decoded
+from paretone.models.families.voices import Remembered
+from paretone.models.files.checkpoints import fingerprint
 from paretone.models.loading import LoadRequest
 from paretone.models.minis.natural_decoder import (
     FORMANT,
@@ -53,30 +62,6 @@ class MiniFolder:
     def weights_path(self) -> Path:
         """The weight file that identifies the model."""
         return self.root / WEIGHTS
-
-
-Spoken = tuple[str, tuple[TimedPhone, ...]]
-"""A piece of text, and its phones."""
-
-
-class Texts:
-    """Reads texts by the phones and lengths of natural speech, and finds transcripts in recordings."""
-
-    def __init__(self) -> None:
-        self._reader = NaturalReader()
-
-    def spoken(
-        self, text: str, speed: float, by_sentence: bool, seed: int | None
-    ) -> tuple[list[Spoken], tuple[str, ...]]:
-        """Pieces of ``text``, and what the user should know; with ``by_sentence`` no piece has more than one sentence.
-        The pace is drawn from ``seed``, and is the mean one without. Raises :class:`paretone.errors.TextError` and
-        :class:`paretone.errors.SettingError`."""
-        pieces, notes = self._reader.pieces(text, speed, by_sentence=by_sentence, seed=seed)
-        return [(piece.text, piece.phones) for piece in pieces], notes
-
-    def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
-        """As :class:`paretone.front_end.alignment.Aligner` says."""
-        return self._reader.heard(samples, rate, transcript)
 
 
 def phones_of_prompt(read: Prompt, reader: Aligner) -> tuple[tuple[TimedPhone, ...], tuple[str, ...]]:
@@ -233,6 +218,118 @@ def natural_coding(request: LoadRequest, codec: Codec) -> NaturalCoding[Codec]:
             "speech: they do not belong together. Restore the model folder."
         )
     return NaturalCoding(codec, request.natural_vocoder())
+
+
+@dataclass(frozen=True)
+class MiniPrompt:
+    """A voice made ready, as the model's network is given it."""
+
+    phones: Any = field(repr=False)
+    """(n,) ids, one for every token."""
+    codes: Any = field(repr=False)
+    """Those of the n tokens."""
+    who: NaturalVoice = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MiniPassage:
+    """One piece of text, as the model's network is given it."""
+
+    text: str
+    phones: Any = field(repr=False)
+    """(n,) ids, one for every token that is to come."""
+    end: int = 0
+    """Sample at which its last sound is over."""
+
+    @property
+    def expected(self) -> int:
+        """Tokens that it takes."""
+        return max(len(self.phones), 1)
+
+    frames = expected
+    """The same for a model that fills in a canvas."""
+
+
+@dataclass(frozen=True)
+class MiniPassages:
+    """A whole text."""
+
+    passages: tuple[MiniPassage, ...]
+    notes: tuple[str, ...] = ()
+
+
+class MiniFrontEnd(ABC, Generic[Codec]):
+    """Makes voices and texts ready, and remembers the last voice. A model declares the form of its phones and codes."""
+
+    def __init__(self, coding: NaturalCoding[Codec], vocabulary: PhoneVocabulary) -> None:
+        self._coding, self._vocabulary = coding, vocabulary
+        self._reader = NaturalReader()
+        self._read_prompt = PromptReader(MelFrontEnd(), True, vocabulary.index)
+        self._prompts: Remembered[MiniPrompt] = Remembered(operator.is_)
+
+    @abstractmethod
+    def _ids(self, by_frame: np.ndarray) -> Any:
+        """Ids for the network of the phones of voice frames, whole tokens of them."""
+
+    @abstractmethod
+    def _codes(self, codes: Tensor) -> Any:
+        """Codes (n, …) for the network."""
+
+    def passages(self, text: str, speed: float, by_sentence: bool = False, seed: int | None = None) -> MiniPassages:
+        """``text`` in pieces; see :meth:`paretone.front_end.reading.NaturalReader.pieces`. Raises
+        :class:`paretone.errors.TextError`."""
+        pieces, notes = self._reader.pieces(text, speed, by_sentence=by_sentence, seed=seed)
+        return MiniPassages(
+            tuple(MiniPassage(one.text, self._phones(one.phones), self._coding.end_of(one.phones)) for one in pieces),
+            notes,
+        )
+
+    def prompt(self, voice: Voice) -> MiniPrompt:
+        """``voice`` made ready. Raises :class:`paretone.errors.AudioError` and :class:`paretone.errors.TextError`."""
+        read = self._read_prompt(voice)
+        return self._prompts.of(read, lambda: self._encoded(read))
+
+    @torch.inference_mode()
+    def _encoded(self, read: Prompt) -> MiniPrompt:
+        phones, notes = phones_of_prompt(read, self._reader)
+        frames = self._coding.frames(read.mel[:, : read.frames])
+        who = NaturalVoice.of(frames)
+        codes = self._coding.codes(frames, who)
+        return MiniPrompt(self._phones(phones, len(codes)), self._codes(codes), who, notes)
+
+    def _phones(self, phones: Sequence[TimedPhone], tokens: int | None = None) -> Any:
+        """Ids of ``phones`` over a number of tokens, by default as many as they fill: networks have never heard a token
+        that speech ends in, and would fill one that silence ends in with a burst."""
+        stride = self._coding.stride
+        if tokens is None:
+            tokens = max(self._coding.frames_until(phones) // stride, 1)
+        return self._ids(self._coding.labels(phones, tokens * stride, self._vocabulary))
+
+
+class MiniSpeech:
+    """What the bundled models with tokens add to their family's adapter."""
+
+    _coding: NaturalCoding[Any]
+    _front_end: MiniFrontEnd[Any]
+
+    def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
+        """Copy of speech (n,) of ``voice`` through the tokens, float32 at the model's rate."""
+        return self._coding.copied(samples, self._front_end.prompt(voice).who)
+
+    def _ready_voice(self, voice: Voice, *more: Any) -> None:
+        self._front_end.prompt(voice)
+
+
+def mini_info(request: LoadRequest, weights: Path, **found: Any) -> ModelInfo:
+    """Information on a model with the weight file ``weights``, in addition to what was ``found``."""
+    return request.info(
+        checkpoint=str(weights),
+        fingerprint=fingerprint(weights, request.check),
+        sample_rate=SAMPLE_RATE,
+        text_front_end=NATURAL_PHONES,
+        **found,
+    )
 
 
 class VoiceReader:

@@ -270,9 +270,14 @@ class FeedForward(nn.Module):
         return self.last(self.activation(self.first(x)))
 
 
+# --- Weight normalisation ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Naming:
-    """Names of the two halves of a weight."""
+    """Names of the two halves of a normalised weight, ``g · v / ‖v‖``, in official files.
+
+    There is one ``g`` and one norm for each entry of the first axis (Salimans and Kingma, arXiv 1602.07868;
+    ``torch.nn.utils.weight_norm`` with ``dim=0``): the output channel of a convolution, the input channel of a
+    transposed one. PyTorch has two ways of naming the pair."""
 
     magnitude: str
     direction: str

@@ -1,8 +1,8 @@
-"""Frames of speech to codes and back: what the small codecs of bundled models with tokens have in common.
+"""Frames of natural speech to codes and back: the small codecs of the bundled models with tokens.
 
 Encoder and decoder are ConvNeXt blocks as in Vocos, some at the rate of the frames and some at that of the tokens.
-Between them is a quantiser, which is a codec's own. The decoder can be given a mean frame of the speaker's; frames of
-what is said, apart from who says it, have none, and it is zero.
+Between them is a quantiser: finite scalar quantisation in the one, residual quantisation in the other. The decoder can
+be given a mean frame of the speaker's; frames of what is said, apart from who says it, have none, and it is zero.
 """
 
 from __future__ import annotations
@@ -229,13 +229,7 @@ class StreamedCodec:
         return self._codec.left(hidden)[0]
 
 
-# The speech tokenizer of the bundled language model: latent frames of natural speech to one code for every two of them,
-# and back.
-#
-# Between encoder and decoder (:mod:`paretone.models.networks.quantised_mel`) is a finite scalar quantiser (FSQ): a few
-# numbers, each rounded to one of its levels, make one code (Mentzer et al., arXiv 2309.15505).
-
-
+# --- The speech tokenizer of the bundled language model ---------------------------------------------------------------
 OVERFLOW = 1e-3
 """Amount by which bounded numbers may exceed their outermost levels."""
 
@@ -253,7 +247,8 @@ class SpeechTokenizerConfig(QuantisedMelConfig):
 
 
 class ScalarQuantiser(Quantiser):
-    """Numbers to the levels nearest to them, and to one code."""
+    """Finite scalar quantisation (FSQ): a few numbers, each rounded to one of its levels, make one code (Mentzer et
+    al., arXiv 2309.15505)."""
 
     levels: Tensor
     places: Tensor
@@ -299,15 +294,7 @@ class SpeechTokenizer(QuantisedMel[SpeechTokenizerConfig]):
         return ScalarQuantiser(config.levels), len(config.levels)
 
 
-# The codec of the bundled masked-diffusion model: latent frames of natural speech to eight codes for every four of
-# them, and back.
-#
-# Between encoder and decoder (:mod:`paretone.models.networks.quantised_mel`) is a residual quantiser: the first
-# codebook's entry that is nearest to a token's numbers, then the second's that is nearest to what the first left over,
-# and so on. The first codes alone give speech that can be understood, which is what an audible half-finished canvas
-# needs.
-
-
+# --- The codec of the bundled masked model ----------------------------------------------------------------------------
 @dataclass(frozen=True)
 class ResidualCodecConfig(QuantisedMelConfig):
     """Sizes of the codec and of its quantiser."""
@@ -330,7 +317,9 @@ class ResidualCodecConfig(QuantisedMelConfig):
 
 
 class ResidualQuantiser(Quantiser):
-    """Codebooks one after another; codes are (…, codebooks)."""
+    """The first codebook's entry that is nearest to a token's numbers, then the second's that is nearest to what the
+    first left over, and so on; codes are (…, codebooks). The first codes alone give speech that can be understood,
+    which is what an audible half-finished canvas needs."""
 
     codebooks: Tensor
 

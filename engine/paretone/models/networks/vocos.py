@@ -193,6 +193,10 @@ class Vocos(nn.Module):
         return model.eval().requires_grad_(False).to(device)
 
 
+# --- In pieces --------------------------------------------------------------------------------------------------------
+# What these give of all pieces together is exactly what they give of the whole. A convolution that looks ahead gives
+# its output so much later; what it still needs of earlier pieces is kept. At both ends are the same zeros as in one run
+# over everything, in front of every convolution again. Nothing is computed twice.
 class StreamedConvolution:
     """A convolution over time with an odd kernel, stride 1 and as many zeros at both ends as keep the length."""
 
