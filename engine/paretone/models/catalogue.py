@@ -47,8 +47,6 @@ F5 = "F5-TTS"
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """One model as the user picks it."""
-
     id: str
     title: str
     summary: str
@@ -61,9 +59,7 @@ class CatalogueEntry:
     """Values that differ from the knobs' own defaults."""
     bundled: bool = False
     vocoder: str = "vocos-mel-24khz"
-    """Folder of the vocoder, next to the model's."""
     guidance: Guidance = STRENGTH
-    """Kind of its guidance."""
     loader: str = "f5"
     """Name of the loader of its files; see :mod:`paretone.models.loading`."""
     weights: str = ""
@@ -89,7 +85,6 @@ class CatalogueEntry:
 
     @property
     def vocoder_folder(self) -> Path:
-        """Folder of its vocoder."""
         return self.folder.parent / self.vocoder
 
     @property
@@ -109,11 +104,9 @@ class CatalogueEntry:
 
     @property
     def available(self) -> bool:
-        """Whether its files are there."""
         return self.available_in(self.folder)
 
     def available_in(self, folder: Path) -> bool:
-        """Whether its files are in ``folder``."""
         place = folder / self.weights
         return any(next(place.glob(f"*{suffix}"), None) for suffix in config_file.WEIGHTS)
 
@@ -346,7 +339,6 @@ def voice_or_recording(name: str, transcript: str = "", model: str = MODELS[0].i
 
 
 def sentences() -> tuple[str, ...]:
-    """Sentences to try."""
     return _lines("demo.txt")
 
 

@@ -66,7 +66,6 @@ class LoadRequest:
     """Architecture given by the caller, or ``""``."""
     device: torch.device
     status: Callable[[str], None]
-    """Status callback."""
     check: Callable[[], None]
     """Is called between the parts, and may raise to cancel."""
     own_vocoder: str = ""

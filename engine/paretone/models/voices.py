@@ -167,8 +167,6 @@ _SHORTENED = "shortened"
 
 @dataclass(frozen=True)
 class Examined:
-    """Result of the check of a recording."""
-
     seconds: float = 0.0
     problem: str = ""
     """Why it cannot be one, as a sentence."""

@@ -84,7 +84,6 @@ class CosyDecoder(TokenDecoder):
         return _samples(self._audio.push(mel)) if mel.shape[-1] else _silence()
 
     def finish(self) -> np.ndarray:
-        """As :class:`TokenDecoder` says."""
         mel = self._kept(sped_up(self._frames.finish(), self._speed))
         if not sum(one.shape[-1] for one in self._mels):
             return _silence()
@@ -123,7 +122,6 @@ TEXT, MARKS = "text", "marks"
 RATIOS = Ratios(LEAST_TOKENS, MOST_TOKENS)
 WARM_UP_TOKENS = 4
 MOST_ESTIMATORS = 2
-"""Other weights of the flow that are kept in memory."""
 
 
 class CosySpeech(LanguageSpeech):
@@ -240,7 +238,6 @@ class CosySpeech(LanguageSpeech):
 
 
 def network_of(model: LanguageModel) -> LanguageNetwork:
-    """``model`` for decoding."""
     return LanguageNetwork(model.tokens.optimised(), {TEXT: model.text, MARKS: model.marks})
 
 
@@ -250,7 +247,6 @@ def model_of(network: LanguageNetwork) -> LanguageModel:
 
 
 FRONT_END = "qwen2"
-"""Name of the text front end."""
 
 
 def load_cosyvoice2(request: LoadRequest) -> CosySpeech:

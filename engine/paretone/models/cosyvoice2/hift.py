@@ -162,7 +162,6 @@ class SeededNoise:
         self._shape = (config.samples_per_frame, config.harmonics + 1)
 
     def draw(self, frames: int) -> Tensor:
-        """As :class:`Noise` says."""
         drawn = [torch.randn(self._shape, generator=self._generator) for _ in range(frames)]
         return torch.cat([torch.empty(0, self._shape[1]), *drawn])[None]
 

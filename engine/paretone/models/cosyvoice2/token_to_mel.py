@@ -43,7 +43,6 @@ class AcousticPrompt:
     speaker: Tensor
 
     def to(self, device: torch.device) -> AcousticPrompt:
-        """The same on ``device``."""
         return AcousticPrompt(self.tokens.to(device), self.mel.to(device), self.speaker.to(device))
 
 
@@ -65,7 +64,6 @@ def cosine_times(steps: int) -> Tensor:
 
 
 def new_estimator(config: FlowConfig) -> Estimator:
-    """The network of a flow of these sizes."""
     return Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN)
 
 
@@ -97,7 +95,6 @@ class TokenToMel(nn.Module):
 
     @property
     def estimator(self) -> Estimator:
-        """The network after the flow."""
         return self.decoder.estimator
 
     def encoded(self, tokens: Sequence[int]) -> Tensor:

@@ -92,7 +92,6 @@ class Backbones:
         """By fingerprint of the weights, precision and mode of compiling."""
 
     def __len__(self) -> int:
-        """Number of cached ones."""
         return 1 + len(self._others)
 
     def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:
@@ -193,16 +192,13 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         need."""
 
     def _fader(self, options: Values) -> CrossFader:
-        """Joiner of passages."""
         return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
 
     def _seconds(self, passage: FramedPassage, prompt: FlowPrompt) -> float:
-        """Seconds of audio of a passage."""
         return (passage.frames - prompt.frames) * self._frame_seconds
 
     # --- Backbones ---------------------------------------------------------------------------------------------------
     def warm_up(self) -> None:
-        """Run everything once."""
         self._warm_up(self._backbone)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
@@ -292,7 +288,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         )
 
     def _started(self, script: FlowScript, passage: FramedPassage) -> tuple[Run, Sampler]:
-        """A passage about to be sampled."""
         evaluations = self._evaluation_times(script.times, script.options)
         run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
         sampler = self._sampler(passage, script.times, script.seed, script.options)
@@ -342,7 +337,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         )
 
     def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:
-        """The evaluations of a passage, by their branches."""
         options, guidance = script.options, script.plan.guidance
         phases = [Phase(0, run, options, self._operations(passage.frames, options))]
         if guidance.steps is not None and guidance.shortened(options["steps"]):

@@ -105,14 +105,12 @@ class LanguageInternals:
     plan: LanguagePlan
     request: Request
     draft_request: Request | None
-    """The draft's prompt, if there is a draft."""
     sampler: TokenSampler
     decoding: Decoding
     """The loop, not yet begun."""
     decoder: Callable[[], TokenDecoder]
     """Gives what makes its tokens heard, again."""
     passages: int
-    """Total number of passages."""
 
 
 REPORT_SECONDS = 0.05
@@ -134,7 +132,6 @@ class TokenProgress:
         self._last = -REPORT_SECONDS
 
     def tell(self, cycle: Cycle) -> None:
-        """A cycle is done."""
         self._tokens += len(cycle.tokens)
         now = time.perf_counter()
         if now - self._last < REPORT_SECONDS and not cycle.stopped:
@@ -207,7 +204,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     @property
     def token_rate(self) -> float:
-        """Speech tokens a second."""
         return self._token_rate
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
@@ -238,7 +234,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """Ids of the vocabulary for all that :meth:`_request` embeds."""
 
     def _planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan) -> TokenDecoder:
-        """The same under ``plan``."""
         return self._decoder(prompt, seed, plan.options)
 
     def _fade_seconds(self, options: Values) -> float:
@@ -260,7 +255,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     # --- Networks ----------------------------------------------------------------------------------------------------
     @property
     def own(self) -> LanguageNetwork:
-        """The model's own network."""
         return self._networks.own
 
     def networks(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
@@ -268,7 +262,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return self._networks.of(plan, status)
 
     def warm_up(self) -> None:
-        """Run everything once."""
         self._warm_up(self.own)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
@@ -498,11 +491,9 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             return next(decoding, None)
 
     def _enough_memory(self, passage: LanguagePassage) -> AbstractContextManager[None]:
-        """See :func:`paretone.failures.enough_memory`."""
         return enough_memory(self.info.device, f"a passage of about {passage.expected} speech tokens")
 
     def _remarks(self, script: _Script, spoken: Sequence[_Spoken]) -> list[str]:
-        """Remarks on irregularities."""
         remarks = []
         for number, one in enumerate(spoken):
             where = f"Passage {number + 1} of {len(spoken)}: " if len(spoken) > 1 else ""
@@ -529,7 +520,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
 
 def _kept(cycle: Cycle) -> DecodingCycle:
-    """The record of a cycle in a trace."""
     return DecodingCycle(
         cycle.tokens,
         cycle.drafted,

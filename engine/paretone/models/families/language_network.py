@@ -72,7 +72,6 @@ class TokenModel(nn.Module):
 
     @property
     def rows(self) -> int:
-        """Number of ids."""
         return len(self.head)
 
     @property
@@ -82,12 +81,10 @@ class TokenModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Its device."""
         return self.head.device
 
     @property
     def head_weight_bytes(self) -> float:
-        """Bytes of each weight that scores are computed from."""
         return getattr(self._scores, "weight_bytes", float(self.head.element_size()))
 
     @property
@@ -128,7 +125,6 @@ class TokenModel(nn.Module):
             self.transformer.reach(positions)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
-        """An empty cache for its transformer."""
         return self.transformer.cache(capacity, batch)
 
     def kept(self, retained: Sequence[int]) -> TokenModel:
@@ -168,8 +164,6 @@ class LanguageNetwork:
 
 @dataclass(frozen=True)
 class DraftTensors:
-    """Content of a draft's file."""
-
     layers: Mapping[int, Mapping[str, Tensor]] = field(repr=False)
     """Trained layers by their number in the target, with official names after ``layers.N.``."""
     head: Tensor | None = field(repr=False)
@@ -178,8 +172,6 @@ class DraftTensors:
 
 @dataclass(frozen=True)
 class Networks:
-    """The networks of one synthesis."""
-
     target: LanguageNetwork
     draft: LanguageNetwork | None = None
 
@@ -208,7 +200,6 @@ class LanguageNetworks:
         """By what they are of, and their products."""
 
     def __len__(self) -> int:
-        """Number of cached ones."""
         return 1 + len(self._others)
 
     def of(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
@@ -297,18 +288,13 @@ def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -
 
 @dataclass(frozen=True)
 class DecodingLoop:
-    """A passage about to be decoded."""
-
     target: TokenModel
-    """The model that speaks."""
     draft: TokenModel | None
-    """The plan's draft."""
     request: Request
     draft_request: Request | None
     """Request of the draft, whose prompt may be embedded with other tables."""
     sampler: TokenSampler
     uniforms: Callable[[], float]
-    """The random numbers of the passage."""
     check: Check
     memory: dict[str, Any]
     """State that techniques keep with the loaded model between syntheses, each under the name of its module."""
@@ -317,7 +303,6 @@ class DecodingLoop:
 
     @property
     def rule(self) -> Rule | None:
-        """The rule of :attr:`acceptance`."""
         if self.acceptance is None:
             return None
         return parts.rule(self.acceptance, self.target.codes, self.target.rows, self.target.device)

@@ -80,7 +80,6 @@ class MaskedNetworks:
         """By precision."""
 
     def __len__(self) -> int:
-        """Number of cached ones."""
         return 1 + len(self._others)
 
     @contextlib.contextmanager
@@ -93,7 +92,6 @@ class MaskedNetworks:
             self.own = own
 
     def of(self, precision: str, status: Callable[[str], None] = lambda text: None) -> FusedMasked:
-        """The network in ``precision``."""
         if precision == self._precision:
             return self.own
 
@@ -108,15 +106,12 @@ class MaskedNetworks:
 
 @dataclass(frozen=True)
 class MaskedScript(Script):
-    """Everything one synthesis needs."""
-
     plan: MaskedPlan
     network: FusedMasked
     passages: tuple[FramedPassage, ...]
 
     @cached_property
     def noise(self) -> SeededCanvasNoise:
-        """The random numbers of all passages."""
         return SeededCanvasNoise(self.seed, self.network.device)
 
     @property
@@ -143,7 +138,6 @@ class MaskedScript(Script):
         return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else measured
 
     def steps_of(self, number: int, place: int) -> int:
-        """Maximum number of steps of a block."""
         blocks = self.plan.blocks
         if blocks is None:
             return int(self.options["steps"])
@@ -155,7 +149,6 @@ class MaskedScript(Script):
         return None if part is None else parts.schedule(part, cells, steps)
 
     def begin(self, request: MaskedRequest) -> CanvasRun:
-        """State shared by all steps of a canvas."""
         if self.plan.run is not None:
             return parts.masked_run(self.plan.run, self.network, request, self.rules.guidance)
         return self.network.begin(request, self.rules.guidance)
@@ -166,7 +159,6 @@ class MaskedScript(Script):
 
 
 def rules_of(options: Values) -> Rules:
-    """Rules for choosing and committing codes under ``options``."""
     return Rules(
         float(options["guidance"]),
         float(options["shift"]),
@@ -235,7 +227,6 @@ class MaskedInternals:
     decoder: Callable[[], GridDecoder]
     """Gives what makes its codes heard, again."""
     passages: int
-    """Total number of passages."""
     audio_seconds: float
     """Seconds of audio of the first passage, with silence at its ends."""
 
@@ -314,7 +305,6 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         return self._networks
 
     def warm_up(self) -> None:
-        """Run everything once."""
         self._warm_up(self._networks.own)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:

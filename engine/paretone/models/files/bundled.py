@@ -137,11 +137,9 @@ class PackedFile:
         self._layers = _layers(metadata)
 
     def keys(self) -> list[str]:
-        """Names of the tensors."""
         return list(self._names)
 
     def metadata(self) -> dict[str, str]:
-        """The metadata of the original."""
         return {name: value for name, value in self._told.items() if name not in KEYS}
 
     def get_slice(self, name: str) -> Any:
@@ -149,7 +147,6 @@ class PackedFile:
         return self._file.get_slice(name)
 
     def get_tensor(self, name: str) -> Any:
-        """A tensor of the original."""
         stored = self._file.get_tensor(name)
         if name not in self._packed:
             return stored
@@ -233,7 +230,6 @@ SUFFIX = ".safetensors"
 
 
 def root() -> Path:
-    """Folder of all bundled models."""
     return resource("models")
 
 

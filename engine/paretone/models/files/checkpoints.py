@@ -126,7 +126,6 @@ def require_no_lora(names: Iterable[object], where: str) -> None:
 
 
 def lora_error(where: object) -> CheckpointError:
-    """``where`` is a LoRA."""
     return CheckpointError(
         f"{where} is a LoRA, what a fine-tuning adds to a model, and not a model: merge it first. With PEFT: "
         "PeftModel.from_pretrained(model, folder).merge_and_unload(), then save the model's state_dict() as "
@@ -535,7 +534,6 @@ class Shards:
 
 
 def _listed(index: Path) -> dict[str, str]:
-    """The shard of each weight."""
     try:
         return shard_of_each(read_bytes(index))
     except OSError as error:

@@ -88,8 +88,6 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Release:
-    """The files of one model."""
-
     licence: str
     """The licence to accept: the strictest of the files' licences."""
     files: tuple[RemoteFile, ...]
@@ -208,16 +206,12 @@ LARGEST_INDEX = 1 << 24
 
 @dataclass(frozen=True)
 class Extent:
-    """Size of a download."""
-
     sizes: Mapping[RemoteFile, int]
-    """Bytes of each file."""
     missing: int
     """Bytes that are not here yet."""
 
     @property
     def total(self) -> int:
-        """Bytes in all."""
         return sum(self.sizes.values())
 
 
@@ -238,7 +232,6 @@ class _Transfer:
 
     @property
     def complete(self) -> bool:
-        """Whether it is here already."""
         return self.destination.is_file() and self.destination.stat().st_size == self.size
 
     @property
@@ -306,7 +299,6 @@ def _release(model: str) -> Release:
 def _transfers(
     hub: ModuleType, release: Release, folder: Path, check: Callable[[], None], endpoint: str | None
 ) -> list[_Transfer]:
-    """The server's data about each file of ``release``."""
     found: list[_Transfer] = []
     files = list(release.files)
     while files:
@@ -331,7 +323,6 @@ def _shards(hub: ModuleType, index: _Transfer) -> list[RemoteFile]:
 
 
 def _content(hub: ModuleType, small: _Transfer) -> bytes:
-    """Content of a small file on the server."""
     if small.size > LARGEST_INDEX:
         raise ValueError("too large")
     try:

@@ -176,8 +176,6 @@ DRAFTS, STUDENTS = "drafts", "students"
 
 @dataclass(frozen=True)
 class LanguageWeights:
-    """Drafts and students found for a checkpoint."""
-
     drafts: tuple[DraftWeights, ...] = ()
     """The one that was named first comes first."""
     students: tuple[StudentWeights, ...] = ()
@@ -188,7 +186,6 @@ class LanguageWeights:
     """Layers from the most to the least important, if that was measured."""
 
     def on(self, info: ModelInfo) -> ModelInfo:
-        """``info`` with what was found."""
         return replace(
             info,
             drafts=self.drafts,

@@ -38,8 +38,6 @@ ROOM_FOR_SPEECH = 0.6
 
 @dataclass(frozen=True)
 class LlasaPassage:
-    """One piece of text, with its prompt's ids."""
-
     text: str
     expected: int
     ids: tuple[int, ...] = field(repr=False)
@@ -47,8 +45,6 @@ class LlasaPassage:
 
 @dataclass(frozen=True)
 class LlasaPassages:
-    """A whole text."""
-
     passages: tuple[LlasaPassage, ...]
     notes: tuple[str, ...] = ()
 

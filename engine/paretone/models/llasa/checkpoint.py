@@ -135,7 +135,6 @@ class LlasaFolder:
 
 
 def optimised(network: LanguageNetwork) -> LanguageNetwork:
-    """``network`` for decoding."""
     return LanguageNetwork(network.tokens.optimised(), network.tables)
 
 

@@ -74,8 +74,6 @@ WARM_UP_LATENTS = 24
 
 
 class FrontEnd(Protocol):
-    """Makes a voice and a text ready."""
-
     def __call__(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[MegaPrompt, MegaPassages]:
@@ -162,7 +160,6 @@ class MegaSpeech(FlowSpeech):
 
 
 OFFICIAL = "official"
-"""Name of the official text front end."""
 
 
 def load_megatts3(request: LoadRequest) -> MegaSpeech:

@@ -197,8 +197,6 @@ class AlignerDecoder(nn.Module):
 
 
 class Aligner(nn.Module):
-    """The whole model."""
-
     def __init__(self, config: AlignerConfig) -> None:
         super().__init__()
         self.config = config

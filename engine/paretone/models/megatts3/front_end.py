@@ -53,12 +53,9 @@ _HALF_WIDTH = re.compile(r"(?<!\d)[.,!?;:]|[.,!?;:](?!\d)")
 
 @dataclass(frozen=True)
 class ReadText:
-    """A text, ready for the grapheme model."""
-
     language: str
     segments: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    """Things the user should know, as sentences."""
 
 
 def read_text(text: str) -> ReadText:
@@ -189,7 +186,6 @@ class PromptRecording:
 
     @property
     def latents(self) -> int:
-        """Latents of the prompt."""
         return self.frames // FRAMES_PER_LATENT
 
     def for_aligner(self) -> Tensor:

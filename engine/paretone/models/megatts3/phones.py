@@ -258,7 +258,6 @@ class Timed:
 
     @property
     def frames(self) -> int:
-        """Frames of all phones together."""
         return sum(self.durations)
 
     def __add__(self, other: Timed) -> Timed:
@@ -267,8 +266,6 @@ class Timed:
 
 @dataclass(frozen=True)
 class MegaPrompt:
-    """A voice made ready."""
-
     latents: Tensor = field(repr=False)
     """(1, frames, 32) float32, on the CPU."""
     spoken: Timed = field(repr=False)
@@ -281,7 +278,6 @@ class MegaPrompt:
 
     @property
     def frames(self) -> int:
-        """Latents of the prompt."""
         return self.latents.shape[1]
 
 

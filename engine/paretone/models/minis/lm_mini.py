@@ -81,7 +81,6 @@ class Layout:
 
     @property
     def ids(self) -> int:
-        """Least number of ids."""
         return max(self.end_of_text, self.first_code + self.codes - 1, self.start_of_speech, self.end_of_speech) + 1
 
     @property
@@ -104,18 +103,13 @@ TEXT = "text"
 
 @dataclass(frozen=True)
 class LmMiniFolder(MiniFolder):
-    """A folder of this layout."""
-
     def layout(self) -> Layout:
-        """Which ids are what."""
         return Layout.read(self.root / LAYOUT_FILE)
 
     def config(self) -> CausalConfig:
-        """Sizes of the transformer."""
         return CausalConfig.read(ConfigFile.read(self.root / CONFIG))
 
     def network(self, device: torch.device) -> LanguageNetwork:
-        """The model's own network, for inference."""
         return self._network(self.weights_path, self.config(), device)
 
     def parameters(self) -> int:
@@ -124,11 +118,9 @@ class LmMiniFolder(MiniFolder):
             return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
 
     def student(self, student: StudentWeights, device: torch.device) -> LanguageNetwork:
-        """A student's network, for inference."""
         return self._network(Path(student.path), replace(self.config(), layers=student.depth), device)
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        """Content of a draft's file."""
         layout, head = self.layout(), None
         layers: dict[int, dict[str, Tensor]] = {}
         for name, value in read_weights(Path(draft.path), self.check).items():
@@ -142,7 +134,6 @@ class LmMiniFolder(MiniFolder):
         return DraftTensors(layers, head)
 
     def tokenizer(self, device: torch.device) -> SpeechTokenizer:
-        """The speech tokenizer."""
         return read_quantised_mel(self.root / TOKENIZER, SpeechTokenizer, device)
 
     def _network(self, path: Path, config: CausalConfig, device: torch.device) -> LanguageNetwork:
@@ -252,8 +243,6 @@ acceptance."""
 
 
 class LmMiniSpeech(MiniSpeech, LanguageSpeech):
-    """The loaded bundled language model."""
-
     def __init__(
         self,
         info: ModelInfo,

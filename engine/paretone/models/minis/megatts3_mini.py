@@ -49,8 +49,6 @@ VOCABULARY = "vocab.txt"
 
 @dataclass(frozen=True)
 class MegaMiniFolder(MiniFolder):
-    """A folder of this layout."""
-
     @classmethod
     def is_at(cls, root: Path) -> bool:
         """Whether ``root`` has this layout and not the official one."""
@@ -61,11 +59,9 @@ class MegaMiniFolder(MiniFolder):
         return self.root / TRANSFORMER / WEIGHTS
 
     def vocabulary(self) -> PhoneVocabulary:
-        """Its phones."""
         return PhoneVocabulary.load(self.root / VOCABULARY)
 
     def backbone(self) -> MegaDiT:
-        """The diffusion transformer, float32."""
         where = str(self.weights_path)
         weights = read_float_weights(self.weights_path, self.check)
         config = DiTConfig.from_shapes({name: tuple(one.shape) for name, one in weights.items()}, where)

@@ -92,8 +92,6 @@ CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
 
 @dataclass(frozen=True)
 class MelReaderConfig:
-    """Sizes of the network."""
-
     bands: int = 100
     width: int = 256
     inner_width: int = 768
@@ -101,8 +99,6 @@ class MelReaderConfig:
 
 
 class MelReader(MelStatistics):
-    """The network."""
-
     def __init__(self, config: MelReaderConfig = MelReaderConfig()) -> None:
         super().__init__(config.bands)
         self.config = config

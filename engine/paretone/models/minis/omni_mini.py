@@ -73,7 +73,6 @@ class Layout:
 
     @property
     def tokens(self) -> int:
-        """Number of different text tokens."""
         return len(self.vocabulary.phones) ** HALVES
 
     def as_dict(self) -> dict[str, Any]:
@@ -102,14 +101,10 @@ CODEC = "codec"
 
 @dataclass(frozen=True)
 class OmniMiniFolder(MiniFolder):
-    """A folder of this layout."""
-
     def layout(self) -> Layout:
-        """Layout of text tokens."""
         return Layout.read(self.root / LAYOUT_FILE)
 
     def config(self) -> MaskedConfig:
-        """Sizes of the network."""
         return MaskedConfig.read(ConfigFile.read(self.root / CONFIG))
 
     def network(self) -> MaskedNetwork:
@@ -167,8 +162,6 @@ WARM_UP_FRAMES = 30
 
 
 class OmniMiniSpeech(MiniSpeech, MaskedSpeech):
-    """The loaded bundled masked model."""
-
     def __init__(
         self,
         info: ModelInfo,

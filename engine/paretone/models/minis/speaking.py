@@ -47,7 +47,6 @@ from paretone.paths import resource
 
 WEIGHTS, CONFIG, LAYOUT_FILE = "model.safetensors", "config.json", "layout.json"
 NATURAL_PHONES = "natural phones"
-"""Name of the text front end."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,6 @@ class NaturalCoding(Generic[Codec]):
 
     @property
     def device(self) -> torch.device:
-        """The codec's."""
         return self.codec.mel_mean.device
 
     @property
@@ -253,8 +251,6 @@ class MiniPassage:
 
 @dataclass(frozen=True)
 class MiniPassages:
-    """A whole text."""
-
     passages: tuple[MiniPassage, ...]
     notes: tuple[str, ...] = ()
 

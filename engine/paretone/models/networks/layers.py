@@ -120,16 +120,13 @@ class SelfAttention(nn.Module):
     attends_padding = True
     """Whether padded frames are attended like others; the F5 family does so (``attn_mask_enabled: False``)."""
     _fused: Callable[[Tensor], Tensor] | None = None
-    """All three input projections at once."""
 
     @property
     def inputs(self) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-        """The projections to queries, keys and values."""
         raise NotImplementedError
 
     @property
     def output(self) -> nn.Linear:
-        """The projection of the mixed values."""
         raise NotImplementedError
 
     def normalised(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
@@ -159,7 +156,6 @@ class SelfAttention(nn.Module):
 
     @property
     def packed(self) -> PackedProduct | None:
-        """The packed input projections, where they are."""
         return self._fused if isinstance(self._fused, PackedProduct) else None
 
     def queries_keys_values(self, x: Tensor, rotary: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -232,12 +228,10 @@ class FeedForward(nn.Module):
 
     @property
     def first(self) -> nn.Linear:
-        """The layer that widens."""
         raise NotImplementedError
 
     @property
     def last(self) -> nn.Linear:
-        """The layer that narrows."""
         raise NotImplementedError
 
     def fuse(self) -> None:

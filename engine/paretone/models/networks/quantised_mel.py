@@ -49,8 +49,6 @@ CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
 
 @dataclass(frozen=True)
 class QuantisedMelConfig:
-    """Sizes of encoder and decoder."""
-
     bands: int = 100
     stride: int = 2
     """Frames of one token."""
@@ -98,8 +96,6 @@ class Quantiser(nn.Module):
 
 
 class QuantisedMel(MelStatistics, Generic[Config]):
-    """Encoder, quantiser and decoder."""
-
     title: ClassVar[str]
     """Kind of codec, in words."""
     sizes: ClassVar[type[QuantisedMelConfig]]
@@ -236,13 +232,10 @@ OVERFLOW = 1e-3
 
 @dataclass(frozen=True)
 class SpeechTokenizerConfig(QuantisedMelConfig):
-    """Sizes of a speech tokenizer, and the levels of its quantiser."""
-
     levels: tuple[int, ...] = (8, 8, 6, 5)
 
     @property
     def codes(self) -> int:
-        """Size of the codebook."""
         return math.prod(self.levels)
 
 
@@ -297,8 +290,6 @@ class SpeechTokenizer(QuantisedMel[SpeechTokenizerConfig]):
 # --- The codec of the bundled masked model ----------------------------------------------------------------------------
 @dataclass(frozen=True)
 class ResidualCodecConfig(QuantisedMelConfig):
-    """Sizes of the codec and of its quantiser."""
-
     stride: int = 4
     decoder_token_layers: int = 1
     """Few, because each waits for three tokens that are still to come; see

@@ -227,8 +227,6 @@ class StreamedConvolution:
 
 
 class StreamedBlock:
-    """A ConvNeXt block."""
-
     def __init__(self, block: nn.Module) -> None:
         if not isinstance(block, ConvNeXtBlock):
             raise TypeError(f"{type(block).__name__} is not a ConvNeXt block.")
@@ -256,8 +254,6 @@ class StreamedBlock:
 
 
 class StreamedBlocks:
-    """ConvNeXt blocks one after another."""
-
     def __init__(self, blocks: Iterable[nn.Module]) -> None:
         """Raises :class:`TypeError` for blocks of another kind."""
         self._blocks = [StreamedBlock(block) for block in blocks]

@@ -115,7 +115,6 @@ class OmniVoiceSpeech(MaskedSpeech):
 
 
 FRONT_END = "qwen3"
-"""Name of the text front end."""
 
 
 def load_omnivoice(request: LoadRequest) -> OmniVoiceSpeech:

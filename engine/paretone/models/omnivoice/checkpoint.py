@@ -43,16 +43,13 @@ class OmniVoiceFolder:
     check: Callable[[], None] = lambda: None
 
     def tokenizer(self) -> OmniVoiceTokenizer:
-        """The text tokenizer."""
         return OmniVoiceTokenizer.read(self.root)
 
     def config(self) -> MaskedConfig:
-        """The network's sizes."""
         return MaskedConfig.read(ConfigFile.read(self.root / CONFIG))
 
     @property
     def shards(self) -> Shards:
-        """The network's weights."""
         return Shards.find(self.root)
 
     def network(self, device: torch.device | str = "cpu") -> MaskedNetwork:
@@ -60,11 +57,9 @@ class OmniVoiceFolder:
         return read_network(self.shards, self.config(), device, self.check)
 
     def codec_config(self) -> HiggsConfig:
-        """The codec's sizes."""
         return HiggsConfig.read(ConfigFile.read(self.root / CODEC / CONFIG))
 
     def decoder(self, device: torch.device | str = "cpu") -> HiggsDecoder:
-        """The codec's decoder."""
         config = self.codec_config()
         return self._codec_part(lambda: HiggsDecoder(config), device)
 
