@@ -45,10 +45,10 @@ except ModuleNotFoundError as missing:  # A machine that only computes has no wi
 from paretone import __version__
 from paretone.errors import DeviceError, PlainError
 from paretone.locks import LockedError
+from paretone.own_process import cap_threads, leave_deleted_folder, share_one_heap
 from paretone.paths import resource
 from paretone.reading import printable
 from paretone.session.events import AudioReady, EngineReady, Event, ModelLoaded
-from paretone.surroundings import cap_threads, leave_deleted_folder, share_one_heap
 from paretone_app import numbers
 from paretone_app.shell.theme import EMBLEM
 
@@ -71,7 +71,6 @@ _IMPORTED = time.monotonic()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the application; the process's exit code."""
     options = parse(arguments)
     cap_threads()
     share_one_heap()
@@ -197,7 +196,7 @@ async def _run_window(
 
 def _open(window: MainWindow, path: str) -> None:
     """Use a file or folder as if it were dropped on ``window``, once its panels are there."""
-    from paretone_app.features.dropping.presenter import DroppingPresenter
+    from paretone_app.features.dropping import DroppingPresenter
 
     def use() -> None:
         if not window.closing:
@@ -249,7 +248,7 @@ def make_window(application: QApplication, data: str = "", settings: str = "") -
 
 def _data(given: str) -> Path:
     """The user's data folder, or that ``given``."""
-    from paretone_app.state.data_place import chosen_folder
+    from paretone_app.shell.only_window import chosen_folder
 
     return Path(given) if given else chosen_folder()
 
@@ -349,7 +348,6 @@ def _print_engine_milestone(event: Event) -> None:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options of ``paretone-gui``."""
     parser = argparse.ArgumentParser(
         prog="paretone-gui", description="Accelerate text-to-speech and hear what it costs."
     )

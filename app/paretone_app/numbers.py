@@ -34,7 +34,6 @@ def _with_sign(found: re.Match[str]) -> str:
 
 
 def fixed(value: float, places: int) -> str:
-    """With ``places`` decimals."""
     return localised(f"{value:.{places}f}")
 
 

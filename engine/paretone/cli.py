@@ -13,11 +13,10 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
-from paretone import __version__, errors, failures, files, surroundings
-from paretone.commands import streams
-from paretone.commands.parsing import ArgumentsError, Parser, asks_for_json
-from paretone.commands.session import Session
-from paretone.commands.terminal import Terminal, cancelling, exit_code, terminable
+from paretone import __version__, errors, files, own_process
+from paretone.commands import output
+from paretone.commands.arguments import ArgumentsError, Parser, asks_for_json
+from paretone.commands.terminal import Session, Terminal, cancelling, exit_code, terminable
 from paretone.errors import Cancelled, CheckpointError, PlainError
 
 CANCELLED, TERMINATED = Cancelled.exit_code, 143
@@ -33,10 +32,10 @@ def main(arguments: Sequence[str] | None = None, call: Callable[[list[str]], int
 def _answered(arguments: list[str], call: Callable[[list[str]], int]) -> int:
     as_json = asks_for_json(arguments)
     try:
-        surroundings.cap_threads()
-        streams.prepare()
+        own_process.cap_threads()
+        output.prepare()
         if not {"-h", "--help", "--version"} & set(arguments):
-            surroundings.require_working_folder()
+            own_process.require_working_folder()
         return call(arguments)
     except ArgumentsError as error:
         sys.stderr.write(error.usage)
@@ -48,7 +47,7 @@ def _answered(arguments: list[str], call: Callable[[list[str]], int]) -> int:
         sentence = str(error)
         if isinstance(error, CheckpointError) and error.candidates:
             sentence = f"{sentence} Here: {' or '.join(f'--variant {name}' for name in error.candidates)}."
-        sys.stderr.write(failures.details(error))
+        sys.stderr.write(errors.details(error))
         if isinstance(error, CheckpointError) and error.files:
             sentence = f"{sentence} Type one of: {' or '.join(f'--folder {shlex.quote(one)}' for one in error.files)}."
         if error.lacks_transcript:
@@ -58,13 +57,13 @@ def _answered(arguments: list[str], call: Callable[[list[str]], int]) -> int:
         return _failed(sentence, type(error).__name__, error.exit_code, as_json)
     except BrokenPipeError:
         # The reader of the output has stopped.
-        streams.abandon()
+        output.abandon()
         return 0
     except SystemExit:
         raise
     except BaseException as error:  # Plug-ins have kinds of their own.
-        sys.stderr.write(failures.details(error))
-        sentence = failures.sentence(error, f"running {arguments[0] if arguments else 'paretone'}")
+        sys.stderr.write(errors.details(error))
+        sentence = errors.sentence(error, f"running {arguments[0] if arguments else 'paretone'}")
         return _failed(sentence, type(error).__name__, PlainError.exit_code, as_json)
 
 
@@ -87,9 +86,9 @@ def _run(options: argparse.Namespace) -> int:
         finally:
             terminal.clear()
     if options.json:
-        streams.show(json.dumps(result.data, allow_nan=False))
+        output.show(json.dumps(result.data, allow_nan=False))
     elif result.text:
-        streams.show(result.text)
+        output.show(result.text)
     if result.problem:
         print(result.problem, file=sys.stderr)
     return result.exit_code
@@ -99,7 +98,7 @@ def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
     if as_json:
         # If this cannot be written either, the exit code and standard error say what happened.
         with contextlib.suppress(PlainError, BrokenPipeError):
-            streams.show(json.dumps({"error": sentence, "kind": kind, "exit_code": code}))
+            output.show(json.dumps({"error": sentence, "kind": kind, "exit_code": code}))
     print(sentence, file=sys.stderr)
     return code
 

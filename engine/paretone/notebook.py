@@ -12,7 +12,7 @@ import json
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from html import escape
 from pathlib import Path
@@ -23,10 +23,11 @@ import numpy as np
 from paretone import files
 from paretone.audio.recording import write_sound
 from paretone.by_name import meant
+from paretone.commands import output
 from paretone.commands.technique_args import used_technique, with_file, with_weights
-from paretone.commands.terminal import Terminal
-from paretone.errors import PlainError, SettingError, StudyError, TextError
-from paretone.models import catalogue, load_model
+from paretone.commands.terminal import JOB, Session, Terminal
+from paretone.errors import Cancelled, PlainError, SettingError, StudyError, TextError
+from paretone.models import catalogue
 from paretone.models.base import ModelInfo, Utterance, Voice
 from paretone.reading import shown
 from paretone.session.commands import (
@@ -41,7 +42,6 @@ from paretone.session.commands import (
     TimeAgain,
 )
 from paretone.session.events import Caution, Event
-from paretone.session.executor import Executor
 from paretone.session.observers import JobObserver, RunningJob
 from paretone.setting.knobs import checked
 from paretone.setting.plan import imported
@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 
 Knobs = Mapping[str, object]
 """Knob values by name; those that are left out have their defaults."""
-_JOB = 1
-"""The number of every job: there is one at a time."""
 
 
 def load(
@@ -81,7 +79,7 @@ def load(
     """
     catalogue.entry(model).require_vocoder(str(vocoder))
     desk = _Desk(progress)
-    desk.carry_out(LoadModel(_JOB, model, str(folder), variant, device, str(vocoder)))
+    desk.load(model, str(folder), variant, device, str(vocoder))
     return Model(desk)
 
 
@@ -101,45 +99,49 @@ def run_study(
     return _Desk(progress).study(file, folder, ray, workers)
 
 
-class _Desk:
-    """An executor and what follows its jobs."""
+class _Desk(Session):
+    """Runs calls one after another, and says cautions as Python warnings."""
 
     def __init__(self, progress: bool) -> None:
-        self.cancelled = threading.Event()
-        self._terminal = Terminal(self.cancelled) if progress else None
-        self.executor = Executor(load_model)
+        super().__init__(Terminal(threading.Event(), quiet=not progress))
 
-    def carry_out(self, command: Command) -> Any:
-        self.cancelled.clear()
-        if self._terminal is not None:
-            self._terminal.begin()
+    def carry_out(self, command: Command, hear: Callable[[Event], None] | None = None) -> Any:
+        self.terminal.cancelled.clear()
         try:
-            return self.executor.carry_out(command, self._hear, self.cancelled)
+            return super().carry_out(command, hear or self._hear)
+        except Cancelled as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise error.__cause__ from None
+            raise
         finally:
-            self.clear()
+            self.terminal.clear()
 
-    def observer(self) -> JobObserver:
-        """Observer of work that is no command."""
-        self.cancelled.clear()
-        return JobObserver(RunningJob(_JOB, self._hear, self.cancelled))
-
-    def clear(self) -> None:
-        """End the bar."""
-        if self._terminal is not None:
-            self._terminal.clear()
+    def calibrate(self, name: str, utterances: Sequence[Utterance], setting: Setting) -> Artefact:
+        self.terminal.cancelled.clear()
+        observer = JobObserver(RunningJob(JOB, self._hear, self.terminal.cancelled))
+        try:
+            return calibrated(name, self.model, utterances, setting, observer)
+        finally:
+            self.terminal.clear()
 
     def study(self, file: str | Path, folder: str | Path = "", ray: str = "", workers: int | None = None) -> Rows:
         if workers and not ray:
             raise StudyError("workers needs ray: without a cluster, this process does everything.")
-        place = Path(folder) if folder else results_folder(file)
-        self.carry_out(RunStudy(_JOB, str(Path(file).resolve()), str(place), ray, workers))
+        place = output.folder(folder) if folder else results_folder(file)
+        self.carry_out(RunStudy(JOB, str(Path(file).resolve()), str(place), ray, workers))
         return Rows(read(place))
+
+    @property
+    def loaded(self) -> LoadModel:
+        """How the model was loaded."""
+        assert self.executor.loaded is not None
+        return self.executor.loaded
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Caution):
             warnings.warn(event.sentence, stacklevel=2)
-        elif self._terminal is not None:
-            self._terminal.hear(event)
+        else:
+            self.terminal.hear(event)
 
 
 class Model:
@@ -159,9 +161,7 @@ class Model:
     @property
     def info(self) -> ModelInfo:
         """Checkpoint, architecture, device, voices and weights."""
-        model = self._desk.executor.model
-        assert model is not None
-        return model.info
+        return self._desk.model.info
 
     @property
     def voices(self) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ class Model:
         else:
             speaker = self._voice(voice, transcript)
             setting, artefacts = self._prepared(text, speaker, *self._setting(options, techniques, seed))
-        made = self._desk.carry_out(Synthesise(_JOB, text, speaker, setting, artefacts))
+        made = self._desk.carry_out(Synthesise(JOB, text, speaker, setting, artefacts))
         speech = Speech(made.take, self, speaker, artefacts)
         return speech.time_again(repeat) if repeat else speech
 
@@ -247,7 +247,7 @@ class Model:
             raise SettingError(f"{declared.title} is not calibrated; use it as it is, or train what it needs.")
         speaker = self._voice(voice, transcript)
         setting, _ = self._setting(options, {**(techniques or {}), name: knobs}, seed)
-        artefact = self._calibrate(name, [Utterance(text, speaker) for text in texts], setting)
+        artefact = self._desk.calibrate(name, [Utterance(text, speaker) for text in texts], setting)
         used = setting.technique(name)
         assert used is not None
         return Calibrated(UsedTechnique(name, used.knobs, artefact.fingerprint), artefact)
@@ -275,8 +275,7 @@ class Model:
         one is given, where the window and ``paretone study`` open them, and from where the same call continues;
         otherwise they are removed with the rows.
         """
-        loaded = self._desk.executor.loaded
-        assert loaded is not None
+        loaded = self._desk.loaded
         definition: dict[str, Any] = {
             "title": title,
             "model": self.info.id,
@@ -293,8 +292,7 @@ class Model:
             **_varied(options or {}, techniques or {}),
         }
         owner = tempfile.TemporaryDirectory(prefix="paretone-sweep-") if folder is None else None
-        place = Path(owner.name if owner is not None else str(folder))
-        place.mkdir(parents=True, exist_ok=True)
+        place = output.folder(owner.name if owner is not None else str(folder))
         file = place / "sweep.json"
         content = {name: value for name, value in definition.items() if value not in ("", [])}
         files.write(file, json.dumps(content, ensure_ascii=False, indent=1, default=_refuse).encode())
@@ -327,33 +325,31 @@ class Model:
         if unknown := sorted(set(values) - known):
             instead = meant(unknown[0], known, "it takes")
             raise SettingError(f"{declared.title}: {found[0].title} takes no {shown(unknown[0])}; {instead}")
-        loaded = self._desk.executor.loaded
-        assert loaded is not None
+        loaded = self._desk.loaded
         here = {name: getattr(loaded, name) for name in ("model", "folder", "variant", "vocoder", "device")}
         given = {**{name: value for name, value in here.items() if name in known}, **values}
         try:
             request = kind(**{name: str(one) if isinstance(one, Path) else one for name, one in given.items()})
         except TypeError as error:
             raise SettingError(f"{declared.title}: {found[0].title} needs more: {error}.") from error
-        return self._desk.carry_out(Prepare(_JOB, name, request)).result
+        return self._desk.carry_out(Prepare(JOB, name, request)).result
 
     def export(self, profile: Profile, target: str, folder: str | Path) -> tuple[Path, ...]:
         """Write ``profile`` into ``folder`` in the form of another program's ``target`` (``paretone export --help``
         lists them); the files."""
-        written = self._desk.carry_out(ExportProfile(_JOB, profile, target, str(folder), self._folder))
+        written = self._desk.carry_out(ExportProfile(JOB, profile, target, str(folder), self._folder))
         return tuple(Path(folder) / name for name in written.files)
 
     def cancel(self) -> None:
         """End the running call within a step, from another thread."""
-        self._desk.cancelled.set()
+        self._desk.terminal.cancelled.set()
 
     def __repr__(self) -> str:
         return f"<{self.info.title} on {self.info.device}>"
 
     @property
     def _folder(self) -> str:
-        loaded = self._desk.executor.loaded
-        return loaded.folder if loaded is not None else ""
+        return self._desk.loaded.folder
 
     def _voice(self, voice: str | Path | Voice, transcript: str) -> Voice:
         if isinstance(voice, Voice):
@@ -365,8 +361,7 @@ class Model:
     def _setting(
         self, options: Knobs | None, techniques: Knobs | None, seed: int
     ) -> tuple[Setting, tuple[Artefact, ...]]:
-        entry, model = catalogue.entry(self.info.id), self._desk.executor.model
-        assert model is not None
+        entry, model = catalogue.entry(self.info.id), self._desk.model
         values = entry.options_with(**_mapping(options, "options"))
         setting = Setting(entry.id, checked(entry.options, values, entry.title), seed=checked_seed(seed))
         artefacts: tuple[Artefact, ...] = ()
@@ -397,19 +392,11 @@ class Model:
         while lacking := (candidate := Candidate(setting, origin="")).unprepared:
             key = setting.bare.fingerprint + lacking
             if key not in self._calibrated:
-                self._calibrated[key] = self._calibrate(lacking, [Utterance(text, voice)], setting)
+                self._calibrated[key] = self._desk.calibrate(lacking, [Utterance(text, voice)], setting)
             artefact = self._calibrated[key]
             setting = seeded(candidate, setting.seed, artefact.fingerprint)
             artefacts = (*artefacts, artefact)
         return setting, artefacts
-
-    def _calibrate(self, name: str, utterances: Sequence[Utterance], setting: Setting) -> Artefact:
-        model = self._desk.executor.model
-        assert model is not None
-        try:
-            return calibrated(name, model, utterances, setting, self._desk.observer())
-        finally:
-            self._desk.clear()
 
 
 @dataclass(frozen=True)
@@ -441,12 +428,10 @@ class Speech:
 
     @property
     def seconds(self) -> float:
-        """Length of the audio in seconds."""
         return self.take.seconds
 
     @property
     def setting(self) -> Setting:
-        """Model, options, techniques and seed."""
         return self.take.setting
 
     @property
@@ -476,16 +461,14 @@ class Speech:
 
     def judge(self) -> dict[str, float]:
         """Naturalness, similarity to the voice and pitch range, by those judges that are installed."""
-        command = JudgeTake(_JOB, self.take.id, self.samples, self.sample_rate, str(self.voice.audio))
+        command = JudgeTake(JOB, self.take.id, self.samples, self.sample_rate, str(self.voice.audio))
         return dict(self.model._desk.carry_out(command).figures)
 
     def time_again(self, times: int = REPEATS) -> Speech:
         """The same, timed again: its times are medians, and ``take.repeats`` has every run."""
         if times < 1:
             raise SettingError(f"times must be at least 1, not {shown(times)}.")
-        again = TimeAgain(
-            _JOB, self.take.text, self.voice, self.setting, self.artefacts, take=self.take.id, times=times
-        )
+        again = TimeAgain(JOB, self.take.text, self.voice, self.setting, self.artefacts, take=self.take.id, times=times)
         return replace(self, take=repeated(self.take, self.model._desk.carry_out(again).runs))
 
     def __repr__(self) -> str:
@@ -564,7 +547,6 @@ class Rows(Sequence[dict[str, Any]]):
 
 
 def _varied(options: Knobs, techniques: Mapping[str, Knobs]) -> dict[str, Any]:
-    """The fields of a study for these options and techniques."""
     chosen = _mapping(options, "options")
     fixed = {name: one for name, one in chosen.items() if not _is_list(one)}
     grid = {name: list(one) for name, one in chosen.items() if _is_list(one)}

@@ -11,10 +11,10 @@ import pytest
 from PySide6.QtCore import QSettings
 
 from paretone.paths import data_folder
-from paretone_app.features.strategy.calibration_store import read_record, write_record
+from paretone_app.features.strategy.state import read_record, write_record
 from paretone_app.features.studies.opened import StudiesMemory
 from paretone_app.features.tradeoff.saved import find, read
-from paretone_app.state import data_place
+from paretone_app.shell import only_window
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.features.tradeoff.test_selection import POINTS, VIEW, saved
@@ -67,8 +67,8 @@ def test_a_damaged_file_is_a_sentence(
 
 def test_a_damaged_choice_of_the_data_folder_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "data-folder"
-    monkeypatch.setattr(data_place, "_file", lambda: file)
-    assert data_place.choose_folder(tmp_path) == "" and data_place.chosen_folder() == tmp_path
+    monkeypatch.setattr(only_window, "_file", lambda: file)
+    assert only_window.choose_folder(tmp_path) == "" and only_window.chosen_folder() == tmp_path
     for content in (b"", b"\xff\xfe\x00", b"relative", b"/nowhere/at/all", b"/" + b"a" * 5000, b"/\x00"):
         file.write_bytes(content)
-        assert data_place.chosen_folder() == data_folder()
+        assert only_window.chosen_folder() == data_folder()

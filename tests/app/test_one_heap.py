@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from paretone.surroundings import KERNELS
+from paretone.own_process import KERNELS
 
 
 class Reached(Exception):

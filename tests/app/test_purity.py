@@ -11,7 +11,7 @@ APPLICATION = (
     "paretone_app.__main__ paretone_app.shell.window paretone_app.shell.headless_tour "
     "paretone_app.features.attention.panel paretone_app.features.listen.panel paretone_app.features.meters.panel "
     "paretone_app.features.strategy.panel paretone_app.features.threshold.panel "
-    "paretone_app.features.export.dialogs paretone_app.features.lab.panel paretone_app.listening.webmushra "
+    "paretone_app.features.export paretone_app.features.lab.panel paretone_app.listening.webmushra "
     "paretone_app.features.studies.panel paretone_app.features.studies.maker "
     "paretone_app.results.study"
 )

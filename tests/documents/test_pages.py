@@ -70,7 +70,7 @@ def table_after(words: str) -> list[list[str]]:
 
 
 def test_the_tutorial_lists_every_part_of_a_plan() -> None:
-    found = {(family, part.strip("`")) for family, part, *_ in table_after("before the\narguments of the `Part`")}
+    found = {(family, part.strip("`")) for family, part, *_ in table_after("before the arguments of the `Part`")}
     parts = {(family, one.name) for family, plan in PLANS.items() for one in fields(plan) if one.type == "Part | None"}
     assert found == parts
 

@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.session.engine_thread import EngineThread
 from paretone.setting.profile import Profile
-from paretone_app.features.export.dialogs import ProfileDialog
+from paretone_app.features.export import ProfileDialog
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import close

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paretone import bench, cli
-from paretone.commands.parsing import ArgumentsError, Parser
+from paretone.commands.arguments import ArgumentsError, Parser
 from tests.documents.blocks import DOCUMENTS, commands, name
 
 GUIDES = [one for one in DOCUMENTS if any(each.arguments for each in commands(one))]

@@ -15,7 +15,6 @@ import torch
 
 from paretone.audio.recording import read_recording
 from paretone.listening import trials
-from paretone.measure.evaluation import manifests
 from paretone.models import load_model
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files import bundled
@@ -34,8 +33,8 @@ from paretone.setting.profile import Profile
 from paretone.studies import definition, results, samples
 from paretone.techniques.ditreducio import table_commands
 from paretone.techniques.ditreducio.table import StrategyTable
+from paretone.techniques.searched_grid import PlacedGrid
 from paretone.techniques.searched_grid import command as grid_command
-from paretone.techniques.searched_grid.grid import PlacedGrid
 from paretone.techniques.token_groups import command as groups_command
 from paretone.techniques.token_groups.groups import SPACES, Groups
 from paretone.training.manifest import read_manifest
@@ -161,7 +160,7 @@ def write_megatts3(root: Path) -> None:
 
 
 def read_list(root: Path, path: Path) -> object:
-    return manifests.read(path, root)
+    return definition.read(path, root)
 
 
 KINDS = (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from paretone.commands.parsing import ArgumentsError
+from paretone.commands.arguments import ArgumentsError
 from tests.engine.test_guides import read
 
 ROOT = Path(__file__).resolve().parents[2]

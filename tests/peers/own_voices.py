@@ -20,7 +20,7 @@ from paretone.bench import bundled
 from paretone.bench.report import Report
 from paretone.bench.voices import Heard, Panel, mean_of_known, sentences
 from paretone.commands.arguments import at_least, positive
-from paretone.commands.comparison_sides import prepare, typed_side
+from paretone.commands.compare import prepare, typed_side
 from paretone.errors import AudioError
 from paretone.files import write_wav
 from paretone.measure.machine import describe

@@ -348,7 +348,7 @@ def test_with_all_of_them_the_command_line_works(
 
 SEVERAL = """
 from paretone.commands.command import Command
-from paretone.commands.result import Result
+from paretone.commands.command import Result
 from paretone.views.view import Findings, View
 
 

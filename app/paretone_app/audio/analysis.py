@@ -56,7 +56,6 @@ class Analyser(QObject):
         self._submission.timeout.connect(self._begin)
 
     def analyse(self, takes: tuple[Take | None, Take | None]) -> None:
-        """Analyse ``takes``. Takes that are asked for in one go are analysed in one go."""
         self._wanted = takes
         self._serial += 1
         self.busy = True
@@ -67,7 +66,6 @@ class Analyser(QObject):
         self._background.run(work, done)
 
     def shut_down(self, wait: bool) -> None:
-        """End the thread; ``wait`` for what it does."""
         self._submission.stop()
         self._background.shut_down(wait)
 

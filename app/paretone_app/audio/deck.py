@@ -47,7 +47,6 @@ class Deck(Transport):
         self._heard = "A"
         self._loaded: tuple[tuple[str, Take], ...] = ()
         self._left: tuple[tuple[str, Take], ...] = ()
-        """The takes that something else replaced in the player."""
         self._loop_left: tuple[Part | None, Part | None] = None, None
         """What was repeated of them, and what last."""
         self._load_pending = False
@@ -58,7 +57,6 @@ class Deck(Transport):
 
     @property
     def sound(self) -> Sound | None:
-        """Of the row, that which is heard."""
         return self.row[self._at] if self.row else None
 
     # --- Takes -------------------------------------------------------------------------------------------------------
@@ -80,17 +78,14 @@ class Deck(Transport):
 
     @property
     def duration(self) -> float:
-        """Duration of the longer take, in seconds."""
         return max((take.seconds for take in self.takes.values() if take is not None), default=0.0)
 
     @property
     def complete(self) -> bool:
-        """Whether A and B are both in the player."""
         return len(self._loaded) == len(SIDES)
 
     @property
     def comparison(self) -> Switching:
-        """Comparison of A and B."""
         return comparison([take.seconds for take in self.analysis.takes if take is not None], self._aligned)
 
     def _analyse(self) -> None:
@@ -164,7 +159,6 @@ class Deck(Transport):
 
     @property
     def gains(self) -> tuple[float, float]:
-        """Gains of A and B, linear."""
         return self.analysis.gains if self._matching else (self.analysis.headroom,) * 2
 
     @property
@@ -195,7 +189,6 @@ class Deck(Transport):
     # --- Lending -----------------------------------------------------------------------------------------------------
     @property
     def lent(self) -> bool:
-        """Whether a listening test has the player."""
         return self._lent
 
     def lend(self) -> Player:
@@ -244,7 +237,6 @@ class Deck(Transport):
             self._envelope.append(samples)
 
     def end_stream(self) -> None:
-        """The stream is complete."""
         self.player.end_stream()
 
     @property
@@ -271,13 +263,11 @@ class Deck(Transport):
         self.changed.emit()
 
     def repeat_row(self) -> None:
-        """Repeat the sounds of the row from now on."""
         if not self._lent and self.row and not self._repeats:
             self._repeats = True
             self.set_loop((0.0, max(one.seconds for one in self.row)))
 
     def begin_in_row(self, at: int) -> None:
-        """Hear a sound of the row from its beginning."""
         if not self._lent:
             self.go_in_row(at)
             self.player.seek(0.0)
@@ -285,7 +275,6 @@ class Deck(Transport):
             self.changed.emit()
 
     def go_in_row(self, at: int) -> None:
-        """Hear another sound of the row, without a gap."""
         if not self._lent and at != self._at:
             before, self._at = self.row[self._at], at
             place = None
@@ -319,7 +308,6 @@ class Deck(Transport):
         )
 
     def _leave_takes(self) -> None:
-        """Something else than A and B comes into the player."""
         if self._loaded:
             self._left, self._loop_left = self._loaded, (self._looping.part, self._looping.last)
         self._looping.forget()
@@ -328,7 +316,6 @@ class Deck(Transport):
 
     @property
     def length(self) -> float:
-        """Duration of what is in the player, in seconds; of a stream, the duration so far."""
         if self.sound is not None:
             return self.sound.seconds
         if self.player.streaming and self._envelope is not None:
@@ -348,7 +335,6 @@ class Deck(Transport):
     # --- Transport ---------------------------------------------------------------------------------------------------
     @property
     def heard(self) -> str:
-        """The chosen side."""
         return self._heard
 
     @Slot(str)
@@ -369,13 +355,11 @@ class Deck(Transport):
 
     @Slot()
     def switch(self) -> None:
-        """Hear the other one; after another sound, the one that was heard last."""
         other = "B" if self._heard == "A" else "A"
         self.choose(self._heard if self.sound is not None else other)
 
     @Slot()
     def toggle_play(self) -> None:
-        """Play or pause."""
         if self._lent:
             return
         if self.player.playing or self._play_wanted:
@@ -400,7 +384,6 @@ class Deck(Transport):
 
     @Slot(float)
     def seek(self, seconds: float) -> None:
-        """Go to a time."""
         if self._lent:
             return
         if not self.player.streaming and self.sound is None:
@@ -423,7 +406,6 @@ class Deck(Transport):
             self.set_loop((start, end))
 
     def hear_from(self, side: str, seconds: float) -> None:
-        """Play side ``"A"`` or ``"B"`` from a time on."""
         if self._lent:
             return
         self.leave_sound()
@@ -433,7 +415,6 @@ class Deck(Transport):
             self.toggle_play()
 
     def shut_down(self, wait: bool) -> None:
-        """Close the device and end the worker thread; ``wait`` for what it does."""
         self.player.close()
         self.analyser.shut_down(wait)
 

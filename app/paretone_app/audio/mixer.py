@@ -88,22 +88,18 @@ class Recording:
         self._state = (buffer, wanted, False)  # Published last: a reader never sees samples that are not there yet.
 
     def end(self) -> None:
-        """Nothing more will come."""
         self._state = (self._state[0], self._state[1], True)
 
     @property
     def samples(self) -> np.ndarray:
-        """The recorded part, as a view."""
         return self._state[0][: self._state[1]]
 
     @property
     def length(self) -> int:
-        """Samples so far."""
         return self._state[1]
 
     @property
     def complete(self) -> bool:
-        """Whether nothing more will come."""
         return self._state[2]
 
     def read(self, start: int, gain: float, out: np.ndarray) -> None:
@@ -122,8 +118,6 @@ NO_FADE = -1
 
 
 class Programme(NamedTuple):
-    """The takes to choose from."""
-
     recordings: tuple[Recording, ...] = ()
     gains: tuple[float, ...] = ()
     synchronous: bool = True
@@ -157,7 +151,6 @@ class State:
     playing: bool = False
     loop: tuple[int, int] | None = None
     starving: bool = False
-    """Whether a stream's next samples are being waited for."""
     obeyed: int = 0
     """Commands carried out so far."""
 
@@ -217,7 +210,6 @@ class Mixer:
         self._send(self._obey_play)
 
     def pause(self) -> None:
-        """Fall silent and keep the position."""
         self._send(self._obey_pause)
 
     def seek(self, position: int) -> None:
@@ -229,7 +221,6 @@ class Mixer:
         self._send(self._obey_loop, loop)
 
     def set_gains(self, gains: Sequence[float]) -> None:
-        """Linear gains, one per take."""
         self._send(self._obey_gains, tuple(gains))
 
     def fade_out_and_in(self, on: bool) -> None:
@@ -338,7 +329,6 @@ class Mixer:
             self._leaving = None
 
     def _head(self) -> _Head | None:
-        """The sound playing now; ``None`` for silence."""
         if not self._playing:
             return None
         programme = self._programme

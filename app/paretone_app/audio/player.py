@@ -96,7 +96,6 @@ class Player:
 
     @property
     def usable(self) -> bool:
-        """Whether something could be heard now."""
         return not self.problem
 
     @property
@@ -173,7 +172,6 @@ class Player:
 
     @property
     def rate(self) -> int:
-        """The rate in hertz that everything is played at."""
         return self.mixer.rate
 
     # What there is to hear.
@@ -213,7 +211,6 @@ class Player:
         self._settle_if_silent()
 
     def set_gains(self, gains: Sequence[float]) -> None:
-        """Linear gains, one per take or one for the stream, faded in over 10 ms."""
         self._gains = tuple(gains)
         self.mixer.set_gains(self._gains)
         self._settle_if_silent()
@@ -266,18 +263,15 @@ class Player:
             self.mixer.play()
 
     def pause(self) -> None:
-        """Fall silent and stay at the position."""
         self.mixer.pause()
         self._settle_if_silent()
 
     def stop(self) -> None:
-        """Pause and go to the start (the loop's, when there is one)."""
         self.mixer.pause()
         self.mixer.seek(0)
         self._settle_if_silent()
 
     def seek(self, seconds: float) -> None:
-        """Go to a time."""
         self.mixer.seek(round(seconds * self.rate))
         self._settle_if_silent()
 
@@ -287,7 +281,6 @@ class Player:
         self._settle_if_silent()
 
     def set_loop(self, start: float, end: float) -> None:
-        """Repeat from ``start`` to ``end`` seconds (at least 0.1 s)."""
         self._loop = (start, end)
         self.mixer.set_loop((round(start * self.rate), round(end * self.rate)))
         self._settle_if_silent()
@@ -299,7 +292,6 @@ class Player:
         self._settle_if_silent()
 
     def clear_loop(self) -> None:
-        """Repeat nothing."""
         self._loop = None
         self.mixer.set_loop(None)
         self._settle_if_silent()
@@ -308,12 +300,10 @@ class Player:
 
     @property
     def playing(self) -> bool:
-        """Whether the callback is playing a take (not merely silence)."""
         return self.mixer.state.playing and self._stream is not None and not self._finished
 
     @property
     def choice(self) -> int:
-        """The index of the take that the callback plays."""
         return self.mixer.state.choice
 
     @property

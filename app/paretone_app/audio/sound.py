@@ -22,7 +22,6 @@ class Envelope:
         """``rate`` is in hertz; ``samples`` (n,) are those so far."""
         self.rate = rate
         self.length = 0
-        """Samples so far."""
         self._block = max(1, rate // _PER_SECOND)
         self._ends = np.zeros((2, _FIRST_CAPACITY), np.float32)
         self._whole = 0
@@ -32,11 +31,9 @@ class Envelope:
 
     @property
     def seconds(self) -> float:
-        """Length so far."""
         return self.length / self.rate
 
     def append(self, samples: np.ndarray) -> None:
-        """More samples (n,)."""
         self.length += len(samples)
         joined = np.concatenate((self._rest, np.asarray(samples, np.float32)))
         count = len(joined) // self._block
@@ -50,7 +47,6 @@ class Envelope:
 
     @property
     def peak(self) -> float:
-        """The greatest magnitude so far."""
         ends = self._all()
         return float(np.abs(ends).max()) if ends.size else 0.0
 
@@ -143,7 +139,6 @@ class Sound:
     samples: np.ndarray
     """(n,) float32 mono."""
     rate: int
-    """In hertz."""
     title: str
     """What it is and where it comes from, in a line."""
     detail: str = ""
@@ -162,12 +157,10 @@ class Sound:
 
     @cached_property
     def headroom(self) -> float:
-        """Linear gain at which it does not clip."""
         return headroom(self.samples)
 
     @cached_property
     def envelope(self) -> Envelope:
-        """Its outline, without the gain."""
         return Envelope(self.rate, self.samples)
 
     @cached_property
@@ -182,5 +175,4 @@ class Sound:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
         return len(self.samples) / self.rate

@@ -16,7 +16,6 @@ class Looping:
     def __init__(self, player: Player) -> None:
         self._player = player
         self.part: Part | None = None
-        """What is repeated."""
         self.last: Part | None = None
         """What was repeated last, if that is still in the player."""
 
@@ -45,7 +44,6 @@ class Looping:
             self.put((ends[0], ends[1]))
 
     def forget(self) -> None:
-        """Something else comes into the player."""
         self.put(None)
         self.last = None
 
@@ -61,7 +59,6 @@ class Looping:
         self.last = None if self.part is None else self.last
 
     def put_again(self) -> None:
-        """Tell the player again, which forgets what it repeats when it is loaded."""
         if self.part is not None:
             self._player.set_loop(*self.part)
 
@@ -74,7 +71,6 @@ class Waits:
         self._before = (0, 0.0)
 
     def begin(self) -> None:
-        """Reset the underrun counters for another stream."""
         self._before = self._player.starvations, self._player.starved_seconds
 
     @property
@@ -85,8 +81,6 @@ class Waits:
 
 
 class Transport(QObject):
-    """Subclasses define seeking and looping."""
-
     changed = Signal()
     """Choice, takes, loop or gains changed."""
 
@@ -97,21 +91,17 @@ class Transport(QObject):
         """The part of A and B that is in view, in seconds: what a loop repeats first."""
         self._looping = Looping(player)
         self._lent = False
-        """Whether a listening test has the player."""
 
     # --- What a subclass adds ----------------------------------------------------------------------------------------
     @property
     def length(self) -> float:
-        """Duration of what is in the player, in seconds."""
         raise NotImplementedError
 
     @property
     def complete(self) -> bool:
-        """Whether A and B are both in the player."""
         raise NotImplementedError
 
     def seek(self, seconds: float) -> None:
-        """Go to a time."""
         raise NotImplementedError
 
     # --- Going -------------------------------------------------------------------------------------------------------
@@ -121,17 +111,14 @@ class Transport(QObject):
         self.seek(self.loop[0] if self.loop else 0.0)
 
     def move(self, seconds: float) -> None:
-        """Go so much further."""
         self.seek(self.player.position + seconds)
 
     # --- Loop --------------------------------------------------------------------------------------------------------
     @property
     def loop(self) -> Part | None:
-        """Start and end of the loop, in seconds."""
         return self._looping.part
 
     def set_loop(self, loop: Part | None) -> None:
-        """Repeat what lies between these seconds, or nothing."""
         self._looping.put(loop)
         self.changed.emit()
 

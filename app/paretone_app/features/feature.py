@@ -1,4 +1,4 @@
-"""Declaration of a feature, in its folder's ``__init__.py``; imports neither panels nor Qt."""
+"""Declaration of a feature, in its folder’s ``__init__.py`` or in the registry; imports neither panels nor Qt."""
 
 from __future__ import annotations
 
@@ -23,27 +23,22 @@ class Feature:
     places: tuple[Place, ...] = ()
     """The docks of its panels; none for a feature of actions and dialogs."""
     actions: tuple[FeatureAction, ...] = ()
-    """Its actions."""
     menus: tuple[MenuPart, ...] = ()
     """Where menus have them; an action with a shortcut needs no entry."""
     steps: tuple[MainStep, ...] = ()
-    """Its steps of the main job."""
     stops: tuple[TourStop, ...] = ()
-    """Its stops of the tour."""
     study: str = ""
     """A kind of study that it adds to the form, as ``"package.module:KIND"``; see
     :mod:`paretone_app.features.studies.kinds`."""
     terms: str = ""
     """Its terms of the glossary, as ``"package.module:TERMS"``. Those of techniques' knobs are there already."""
     keys: tuple[tuple[str, str], ...] = ()
-    """Keys of its panel: action and keys."""
     about: str = ""
     """A sentence or two for a newcomer."""
     technique: str = ""
     """The name of the technique that it belongs to. Only the folders of such features may know that technique."""
 
     def make(self, services: Services) -> Presenter:
-        """The feature's presenter."""
         made_by = imported(self.presenter) if isinstance(self.presenter, str) else self.presenter
         return made_by(services)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, QSettings, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
@@ -27,11 +27,26 @@ from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Kind
 from paretone_app.widgets.action import Action
 
-if TYPE_CHECKING:
-    from paretone_app.features.tour.model import Part
-
 Panel = TypeVar("Panel", bound=QWidget)
 Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing to do at a stop of the tour."""
+
+    hint: str
+    """What to press, as the end of a sentence."""
+    control: Callable[[], QWidget | None]
+    """Where it is done; ``None`` if that is not in sight."""
+    done: Callable[[], bool]
+    help: Callable[[], object]
+    """Does it for the user. May raise :class:`paretone.errors.PlainError`."""
+    why_not: Callable[[], str] = lambda: ""
+    """Why it cannot be done now, as a sentence, or ``""``."""
+    help_text: str = "Do it for me"
+    place: str = ""
+    """Name of the panel that it is in, if that is not the stop's."""
 
 
 class Presenter(QObject):
@@ -113,7 +128,6 @@ class Presenters:
         self._made: dict[str, Presenter] = {}
 
     def add(self, name: str, presenter: Presenter) -> None:
-        """Register the presenter of the feature called ``name``."""
         self._made[name] = presenter
 
     def __getitem__(self, name: str) -> Presenter:
@@ -132,8 +146,6 @@ class Presenters:
 
 @dataclass(frozen=True)
 class Services:
-    """The window's shared parts."""
-
     window: QMainWindow
     state: AppState
     results: Results
@@ -143,9 +155,7 @@ class Services:
     status: StatusLine
     theme: Theme
     settings: QSettings
-    """Settings kept between sessions."""
     folder: Path
-    """The user's data."""
     job: Mapping[MainStep, str] = field(default_factory=dict)
     """The steps of the main job, in order, each with the name of its feature."""
     stops: Mapping[TourStop, str] = field(default_factory=dict)
@@ -153,7 +163,6 @@ class Services:
     terms: Sequence[str] = ()
     """Where the features' terms of the glossary are, as they declare it."""
     features: Presenters = field(default_factory=Presenters)
-    """The other features."""
 
 
 def built(panel: Panel | None) -> Panel:

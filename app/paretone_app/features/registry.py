@@ -1,4 +1,4 @@
-"""The list of features. A new one is added by its folder and a line here.
+"""The list of features. A new one is added by its folder, or its file and a declaration here, and a line in the list.
 
 The order is that of the shortcuts of their panels (Alt+1 to Alt+9, then Ctrl+Alt+1 and so on) and of the tabs of a
 region. A presenter finds those before it while it is made, and all of them later.
@@ -10,41 +10,164 @@ from paretone_app.features import (
     attention,
     decoding,
     demasking,
-    doctor,
-    dropping,
-    edit,
-    export,
-    extras,
     glossary,
     grids,
     groups,
     guidance,
-    guide,
     lab,
     layers,
     listen,
-    log,
     meters,
     player,
-    profiles,
     roofline,
     setup,
     strategy,
     studies,
-    synthesis,
     take_grid,
     takes,
     threshold,
-    tour,
     tradeoff,
     training,
     transfer,
     views,
 )
+from paretone_app.features.feature import Feature
+from paretone_app.shell.entries import (
+    EXPLORE,
+    INSPECT,
+    LISTEN,
+    TRAIN,
+    FeatureAction,
+    MainStep,
+    MenuPart,
+    Place,
+    Region,
+    TourStop,
+)
+
+DOCTOR = Feature(
+    "doctor",
+    "paretone_app.features.doctor:DoctorPresenter",
+    actions=(
+        FeatureAction(
+            "doctor", "Check &installation…", "Versions, device, sound, fonts, folders, space, plug-ins and packages"
+        ),
+    ),
+    menus=(MenuPart("&Help", ("doctor",), after="extras"),),
+)
+DROPPING = Feature("dropping", "paretone_app.features.dropping:DroppingPresenter")
+EDIT = Feature(
+    "edit",
+    "paretone_app.features.edit:EditPresenter",
+    actions=(
+        FeatureAction(
+            "copy_figures",
+            "&Copy figures",
+            "Copy the figures of the plot or table with the focus, for a spreadsheet",
+            "Ctrl+Shift+C",
+        ),
+        FeatureAction(
+            "find",
+            "&Find…",
+            "Search the panel with the focus; in any other panel, and again, actions, takes and terms",
+            "Ctrl+F",
+        ),
+        FeatureAction("preferences", "&Preferences…", "Theme, device, data folder and layout", "Ctrl+,"),
+    ),
+    menus=(MenuPart("&Edit", (None, "copy_figures", None, "find", None, "preferences")),),
+)
+EXPORT = Feature(
+    "export",
+    "paretone_app.features.export:ExportPresenter",
+    steps=(
+        MainStep(
+            "export_profile",
+            "Export profile",
+            "press <b>Export profile</b> (Ctrl+E): <i>paretone speak --profile</i> runs it anywhere.",
+            "<b>Export</b>: the profile contains setting, tables and measurements, and runs from the command line.",
+        ),
+    ),
+    stops=(
+        TourStop(
+            "export",
+            "Take the setting with you",
+            "A profile holds the setting, its table and what was measured. It runs from the command line and on other "
+            "machines.",
+            place="listen",
+        ),
+    ),
+)
+EXTRAS = Feature(
+    "extras",
+    "paretone_app.features.extras:ExtrasPresenter",
+    actions=(FeatureAction("extras", "&Optional packages…", "What can be installed in addition, and for what"),),
+    menus=(MenuPart("&Help", ("extras",), after="keys"),),
+)
+GUIDE = Feature(
+    "guide",
+    "paretone_app.features.guide:GuidePresenter",
+    (Place("steps", "Steps", Region.HEAD, workspaces=(LISTEN,)),),
+)
+LOG = Feature(
+    "log",
+    "paretone_app.features.log:LogPresenter",
+    (Place("log", "Log", Region.BELOW, workspaces=(LISTEN, INSPECT, EXPLORE, TRAIN)),),
+    actions=(FeatureAction("messages", "&Messages…", "All messages that were shown", "Ctrl+Shift+M"),),
+    menus=(MenuPart("&Help", ("messages",), after="keys"),),
+)
+PROFILES = Feature(
+    "profiles",
+    "paretone_app.features.profiles:ProfilesPresenter",
+    actions=(
+        FeatureAction("open_profile", "&Open profile…", "Use the setting of an exported profile", "Ctrl+Shift+P"),
+    ),
+    menus=(MenuPart("&File", ("open_profile",), before="export_profile"),),
+)
+SYNTHESIS = Feature(
+    "synthesis",
+    "paretone_app.features.synthesis:SynthesisPresenter",
+    steps=(
+        MainStep(
+            "baseline",
+            "Baseline",
+            "press <b>Baseline</b> (Ctrl+B) to hear the model without any technique.",
+            "<b>Baseline</b>: speak a sentence with every module computed.",
+        ),
+        MainStep(
+            "accelerated",
+            "Accelerated",
+            "press <b>Accelerated</b> (Ctrl+Return) to speak the same sentence with the techniques in use.",
+            "<b>Accelerated</b>: speak the same sentence, from the same noise, with the techniques in use.",
+        ),
+    ),
+    stops=(
+        TourStop(
+            "hear",
+            "Hear the model",
+            "This is the model without any acceleration: take A. It plays while it is computed.",
+            place="listen",
+        ),
+    ),
+)
+TOUR = Feature(
+    "tour",
+    "paretone_app.features.tour:TourPresenter",
+    actions=(FeatureAction("tour", "Take a &tour", "Hear, skip, compare and export, step by step", "Ctrl+F1"),),
+    menus=(MenuPart("&Help", ("tour",), before="first_steps"),),
+    stops=(
+        TourStop(
+            "onward",
+            "Where to go next",
+            "Type your own text in Setup, or choose another voice or model. The column on the left leads to everything "
+            "else: Inspect shows what happens inside, Explore weighs speed against quality, Test is for blind "
+            "listening, Train makes faster weights.",
+        ),
+    ),
+)
 
 FEATURES = (
     setup.FEATURE,
-    synthesis.FEATURE,
+    SYNTHESIS,
     strategy.FEATURE,
     threshold.FEATURE,
     attention.FEATURE,
@@ -52,7 +175,7 @@ FEATURES = (
     player.FEATURE,
     listen.FEATURE,
     takes.FEATURE,
-    log.FEATURE,
+    LOG,
     views.FEATURE,
     transfer.FEATURE,
     guidance.FEATURE,
@@ -64,16 +187,16 @@ FEATURES = (
     lab.FEATURE,
     studies.FEATURE,
     tradeoff.FEATURE,
-    export.FEATURE,
-    profiles.FEATURE,
-    guide.FEATURE,
-    edit.FEATURE,
-    tour.FEATURE,
+    EXPORT,
+    PROFILES,
+    GUIDE,
+    EDIT,
+    TOUR,
     glossary.FEATURE,
-    extras.FEATURE,
-    doctor.FEATURE,
+    EXTRAS,
+    DOCTOR,
     grids.FEATURE,
     groups.FEATURE,
     take_grid.FEATURE,
-    dropping.FEATURE,
+    DROPPING,
 )

@@ -12,7 +12,6 @@ from paretone_app.listening.stimuli import PreparedItem
 
 DEFAULT_TRIALS = 16
 A, B, X = range(3)
-"""The buttons."""
 
 
 class AbxSession(ListeningSession):

@@ -56,7 +56,6 @@ class MushraSession(ListeningSession):
 
     @property
     def sliders(self) -> range:
-        """The buttons that are rated."""
         return range(REFERENCE + 1, len(self.trial.order))
 
     def may_rate(self, button: int) -> bool:

@@ -62,7 +62,6 @@ DEFAULT_LENGTH: Mapping[str, int] = {
     STAIRCASE: TRIALS,
     RANKING: 30,
 }
-"""Trials, or pages."""
 DEFAULT_PRACTICE: Mapping[str, int] = {ABX: 2, CCR: 1, PREFERENCE: 1, MUSHRA: 1, STAIRCASE: 2, RANKING: 1}
 """Trials, or pages, for getting to know the test."""
 NOTHING_IN_COMMON = (
@@ -80,8 +79,6 @@ _ROUNDS = 4
 
 @dataclass(frozen=True)
 class ListeningPlan:
-    """A test before it begins."""
-
     method: str
     conditions: tuple[Condition, ...]
     """The unaccelerated one first: A of pairs, the reference of MUSHRA and of a staircase, whose row rises in speed."""
@@ -89,18 +86,15 @@ class ListeningPlan:
     length: int
     """Trials; pages of MUSHRA, of which there are no more than items."""
     listener: str = ""
-    """Listener; ``""`` for a new one."""
     practice: int = 0
     """Trials, or pages, that come first and count for nothing."""
 
     @property
     def used(self) -> tuple[Item, ...]:
-        """The items that will be heard."""
         return self.items[: self.length]
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The role of each condition in the test."""
         if self.method == MUSHRA:
             return ("Reference", *("Rated",) * (len(self.conditions) - 1))
         if self.method == STAIRCASE:

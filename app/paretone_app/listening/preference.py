@@ -15,7 +15,6 @@ FEWEST_SENTENCES = 10
 """Below this, what is found holds for few sentences only."""
 REPEATED_SHARE = 0.1
 FIRST, SECOND = range(2)
-"""The buttons."""
 CATEGORIES = {
     3: "Much better",
     2: "Better",
@@ -34,7 +33,6 @@ class PairsSession(ListeningSession):
 
     @property
     def votes(self) -> dict[int, str]:
-        """The possible answers, with their wording."""
         return CHOICES
 
     def why_not_answer(self) -> str:
@@ -100,7 +98,6 @@ class PreferenceSession(PairsSession):
 
 
 FEWEST_RANKED, MOST_RANKED = 3, 12
-"""Settings."""
 
 
 class RankingSession(PairsSession):

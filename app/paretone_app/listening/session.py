@@ -35,7 +35,6 @@ class ListeningSession(ABC):
     """
 
     method: str
-    """As trials name it."""
 
     def __init__(
         self,
@@ -57,7 +56,6 @@ class ListeningSession(ABC):
         self.valid = 0
         """Valid trials answered."""
         self.void = 0
-        """Trials that were interrupted."""
         self.records: list[TrialRecord] = []
         self.practice: list[Planned] = []
         """All trials of practice, done or not."""
@@ -66,7 +64,6 @@ class ListeningSession(ABC):
             self.practice += [replace(one, repeat=False, practice=True) for one in more]
         self._waiting = self.practice + self._waiting
         self.practised = 0
-        """Trials of practice answered."""
         self.taught = ""
         """Feedback of the last trial, if it was practice."""
         self._sounding: int | None = None
@@ -84,27 +81,22 @@ class ListeningSession(ABC):
     # --- The trial that is on ----------------------------------------------------------------------------------------
     @property
     def finished(self) -> bool:
-        """Whether every trial has been answered."""
         return not self._waiting
 
     @property
     def trial(self) -> Planned:
-        """The trial that is on."""
         return self._waiting[0]
 
     @property
     def practising(self) -> bool:
-        """Whether the trial that is on is only practice."""
         return not self.finished and self.trial.practice
 
     @property
     def item(self) -> PreparedItem:
-        """The sounds of the current trial."""
         return self.items[self.trial.item]
 
     @property
     def sounding(self) -> int | None:
-        """Which button was pressed last, counted from 0."""
         return self._sounding
 
     def hear(self, button: int) -> None:

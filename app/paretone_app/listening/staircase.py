@@ -14,9 +14,7 @@ from paretone_app.listening.session import ListeningSession, Planned
 from paretone_app.listening.stimuli import PreparedItem
 
 REFERENCE, A, B = range(3)
-"""The buttons."""
 FEWEST, MOST = 3, 24
-"""Settings of a row."""
 
 
 class StaircaseSession(ListeningSession):

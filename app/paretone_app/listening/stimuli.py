@@ -15,13 +15,41 @@ from paretone.audio.resampling import resample
 from paretone.errors import SettingError
 from paretone.listening import trials
 from paretone.listening.trials import MUSHRA, ConditionRecord, ItemRecord, RecordError
-from paretone.measure.loudness import matching_gains
+from paretone.measure.loudness import integrated_loudness, matching_gains
 from paretone.models import catalogue
 from paretone.setting.knobs import Values
 from paretone.setting.library import TakeSummary
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
 from paretone_app.state.differences import keeps_timing, technique_text
+
+SECONDS = 4
+TONE_HERTZ = 1000
+LOWEST_HERTZ, HIGHEST_HERTZ = 100.0, 8000.0
+"""The noise has as much power in every octave between these (pink), and none elsewhere: about where speech is."""
+
+
+def noise(rate: int) -> np.ndarray:
+    """Pink noise at ``rate`` hertz that repeats seamlessly, (n,) float32; the same whenever it is made."""
+    count = SECONDS * rate
+    frequencies = np.fft.rfftfreq(count, 1 / rate)
+    heard = (frequencies >= LOWEST_HERTZ) & (frequencies <= min(HIGHEST_HERTZ, rate / 2))
+    sizes = np.zeros(len(frequencies))
+    sizes[heard] = frequencies[heard] ** -0.5
+    phases = np.random.default_rng(1534).uniform(0, 2 * np.pi, len(frequencies))
+    samples = np.fft.irfft(sizes * np.exp(1j * phases), count)
+    return (0.1 * samples / samples.std()).astype(np.float32)
+
+
+def tone(rate: int) -> np.ndarray:
+    """A sine of 1 kHz at ``rate`` hertz that repeats seamlessly, (n,) float32."""
+    return (0.1 * np.sin(2 * np.pi * TONE_HERTZ * np.arange(SECONDS * rate) / rate)).astype(np.float32)
+
+
+def gain(samples: np.ndarray, rate: int, target: float) -> float:
+    """The linear gain that brings ``samples`` to ``target`` LUFS (ITU-R BS.1770)."""
+    return float(10 ** ((target - integrated_loudness(samples, rate).lufs) / 20))
+
 
 LONGEST_SECONDS = 12.0
 """Longest sentence in MUSHRA (BS.1534-3)."""
@@ -38,14 +66,12 @@ class Condition:
     """A setting without its seed: what is judged."""
 
     key: str
-    """See :func:`setting_key`."""
     setting: Setting
     """The setting with seed 0."""
     title: str
 
     @property
     def accelerated(self) -> bool:
-        """Whether techniques are in use."""
         return bool(self.setting.techniques)
 
 

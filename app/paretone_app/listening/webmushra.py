@@ -29,12 +29,11 @@ from paretone.listening.trials import (
     TrialRecord,
     complete_sessions,
 )
-from paretone.tables import comma_separated
-from paretone_app.listening import volume_reference as calibration
+from paretone.wording import comma_separated
+from paretone_app.listening import stimuli as calibration
 from paretone_app.listening.stimuli import LONGEST_SECONDS, SILENT_LUFS, PreparedItem
 
 RATE = 48000
-"""Hertz. webMUSHRA plays only what has the browser's own rate."""
 REFERENCE = "reference"
 _NOISE = "noise.wav"
 _PRACTICE = "This page is practice and is not scored."
@@ -263,7 +262,6 @@ def _practice_pages(pages: Sequence[dict], practice: int) -> list[dict]:
 
 
 def _page(method: str, name: str, paths: Mapping[str, str]) -> dict:
-    """One page; ``paths`` of its sounds by the names of their conditions, the reference first."""
     if problem := why_not_exported(method):
         raise RecordError(problem)
     (first, reference), *others = paths.items()

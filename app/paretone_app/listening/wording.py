@@ -14,7 +14,6 @@ _HIGH = 80
 
 
 def headline(result: Result) -> str:
-    """The finding in one sentence."""
     if isinstance(result, AbxResult):
         if result.heard:
             return f"A difference was heard: {result.hits} of {result.trials} right, p = {probability(result.p)}."
@@ -38,7 +37,6 @@ def headline(result: Result) -> str:
 
 
 def details(result: Result) -> tuple[str, ...]:
-    """Further remarks, a sentence each."""
     if isinstance(result, AbxResult):
         return _abx(result)
     if isinstance(result, StaircaseResult):

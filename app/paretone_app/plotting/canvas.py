@@ -31,7 +31,6 @@ _TITLE, _RIGHT, _TITLED, _BARE = 1.9, 1.2, 2.8, 1.5
 _SCALE = 6.2
 """Width of a scale of colours with its numbers and title, in heights of the font."""
 _RING = 6.5
-"""Radius of the mark, in pixels."""
 
 
 class FigureCanvas(Chart):
@@ -43,7 +42,6 @@ class FigureCanvas(Chart):
     """
 
     read = Signal(str)
-    """Text at the cursor."""
 
     own_keys = (*_MOVES, *_PAGES)
     saved_alone = False
@@ -61,12 +59,10 @@ class FigureCanvas(Chart):
 
     @property
     def figure(self) -> Figure | None:
-        """The drawn figure."""
         return self._figure
 
     @property
     def plots(self) -> tuple[Frame, ...]:
-        """One for each panel."""
         return tuple(one.frame for one in self._panels[: len(self._shown)])
 
     @property
@@ -74,7 +70,6 @@ class FigureCanvas(Chart):
         return () if self._figure is None else self._figure.panels
 
     def show_figure(self, figure: Figure | None) -> None:
-        """Show ``figure``, or nothing."""
         self._figure, self._at, self._marked = figure, (0, 0, 0), False
         self.show_again()
 
@@ -82,13 +77,11 @@ class FigureCanvas(Chart):
         return self._figure.caption if self._figure is not None else ""
 
     def as_text(self) -> str:
-        """The figure's table."""
         if self._figure is None:
             return ""
         return "\n".join("\t".join(map(str, row)) for row in (COLUMNS, *self._figure.rows()))
 
     def tip_at(self, _place: QPointF) -> tuple[str, QRectF] | None:
-        """Read the value under the mouse."""
         return (self.toolTip(), QRectF(self.rect())) if self.toolTip() else None
 
     # --- Drawing -----------------------------------------------------------------------------------------------------

@@ -48,7 +48,6 @@ class CellGrid(CursorCanvas):
     """The grid, its axes and its cursor. Subclasses paint the cells and say what is in them."""
 
     cursor_moved = Signal(int, int)
-    """The cursor is on (layer, step)."""
     cell_activated = Signal(int, int)
     """The user clicked (layer, step), or pressed Space or Enter there."""
 
@@ -68,7 +67,6 @@ class CellGrid(CursorCanvas):
 
     # --- What subclasses say -----------------------------------------------------------------------------------------
     def paint_cells(self, painter: QPainter) -> None:
-        """Paint all cells; their places are :meth:`cell_rectangle`'s."""
         raise NotImplementedError
 
     def describe(self, layer: int, step: int) -> str:
@@ -80,18 +78,15 @@ class CellGrid(CursorCanvas):
         raise NotImplementedError
 
     def empty_text(self) -> str:
-        """Text shown without cells."""
         return ""
 
     # --- Shape, axes and colours -------------------------------------------------------------------------------------
     @property
     def layers(self) -> int:
-        """Number of layers (rows)."""
         return self._shape[0]
 
     @property
     def steps(self) -> int:
-        """Number of steps (columns)."""
         return self._shape[1]
 
     @property
@@ -126,7 +121,6 @@ class CellGrid(CursorCanvas):
     # --- Cursor and range --------------------------------------------------------------------------------------------
     @property
     def cursor_cell(self) -> tuple[int, int]:
-        """(layer, step) under the cursor."""
         return self._cursor
 
     def move_cursor(self, layer: int, step: int, extend: bool = False) -> None:
@@ -177,7 +171,6 @@ class CellGrid(CursorCanvas):
         super().changeEvent(event)
 
     def has(self, cell: tuple[int, int] | None) -> bool:
-        """Whether there is this (layer, step)."""
         return cell is not None and 0 <= cell[0] < self.layers and 0 <= cell[1] < self.steps
 
     def cell_rectangle(self, layer: int, step: int) -> QRect:

@@ -53,7 +53,6 @@ class CursorCanvas(QWidget):
         raise NotImplementedError
 
     def as_text(self) -> str:
-        """Everything as tab-separated text."""
         raise NotImplementedError
 
     # --- What they share ---------------------------------------------------------------------------------------------
@@ -74,7 +73,6 @@ class CursorCanvas(QWidget):
             painter.drawRect(cell.adjusted(-1, -1, 0, 0))
 
     def copy(self) -> None:
-        """Copy everything as text."""
         QGuiApplication.clipboard().setText(self.as_text())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -111,7 +109,6 @@ class LineCanvas(CursorCanvas):
     margin, end = 3.2, 1.0
     """Room left of a line and right of it, in heights of the font."""
     per_line: float = 1.0
-    """Length of a line."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
@@ -120,7 +117,6 @@ class LineCanvas(CursorCanvas):
     # --- What subclasses say -----------------------------------------------------------------------------------------
     @property
     def lines(self) -> int:
-        """Number of lines."""
         raise NotImplementedError
 
     def line_height(self) -> float:
@@ -143,13 +139,11 @@ class LineCanvas(CursorCanvas):
             self.update()
 
     def break_lines(self) -> None:
-        """Break lines again."""
         self.fit_lines()
         self.updateGeometry()
         self.update()
 
     def line_rectangle(self, line: int) -> QRectF:
-        """The whole line, margins included."""
         return QRectF(0, line * self.line_height(), self.width(), self.line_height())
 
     def room(self) -> float:
@@ -168,7 +162,6 @@ class LineCanvas(CursorCanvas):
                 yield line
 
     def paint_position(self, painter: QPainter) -> None:
-        """Paint the playhead, if it is on one of the lines."""
         if self._position is None or not 0 <= self._position < self.lines * self.per_line:
             return
         line = int(self._position / self.per_line)

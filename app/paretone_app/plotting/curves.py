@@ -16,8 +16,7 @@ from paretone.figures.scales import Scale
 from paretone.figures.scatter import Dimension
 from paretone_app.numbers import general
 from paretone_app.plotting.chart import Chart
-from paretone_app.plotting.frame import Frame, pen
-from paretone_app.plotting.layers import Shape, Shapes
+from paretone_app.plotting.frame import Frame, Shape, Shapes, pen
 from paretone_app.plotting.points import Points
 from paretone_app.shell.colours import DARK, Colours
 
@@ -51,7 +50,6 @@ _ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 _SMOOTH = 2000
 """With more points than this, curves are drawn without smooth edges: thick ones take long."""
 _MARK = 0.22
-"""Radius of a mark, in heights of the font."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +63,9 @@ class Series:
     width: float = 2.0
     style: Qt.PenStyle = Qt.PenStyle.SolidLine
     mark: str = ""
-    """The shape of its points, if they are marked."""
 
     @property
     def glyph(self) -> Glyph:
-        """The mark of its points."""
         return Glyph((self.colour,), self.mark)
 
 
@@ -83,7 +79,6 @@ class CurveLayers:
         self._marks = Points(frame, z)
 
     def show(self, series: Sequence[Series], across: Scale, up: Scale) -> None:
-        """Draw these within the scales that the frame will have."""
         while len(self.curves) < len(series):
             self.curves.append(pg.PlotCurveItem(connect="finite"))
             self.frame.view.addItem(self.curves[-1], ignoreBounds=True)
@@ -119,7 +114,6 @@ class CurveChart(Chart):
         self._line.hide()
         self._places = np.empty(0)
         self._at: float | None = None
-        """Cursor position on x."""
         self.summary = ""
         """Text shown without a cursor."""
         self.frame.changed.connect(self._place_line)
@@ -127,7 +121,6 @@ class CurveChart(Chart):
     def show_series(
         self, series: Sequence[Series], across: Scale, up: Scale, level: Shape | None = None, summary: str = ""
     ) -> None:
-        """Draw these, and a straight line as ``level``."""
         self.series, self.summary = tuple(series), summary
         self._drawn.show(series, across, up)
         self._level.shapes = [] if level is None else [level]
@@ -147,7 +140,6 @@ class CurveChart(Chart):
         return self.summary if self._at is None else self._words(self._at)
 
     def _words(self, place: float) -> str:
-        """All curves at a place."""
         found = []
         for one in self.series:
             index = np.flatnonzero(one.x == place)

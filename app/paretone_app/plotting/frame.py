@@ -1,19 +1,21 @@
 """A frame that plots are drawn in: a pyqtgraph view between two axes with round numbers and titles.
 
-Without menus and buttons, so that frames can be made and thrown away on paper.
+Without menus and buttons, so that frames can be made and thrown away on paper. Layers are drawn over it in data
+coordinates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import ArrayLike
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
-from PySide6.QtWidgets import QGraphicsSimpleTextItem, QStyleOptionGraphicsItem, QWidget
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap, QPolygonF
+from PySide6.QtWidgets import QGraphicsItem, QGraphicsObject, QGraphicsSimpleTextItem, QStyleOptionGraphicsItem, QWidget
 
 from paretone.figures.scales import Scale, tick_text
 from paretone.figures.scatter import Dimension
@@ -62,7 +64,6 @@ class TickAxis(BareAxis):
         self.steady = False
         """Whether an upright axis hardly changes its width with the section that it shows."""
         self.choose: Callable[[int], Sequence[float]] | None = None
-        """The numbers, at most this many, instead of the scale's own."""
         self._along = Dimension("")
         self._title, self._hint = QGraphicsSimpleTextItem(self), QGraphicsSimpleTextItem(self)
         self.enableAutoSIPrefix(False)
@@ -73,7 +74,6 @@ class TickAxis(BareAxis):
 
     # --- What it says ------------------------------------------------------------------------------------------------
     def set_look(self, colours: Colours, font: QFont) -> None:
-        """Follow theme and font."""
         self.setPen(pen(colours.border))
         self.setTickPen(pen(colours.raised))
         self.setTextPen(pen(colours.muted))
@@ -189,7 +189,7 @@ class _Title(QGraphicsSimpleTextItem):
 
 class Frame(pg.GraphicsWidget):
     """Places are in pixels of the frame. Curves go into :attr:`view`, in what its scales are even in; see
-    :meth:`Scale.even`; everything else is a :class:`paretone_app.plotting.layers.Layer`."""
+    :meth:`Scale.even`; everything else is a :class:`paretone_app.plotting.frame.Layer`."""
 
     changed = Signal()
     """It shows another part of the axes, or has another size or look."""
@@ -214,16 +214,13 @@ class Frame(pg.GraphicsWidget):
 
     @property
     def em(self) -> float:
-        """Height of the font."""
         return QFontMetricsF(self.font()).height()
 
     @property
     def area(self) -> QRectF:
-        """Rectangle of the view."""
         return self.view.geometry()
 
     def set_look(self, colours: Colours, font: QFont) -> None:
-        """Follow theme and font."""
         self.colours = colours
         self.setFont(font)
         for axis in (self.bottom, self.left):
@@ -235,7 +232,6 @@ class Frame(pg.GraphicsWidget):
         self.arrange()
 
     def set_bordered(self, bordered: bool) -> None:
-        """Whether a line runs around the view."""
         self._bordered = bordered
         self.view.setBorder(pen(self.colours.border) if bordered else None)
 
@@ -245,7 +241,6 @@ class Frame(pg.GraphicsWidget):
         self.arrange()
 
     def set_scales(self, across: Scale, up: Scale) -> None:
-        """Show this part of the axes."""
         self.across, self.up = self.bottom.ruler, self.left.ruler = across, up
         # Heat maps are drawn from the top.
         self.view.invertY(up.low > up.high)
@@ -256,7 +251,6 @@ class Frame(pg.GraphicsWidget):
         self.arrange()
 
     def arrange(self) -> None:
-        """Give view and axes their places."""
         whole, margins, em = self.rect(), self.margins, self.em
         area = whole.adjusted(0, margins.top() * em, -margins.right() * em, -margins.bottom() * em)
         left = max(margins.left() * em, self.left.needed(area.height()))
@@ -290,7 +284,6 @@ class Frame(pg.GraphicsWidget):
         return self.area.bottom() - _pixels(self.up, figures, self.area.height())
 
     def place(self, x: float, y: float) -> QPointF:
-        """A point in pixels."""
         return QPointF(float(self.to_x(x)), float(self.to_y(y)))
 
 
@@ -299,3 +292,151 @@ def _pixels(scale: Scale, figures: ArrayLike, length: float) -> np.ndarray:
     axis without length, where it would be no number at all."""
     shares = scale.share(np.asarray(figures, float))
     return shares * np.where(np.isinf(shares), 1.0, length)
+
+
+class Layer(QGraphicsObject):
+    """Drawn again whenever its frame changes."""
+
+    clipped = True
+    """Whether nothing of it is seen beyond the view."""
+
+    def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None, overhang: float = 0.0) -> None:
+        """``still`` draws the layer with others at once, if given. ``overhang``: how far it may reach beyond the view
+        if it is clipped, in heights of the font."""
+        super().__init__(frame)
+        self.frame, self._still, self._overhang = frame, still, overhang
+        self._bounds = frame.rect()
+        self.setZValue(z)
+        if still is not None:
+            still.layers.append(self)
+            self.setFlag(QGraphicsItem.GraphicsItemFlag.ItemHasNoContents)
+        frame.changed.connect(self._frame_changed)
+
+    def _frame_changed(self) -> None:
+        # A scene must hear of other bounds before they are so.
+        self.prepareGeometryChange()
+        self._bounds = self.frame.rect()
+        self.redraw()
+
+    def redraw(self) -> None:
+        if self._still is not None:
+            self._still.redraw()
+        else:
+            self.update()
+
+    def boundingRect(self) -> QRectF:
+        return self._bounds
+
+    def paint(self, painter: QPainter, _option: object, _widget: QWidget | None = None) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(self.frame.font())
+        if self.clipped:
+            room = self._overhang * self.frame.em
+            painter.setClipRect(self.frame.area.adjusted(-room, -room, room, room), Qt.ClipOperation.IntersectClip)
+        self.draw(painter)
+
+    def draw(self, painter: QPainter) -> None:
+        raise NotImplementedError
+
+
+class StaticLayers(Layer):
+    """Layers cached as one picture, so that redrawing what moves above them is cheap; the lowest first. On paper they
+    stay shapes."""
+
+    clipped = False
+
+    def __init__(self, frame: Frame, z: float) -> None:
+        self.layers: list[Layer] = []
+        self._picture: QPixmap | None = None
+        super().__init__(frame, z)
+
+    def redraw(self) -> None:
+        self._picture = None
+        super().redraw()
+
+    def draw(self, painter: QPainter) -> None:
+        if self.frame.on_paper:
+            self._draw_layers(painter)
+            return
+        ratio = painter.device().devicePixelRatioF()
+        if self._picture is None or self._picture.devicePixelRatio() != ratio:
+            self._picture = QPixmap((self.frame.rect().size() * ratio).toSize())
+            self._picture.setDevicePixelRatio(ratio)
+            self._picture.fill(Qt.GlobalColor.transparent)
+            with QPainter(self._picture) as drawing:
+                self._draw_layers(drawing)
+        painter.drawPixmap(0, 0, self._picture)
+
+    def _draw_layers(self, painter: QPainter) -> None:
+        for layer in self.layers:
+            if layer.isVisible():
+                painter.save()
+                layer.paint(painter, None)
+                painter.restore()
+
+
+# --- Shapes -----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Shape:
+    """A line through corners in figures, or the surface that they enclose."""
+
+    x: ArrayLike
+    y: ArrayLike
+    pen: QPen | None = None
+    fill: QBrush | None = None
+
+    @classmethod
+    def through(
+        cls, corners: Sequence[tuple[float, float]], pen: QPen | None = None, fill: QBrush | None = None
+    ) -> Shape:
+        """A layer from corners instead of coordinates."""
+        return cls([x for x, _ in corners], [y for _, y in corners], pen, fill)
+
+
+class Shapes(Layer):
+    shapes: Sequence[Shape] = ()
+
+    def draw(self, painter: QPainter) -> None:
+        for one in self.shapes:
+            corners = np.c_[self.frame.to_x(one.x), self.frame.to_y(one.y)]
+            polygon = QPolygonF([QPointF(x, y) for x, y in corners.tolist()])
+            painter.setPen(one.pen or Qt.PenStyle.NoPen)
+            if one.fill is not None:
+                painter.setBrush(one.fill)
+                painter.drawPolygon(polygon)
+            else:
+                painter.drawPolyline(polygon)
+
+
+@dataclass(frozen=True)
+class Block:
+    x: tuple[float, float]
+    y: tuple[float, float]
+    fill: QBrush | QColor
+    outline: QPen | None = None
+
+
+class Blocks(Layer):
+    """Bars, in pixels, so that hatches stay even; each at least ``least`` pixels wide."""
+
+    blocks: Sequence[Block] = ()
+    least = 1.0
+
+    def rectangle(self, one: Block) -> QRectF:
+        found = QRectF(self.frame.place(one.x[0], one.y[0]), self.frame.place(one.x[1], one.y[1])).normalized()
+        found.setWidth(max(self.least, found.width()))
+        return found
+
+    def draw(self, painter: QPainter) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for one in self.blocks:
+            where = self.rectangle(one)
+            if one.outline is None:
+                painter.fillRect(where, one.fill)
+                continue
+            # In whole pixels, so that fill and outline meet.
+            whole = where.toAlignedRect()
+            painter.fillRect(whole, one.fill)
+            painter.setPen(one.outline)
+            painter.drawRect(whole.adjusted(0, 0, -1, -1))

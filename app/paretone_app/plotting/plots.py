@@ -24,8 +24,7 @@ from paretone_app.plotting.curves import (
     series_colour,
     shape_of,
 )
-from paretone_app.plotting.frame import Frame, pen
-from paretone_app.plotting.layers import Block, Blocks
+from paretone_app.plotting.frame import Block, Blocks, Frame, pen
 from paretone_app.plotting.points import Beams, IntervalMark, Rings
 from paretone_app.plotting.words import Entry, Legend
 from paretone_app.shell.colours import Colours
@@ -76,7 +75,6 @@ def _step(places: Sequence[float]) -> float:
 
 
 def shape(panel: Panel) -> tuple[int, int]:
-    """Rows of points and the most points in a row."""
     if isinstance(panel, HeatMap):
         return len(panel.rows), len(panel.columns)
     if isinstance(panel, Bars):
@@ -85,7 +83,6 @@ def shape(panel: Panel) -> tuple[int, int]:
 
 
 def within(panel: Panel, row: int, column: int) -> tuple[int, int]:
-    """The nearest point that there is."""
     rows, columns = shape(panel)
     row = min(max(row, 0), rows - 1)
     if isinstance(panel, Lines):
@@ -187,7 +184,6 @@ class PanelLayers:
         self._curves = CurveLayers(frame, 3)
         self.legend = Legend(frame, 4)
         self.mark = Rings(frame, 5)
-        """Mark of the reading cursor."""
 
     def show(self, panel: Panel, ends: Ends) -> None:
         """Draw ``panel``. The colours of a heat map go from one of ``ends`` to the other."""
@@ -268,8 +264,6 @@ class PanelLayers:
 
 
 class ColourScale:
-    """Colour scale of heat maps, as a narrow plot."""
-
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self._strip = pg.ImageItem(np.linspace(0.0, 1.0, _SHADES)[None, :])

@@ -11,8 +11,7 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen, QPixmap, QPolygonF
 
 from paretone.figures.glyphs import DOTTED, HOLLOW, Glyph, corners
-from paretone_app.plotting.frame import Frame
-from paretone_app.plotting.layers import Layer, StaticLayers
+from paretone_app.plotting.frame import Frame, Layer, StaticLayers
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import text_font
 
@@ -20,7 +19,6 @@ _DOTTED_ALPHA, _HOLLOW_ALPHA = 210, 60
 
 
 def paint_glyph(painter: QPainter, place: QPointF, radius: float, glyph: Glyph, colours: Colours) -> None:
-    """Draw a point around ``place``."""
     path = _path(glyph.shape, place, radius)
     if glyph.look == DOTTED:
         colour = QColor(glyph.colours[0])
@@ -96,7 +94,6 @@ class Points(Layer):
     def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None) -> None:
         super().__init__(frame, z, still, overhang=1.0)
         self.across = self.up = np.empty(0)
-        """Figures."""
         self.glyphs: Sequence[Glyph] = ()
         self.radius: np.ndarray | float = 1.0
         """In pixels, of each or of all."""
@@ -157,7 +154,6 @@ class Whiskers(Layer):
         """(n, 3) each: value, low and high end, in figures."""
         self.colours: Sequence[str] = ()
         self.hidden = 0.0
-        """The radius of the points."""
 
     def draw(self, painter: QPainter) -> None:
         x, y = self.frame.to_x(self.across), self.frame.to_y(self.up)
@@ -188,8 +184,6 @@ class Whiskers(Layer):
 
 @dataclass(frozen=True)
 class IntervalMark:
-    """An upright interval, in figures."""
-
     place: float
     low: float
     high: float
@@ -220,18 +214,14 @@ class Beams(Layer):
 
 # --- What is chosen ---------------------------------------------------------------------------------------------------
 class Rings(Layer):
-    """Rings around points."""
-
     clipped = False
 
     def __init__(self, frame: Frame, z: float) -> None:
         super().__init__(frame, z)
         self.rings: Sequence[tuple[QPointF, float]] = ()
-        """Middle and radius, in pixels."""
         self.pen = QPen()
 
     def show_rings(self, rings: Sequence[tuple[QPointF, float]], pen: QPen) -> None:
-        """Draw these."""
         if (list(rings), pen) != (list(self.rings), self.pen):
             # Only what was and what will be there is drawn again: what lies beneath may be thousands of points.
             self.prepareGeometryChange()
@@ -254,12 +244,9 @@ class Rings(Layer):
 
 @dataclass(frozen=True)
 class Badge:
-    """A word on its own ground."""
-
     text: str
     fill: str
     place: QPointF
-    """Place of its point, in pixels."""
 
 
 class Badges(Layer):
@@ -271,7 +258,6 @@ class Badges(Layer):
         super().__init__(frame, z)
         self.badges: Callable[[], Sequence[Badge]] = tuple
         self.radius = 0.0
-        """Radius of the points."""
 
     def draw(self, painter: QPainter) -> None:
         font = text_font(self.frame.font(), strong=True)

@@ -12,17 +12,15 @@ from PySide6.QtGui import QBrush, QColor
 
 from paretone.figures.scales import Scale
 from paretone.figures.scatter import Dimension, Scatter
-from paretone_app.plotting.frame import Frame, pen
-from paretone_app.plotting.layers import Shape, Shapes, StaticLayers
+from paretone_app.plotting.chart import EVERYTHING, Sections
+from paretone_app.plotting.frame import Frame, Shape, Shapes, StaticLayers, pen
 from paretone_app.plotting.points import Points, Whiskers
 from paretone_app.plotting.words import Label, Labels, next_to
-from paretone_app.plotting.zoom_chart import EVERYTHING, Sections
 from paretone_app.shell.theme import SMALL
 
 _RADIUS, _SMALL_RADIUS = 0.36, 0.22
 """In heights of the font."""
 MANY = 400
-"""Number of points from which they are drawn small."""
 _NAMES = 40
 """Maximum number of labelled points."""
 _RIM = 0.5
@@ -44,13 +42,11 @@ class ScatterLayers:
         self._names.labels, self._names.covers, self._names.taken = self._labels, self._covers, self._steps
         frame.changed.connect(self._locate)
         self.px = self.py = np.empty((0,))
-        """Positions of the points, in pixels."""
         self.inside = np.empty(0, bool)
         """Which of them lie in the section."""
         self.radius = 0.0
 
     def show(self, shown: Scatter, sections: Sections = EVERYTHING) -> None:
-        """Draw ``shown``."""
         self.shown, self.wholes = shown, shown.scales()
         for axis, along in ((self.frame.bottom, shown.x), (self.frame.left, shown.y)):
             axis.set_title(along)
@@ -63,7 +59,6 @@ class ScatterLayers:
         self.highlight(None)
 
     def show_sections(self, sections: Sections) -> None:
-        """Show another part of the axes."""
         across, up = (one or whole for one, whole in zip(sections, self.wholes, strict=True))
         self._draw_lines(across, up)
         self.frame.set_scales(across, up)
@@ -97,7 +92,6 @@ class ScatterLayers:
 
     # --- What is where -----------------------------------------------------------------------------------------------
     def _locate(self) -> None:
-        """The frame changed."""
         shown, area = self.shown, self.frame.area
         self.radius = self.frame.em * (_SMALL_RADIUS if len(shown.glyphs) > MANY else _RADIUS)
         self._points.radius = self._whiskers.hidden = self.radius
@@ -106,7 +100,6 @@ class ScatterLayers:
         self.inside &= (self.py >= area.top() - _RIM) & (self.py <= area.bottom() + _RIM)
 
     def place(self, index: int) -> QPointF:
-        """Position of a point, in pixels."""
         return QPointF(self.px[index], self.py[index])
 
     def nearest(self, place: QPointF) -> int | None:
@@ -119,7 +112,6 @@ class ScatterLayers:
         return index if far[index] <= self.radius + 0.35 * self.frame.em else None
 
     def within(self, box: QRectF) -> np.ndarray:
-        """The indices of points in a rectangle."""
         within = (self.px >= box.left()) & (self.px <= box.right())
         within &= (self.py >= box.top()) & (self.py <= box.bottom())
         return np.flatnonzero(within & self.inside)

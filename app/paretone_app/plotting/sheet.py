@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
+from PySide6.QtWidgets import QApplication
 
 from paretone.figures.glyphs import Glyph
+from paretone.views.figure import Figure
 from paretone_app.plotting import files
+from paretone_app.plotting.canvas import FigureCanvas
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.files import Paint
 from paretone_app.plotting.points import paint_glyph
-from paretone_app.shell.colours import Colours
+from paretone_app.shell.colours import LIGHT, Colours
 
 _TITLE, _PLAIN, _FINE = 17, 14, 12
 """Pixels of the fonts' sizes."""
 _LINE = 1.5
-"""From line to line, in sizes of the font."""
 _LEFT, _CENTRE = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignVCenter
 
 
@@ -34,7 +37,6 @@ class Sheet:
         self._charts: list[Chart] = []
 
     def letters(self, pixels: int, bold: bool = False) -> QFont:
-        """The font in this size."""
         found = QFont(self._font)
         found.setPixelSize(pixels)
         found.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
@@ -46,7 +48,6 @@ class Sheet:
 
     # --- Contents ----------------------------------------------------------------------------------------------------
     def title(self, text: str) -> None:
-        """A large line."""
         self._text(text, self.letters(_TITLE, bold=True), self.colours.text)
         self._y += 0.3 * _TITLE
 
@@ -61,7 +62,6 @@ class Sheet:
         self._y += height + self.margin / 2
 
     def legend(self, entries: Sequence[tuple[Glyph, str]]) -> None:
-        """Marks and what they mean."""
         font, height, x = self.letters(_FINE), 1.6 * _FINE, float(self.margin)
         metrics = QFontMetricsF(font)
         for glyph, text in entries:
@@ -75,7 +75,6 @@ class Sheet:
         self._y += height
 
     def heading(self, text: str, colour: str) -> None:
-        """A bold line."""
         self._text(text, self.letters(_FINE, bold=True), colour)
 
     def row(self, cells: Sequence[str], shares: Sequence[float], colour: str, bold: bool = False) -> None:
@@ -120,11 +119,9 @@ class Sheet:
     # --- As files ----------------------------------------------------------------------------------------------------
     @property
     def size(self) -> QSize:
-        """Size of the whole sheet."""
         return QSize(self.width, math.ceil(self._y + self.margin))
 
     def paint(self, painter: QPainter) -> None:
-        """Draw all of it."""
         painter.fillRect(QRectF(QPointF(), self.size), QColor(self.colours.base))
         for part in self._parts:
             painter.save()
@@ -133,11 +130,9 @@ class Sheet:
             painter.restore()
 
     def svg(self, title: str, description: str) -> bytes:
-        """As SVG, once."""
         return self._finished(files.svg(self.size, self.paint, title, description))
 
     def png(self) -> bytes:
-        """As PNG, once."""
         return self._finished(files.png(self.size, self.paint))
 
     def _finished(self, content: bytes) -> bytes:
@@ -155,3 +150,34 @@ def _paint_chart(chart: Chart, where: QRectF, painter: QPainter) -> None:
 
 def _paint_glyph(glyph: Glyph, place: QPointF, colours: Colours, painter: QPainter) -> None:
     paint_glyph(painter, place, 0.42 * _FINE, glyph, colours)
+
+
+PANEL_SIZE = QSize(460, 330)
+"""Size of one panel, in pixels or SVG's user units."""
+
+
+def write_figure(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:
+    """Write ``figure`` as the ending of ``path`` says: ``.svg``, ``.png`` or ``.csv``. Raises :class:`PlainError` for
+    another ending, or when the file cannot be written."""
+    files.write(
+        path,
+        {
+            ".svg": lambda: figure_sheet(figure, colours).svg(figure.title, figure.caption),
+            ".png": lambda: figure_sheet(figure, colours).png(),
+            ".csv": lambda: figure.to_csv().encode(),
+        },
+    )
+
+
+def figure_sheet(figure: Figure, colours: Colours = LIGHT) -> Sheet:
+    """The figure with title and caption."""
+    across = min(figure.across, len(figure.panels))
+    canvas = FigureCanvas(colours, on_paper=True)
+    canvas.show_figure(figure)
+    made = Sheet(max(across, 2) * PANEL_SIZE.width() + 60, colours, QApplication.font())
+    made.title(figure.title)
+    made.paragraph(figure.question)
+    made.charts([canvas], -(-len(figure.panels) // across) * PANEL_SIZE.height())
+    for text in (figure.caption, f"After {figure.source}. {figure.provenance.line}.", f"{figure.provenance.machine}."):
+        made.paragraph(text)
+    return made

@@ -11,15 +11,12 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from paretone.figures.glyphs import Glyph
 from paretone_app.numbers import localised
-from paretone_app.plotting.frame import Frame
-from paretone_app.plotting.layers import Layer, StaticLayers
+from paretone_app.plotting.frame import Frame, Layer, StaticLayers
 from paretone_app.plotting.points import paint_glyph
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Legend entry: a fill, or a line with the mark of its points."""
-
     text: str
     fill: QBrush | QColor | None = None
     line: QPen | None = None
@@ -42,7 +39,6 @@ class Legend(Layer):
 
     @property
     def box(self) -> QRectF:
-        """Rectangle of the box."""
         em, area, metrics = self.frame.em, self.frame.area, QFontMetricsF(self.frame.font())
         widest = max((metrics.horizontalAdvance(one.text) for one in self.entries), default=0.0)
         found = QRectF(0, 0, widest + 3.2 * em, (1.35 * len(self.entries) + 0.4) * em)
@@ -97,8 +93,6 @@ class Legend(Layer):
 # --- Words ------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Label:
-    """Words and possible places, the best first."""
-
     text: str
     colour: str
     spots: Callable[[QSizeF], Iterable[QRectF]]
@@ -140,7 +134,6 @@ class Labels(Layer):
 
     @property
     def letters(self) -> QFont:
-        """Its font."""
         found = QFont(self.frame.font())
         if found.pointSizeF() > 0:
             found.setPointSizeF(self._share * found.pointSizeF())
@@ -150,7 +143,6 @@ class Labels(Layer):
 
     @property
     def placed(self) -> list[tuple[Label, QRectF]]:
-        """Placed labels and their rectangles."""
         if self._placed is None:
             metrics, area = QFontMetricsF(self.letters), self.frame.area.adjusted(-1, -1, 1, 1)
             taken, self._placed = [one.adjusted(-1, -1, 1, 1) for one in self.taken()], []

@@ -49,8 +49,6 @@ class Sound:
 
 @dataclass(frozen=True)
 class Point:
-    """One point of the trade-off space."""
-
     key: str
     """Identifier: the id of a take, or folder and setting of a study's point."""
     kind: str
@@ -59,7 +57,6 @@ class Point:
     source: str
     """``TAKES``, the study's title, or the paper."""
     model: str
-    """The model's title."""
     techniques: tuple[str, ...]
     """By name; that which it is drawn as comes first."""
     figures: Mapping[str, Estimate] = field(repr=False, compare=False)
@@ -84,7 +81,6 @@ class Point:
 
     @property
     def published(self) -> bool:
-        """Whether it was measured by others, elsewhere."""
         return self.kind == PUBLISHED
 
     @property
@@ -94,7 +90,6 @@ class Point:
 
     @property
     def voices(self) -> tuple[str, ...]:
-        """The voices that can be heard."""
         return tuple(dict.fromkeys(one.voice for one in self.sounds))
 
     @property
@@ -135,11 +130,9 @@ class Scores:
                     known.setdefault(key, {})[LISTENING + one.method] = figure
 
     def of_take(self, setting: Setting) -> Mapping[str, Estimate]:
-        """Those of a take's setting, artefacts included."""
         return self._by_setting.get(setting_key(setting), _NO_FIGURES) if self._by_setting else _NO_FIGURES
 
     def of_candidate(self, key: str) -> Mapping[str, Estimate]:
-        """Those of a study's setting."""
         return self._by_candidate.get(key, _NO_FIGURES)
 
 
@@ -236,7 +229,6 @@ def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence
 
 
 def study_key(folder: Path, setting: str) -> str:
-    """The key of a study's point."""
     return f"{folder}#{setting}"
 
 

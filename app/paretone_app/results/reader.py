@@ -83,19 +83,16 @@ class Results(QObject):
         self.takes.changed.connect(self._takes_changed)
 
     def shut_down(self) -> None:
-        """End the thread and close the library."""
         self._background.shut_down()
         self.takes.library.close()
 
     @property
     def library(self) -> Library:
-        """The take library, for any thread."""
         return self.takes.library
 
     # --- When something is read ---------------------------------------------------------------------------------------
     @property
     def busy(self) -> bool:
-        """Whether something is being read."""
         return bool(self._under_way)
 
     def watch(self, panel: QWidget, shown: Any) -> None:
@@ -182,7 +179,6 @@ class Results(QObject):
             self._run(folder, lambda: read_study(folder, study.file, pace, self._known_scores(whole)), self._take_study)
 
     def close(self, folder: Path) -> None:
-        """Close a study; nothing happens if it is not open."""
         study = self.studies.pop(folder, None)
         if study is not None:
             self._stale.discard(folder)
@@ -247,12 +243,10 @@ class Results(QObject):
 
     # --- Listening tests ----------------------------------------------------------------------------------------------
     def keep_trial(self, trial: trials.TrialRecord) -> None:
-        """Keep one answer of a listener. Raises :class:`PlainError`."""
         trials.append(trial, self._trials)
 
     @property
     def trials(self) -> trials.Records:
-        """All answers of listeners. Raises :class:`PlainError`."""
         return trials.read(self._trials)
 
     def _listened(self) -> tuple[HeardFrom, ...]:

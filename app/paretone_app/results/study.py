@@ -45,8 +45,6 @@ from paretone_app.state.differences import prepared_entry
 
 @dataclass(frozen=True)
 class Row:
-    """One setting of a study."""
-
     key: str
     title: str
     setting: Setting | None
@@ -57,7 +55,6 @@ class Row:
     """``None`` for a setting that the study's file no longer asks for."""
     figures: Mapping[str, Estimate] = field(default_factory=dict, repr=False)
     problem: str = ""
-    """Why it cannot be run, or ``""``."""
     answer: bool = False
     """Whether the search chose it."""
     busy: int = 0
@@ -95,7 +92,6 @@ class OpenStudy:
     rows: tuple[Row, ...] = field(default=(), repr=False)
     """All settings: those in the folder, then those that the file adds."""
     failures: tuple[FailedTake, ...] = field(default=(), repr=False)
-    """Failures, whole settings first."""
     findings: tuple[str, ...] = ()
     """Findings of search and judges, in sentences."""
     left: int = 0
@@ -112,19 +108,16 @@ class OpenStudy:
     # --- What it is ---------------------------------------------------------------------------------------------------
     @property
     def title(self) -> str:
-        """Its title."""
         known = self.study or self.results
         return known.title if known is not None and known.title else self.folder.stem
 
     @property
     def model(self) -> str:
-        """The id of its model, or ``""``."""
         known = self.study or self.results
         return known.model if known is not None else ""
 
     @property
     def made(self) -> int:
-        """Finished takes."""
         return sum(one.finished for one in self.rows)
 
     @property
@@ -171,8 +164,6 @@ class OpenStudy:
 
 @dataclass(frozen=True)
 class StudyParts:
-    """What a study consists of."""
-
     points: tuple[Point, ...]
     summaries: Mapping[str, TakeSummary]
     """Its takes as the library knows its own, by their ids."""

@@ -23,7 +23,6 @@ class KeptTakes(QObject):
     changed = Signal()
     """Takes have come or gone, or something else is known of one: see :attr:`all`."""
     problem = Signal(str)
-    """What could not be read or written, as a sentence."""
 
     def __init__(self, opened: OpenedLibrary, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -37,7 +36,6 @@ class KeptTakes(QObject):
 
     @property
     def library(self) -> Library:
-        """The library itself, for any thread."""
         return self.opened.library
 
     @property
@@ -46,7 +44,6 @@ class KeptTakes(QObject):
         return tuple(one for one in self.all if not one.unfinished)
 
     def read(self) -> None:
-        """Read the library again."""
         try:
             self._put(self.library.summaries())
         except PlainError as error:
@@ -62,7 +59,6 @@ class KeptTakes(QObject):
     # --- Changing it --------------------------------------------------------------------------------------------------
     # These raise :class:`PlainError` if the library cannot be written.
     def add(self, take: Take) -> TakeSummary:
-        """Keep ``take``."""
         kept = self.library.add(take)
         self._put((kept, *self.all))
         return kept
@@ -78,7 +74,6 @@ class KeptTakes(QObject):
             self._replace(self.library.repeat(take, runs))
 
     def star(self, takes: Collection[str], on: bool) -> None:
-        """Star these takes, or take their stars away."""
         done: set[str] = set()
         try:
             for one in takes:
@@ -107,12 +102,10 @@ class KeptTakes(QObject):
         return deleted
 
     def delete_again(self, deleted: DeletedTakes) -> None:
-        """Delete takes that were restored."""
         deleted.delete_again(self.library)
         self._forget_deleted(tuple(deleted))
 
     def restore(self, deleted: DeletedTakes) -> None:
-        """Have takes back that were deleted."""
         try:
             deleted.restore(self.library)
         finally:
@@ -144,7 +137,6 @@ class OpenedLibrary:
 
     library: Library
     problem: str = ""
-    """A sentence for the user, or ``""``."""
     damaged: Path | None = None
     """The folder of a damaged library that a new one can replace; see :func:`replace_damaged`."""
     temporary: bool = False

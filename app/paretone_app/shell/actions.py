@@ -25,9 +25,7 @@ class Actions(QObject):
     failed = Signal(str)
     """The sentence that says why an action could not be done."""
     model_wanted = Signal(str)
-    """The id of the model that was chosen in the menu."""
     device_wanted = Signal(str)
-    """The device that was chosen in the menu, ``auto`` for the best one."""
 
     def __init__(self, window: QWidget, undo_stack: QUndoStack, declared: Sequence[FeatureAction] = ()) -> None:
         super().__init__(window)
@@ -55,7 +53,6 @@ class Actions(QObject):
         self.workspace = {
             one: make(one.title, one.tip, f"Ctrl+{index}") for index, one in enumerate(WORKSPACES, start=1)
         }
-        """By workspace, what shows it."""
         self.next_region = make("Next &region", "Focus the message, or the next part of the window", "F6")
         self.previous_region = make("Pre&vious region", "Focus the part of the window before this one", "Shift+F6")
         self.message = make("Go to messa&ge", "Focus the newest message")
@@ -140,7 +137,6 @@ def undo_action(stack: QUndoStack, title: str, owner: QObject, first: Callable[[
 
 
 def redo_action(stack: QUndoStack, title: str, owner: QObject) -> Action:
-    """Redoes what was undone last, likewise."""
     action = _StackAction(title, "redo", owner, stack.redo, stack.canRedo(), stack.redoText())
     stack.canRedoChanged.connect(action.setEnabled)
     stack.redoTextChanged.connect(action.name)

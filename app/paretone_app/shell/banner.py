@@ -53,9 +53,7 @@ class Card(QFrame):
     """One message. Escape dismisses the one with the focus."""
 
     dismissed = Signal()
-    """The user has seen it."""
     chosen = Signal(str)
-    """The answer to its question."""
 
     def __init__(self, message: Message, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -81,7 +79,6 @@ class Card(QFrame):
         self.close_button = cross_button("Dismiss the message", "Dismiss this message (Esc)")
         self.close_button.clicked.connect(self.dismissed)
         self.answers = tuple(QPushButton(choice) for choice in message.choices)
-        """The buttons that answer its question, in the order of its choices."""
         self._head = HBoxLayout()
         self._head.addWidget(self._scrolled, 1)
         self._head.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
@@ -100,7 +97,6 @@ class Card(QFrame):
 
     @property
     def label(self) -> QLabel:
-        """The sentence."""
         return self._text
 
     def fit(self, width: int, most: int) -> int:
@@ -136,9 +132,7 @@ class Banner(QWidget):
     """The cards, the newest of them nearest the corner. Hidden while there is none."""
 
     dismissed = Signal(object)
-    """The user has seen this :class:`Message`."""
     expired = Signal(object)
-    """This :class:`Message` went by itself."""
     chosen = Signal(object, str)
     """A :class:`Message` and the answer to it; its card is gone by then."""
 
@@ -146,7 +140,6 @@ class Banner(QWidget):
         super().__init__(parent)
         self._room = QRect()
         self._cards: list[Card] = []
-        """The newest last."""
         self._before: QWidget | None = None
         """What had the focus before a card."""
         self._left: dict[Card, float] = {}
@@ -161,7 +154,6 @@ class Banner(QWidget):
     # --- What is shown -----------------------------------------------------------------------------------------------
     @property
     def cards(self) -> tuple[Card, ...]:
-        """Those shown, the newest last."""
         return tuple(one for one in self._cards if not one.isHidden())
 
     @property
@@ -171,12 +163,10 @@ class Banner(QWidget):
 
     @property
     def level(self) -> str:
-        """The level of the newest sentence."""
         return self._cards[-1].message.level if self._cards else ""
 
     @property
     def answers(self) -> tuple[QPushButton, ...]:
-        """The buttons that answer the newest question."""
         return self._cards[-1].answers if self._cards else ()
 
     @property
@@ -225,7 +215,6 @@ class Banner(QWidget):
         self._arrange()
 
     def clear(self) -> None:
-        """Take everything away."""
         for one in list(self._cards):
             self._remove(one)
         self._arrange()
@@ -274,7 +263,6 @@ class Banner(QWidget):
 
     # --- Where they are ----------------------------------------------------------------------------------------------
     def place(self, room: QRect) -> None:
-        """Stand in the lower right corner of ``room``."""
         self._room = room
         self._arrange()
 

@@ -51,7 +51,6 @@ class Header(QWidget):
         self._measured: tuple[float, Setting, str] | None = None
         """The last take's real-time factor, what it was made with, and what it is called."""
         self._estimate: tuple[float, Setting] | None = None
-        """That of the synthesis that runs."""
         self.setAccessibleName("What speaks")
         self.model, self.voice, self.setting = _Part("title"), _Part("muted"), _Part("muted")
         self.device = build.label("starting", "chip", name="Device: unknown")
@@ -75,7 +74,6 @@ class Header(QWidget):
         state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        """Show the present selection."""
         chosen, device = self._state.selection, self._state.loading.device_title
         title = chosen.entry.title
         if chosen.candidate:
@@ -102,7 +100,6 @@ class Header(QWidget):
         self.factor.setVisible(on)
 
     def show_telemetry(self, event: Telemetry) -> None:
-        """Show the running estimate of a synthesis."""
         job = self._state.jobs.find(event.job)
         if event.real_time_factor is not None and job is not None and isinstance(job.command, Synthesise):
             self._estimate = event.real_time_factor, job.command.setting
@@ -118,7 +115,6 @@ class Header(QWidget):
 
     @Slot(object)
     def _job_ended(self, job: Job) -> None:
-        """Discard the estimate of a take that ended."""
         if isinstance(job.command, Synthesise):
             self._estimate = None
             self._show_factor()
@@ -178,7 +174,6 @@ class Rail(QWidget):
         self.set_colours(colours)
 
     def show_current(self, current: Workspace) -> None:
-        """Check the button of ``current``."""
         for workspace, button in self.buttons.items():
             button.setChecked(workspace is current)
 
@@ -210,7 +205,6 @@ class StatusLine(QObject):
 
     @property
     def text(self) -> str:
-        """The sentence shown."""
         return self._status.text()
 
     def add(self, widget: QWidget) -> None:
@@ -218,7 +212,6 @@ class StatusLine(QObject):
         self._bar.addPermanentWidget(widget)
 
     def say(self, text: str) -> None:
-        """Show the current activity."""
         self._status.setText(localised(text))
 
     @Slot(object)

@@ -19,7 +19,6 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from paretone.session.events import Event, PreparationReport, Progress, Telemetry
 
 DRAIN_MILLISECONDS = 83
-"""Twelve times a second."""
 
 
 class Bridge(QObject):
@@ -28,9 +27,7 @@ class Bridge(QObject):
     happened = Signal(object)
     """A lifecycle :class:`Event`; everything that was posted before it has been emitted by then."""
     telemetry = Signal(object)
-    """The latest :class:`Telemetry`."""
     progress = Signal(object)
-    """The latest :class:`Progress`."""
     reports = Signal(object)
     """A tuple of every :class:`PreparationReport` since the last emission."""
 
@@ -46,7 +43,6 @@ class Bridge(QObject):
         self._figures_wait.connect(self._start_timer, Qt.ConnectionType.QueuedConnection)
 
     def post(self, event: Event) -> None:
-        """Hand over ``event``."""
         if isinstance(event, Telemetry | Progress | PreparationReport):
             first = not self._figures
             self._figures.append(event)

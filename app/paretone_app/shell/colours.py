@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Colours:
-    """The colours of one scheme, as hexadecimal RGB."""
-
     window: str
     base: str
     raised: str

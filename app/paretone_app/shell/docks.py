@@ -205,7 +205,6 @@ class Docks(QObject):
 
     @property
     def front(self) -> str:
-        """The name of the panel of the centre that is in front."""
         return self._front or self._fronts[Region.CENTRE].objectName()
 
     @property
@@ -220,7 +219,6 @@ class Docks(QObject):
 
     @property
     def _guests(self) -> set[str]:
-        """The panels that are at home in another workspace, and shown in this one on request."""
         return {place.name for place in self.places if place.home is not self.workspace}
 
     def put(self, name: str, panel: QWidget) -> None:
@@ -236,7 +234,6 @@ class Docks(QObject):
         return panel if region in SIDES else Shrinkable(panel)
 
     def _region(self, name: str) -> Region:
-        """Where the panel is now."""
         region = next(place.region for place in self.places if place.name == name)
         return Region.BELOW if region is Region.RIGHT and self._folded else region
 
@@ -259,7 +256,6 @@ class Docks(QObject):
         self._look_soon()
 
     def show(self, name: str) -> None:
-        """Show the panel in front, also if it was closed."""
         dock = self._docks[name]
         if dock.isHidden():
             dock.show()
@@ -306,7 +302,6 @@ class Docks(QObject):
     # --- One panel alone --------------------------------------------------------------------------------------------
     @property
     def alone(self) -> bool:
-        """Whether one panel alone is shown."""
         return self._before is not None
 
     def show_only(self, name: str) -> None:
@@ -328,7 +323,6 @@ class Docks(QObject):
     # --- Between sessions -------------------------------------------------------------------------------------------
     @property
     def version(self) -> int:
-        """Version of saved layouts: those of another set of panels are ignored."""
         return zlib.crc32(" ".join(("workspaces", *(place.name for place in self.places))).encode()) & 0x7FFFFFFF
 
     def saved(self) -> QByteArray:
@@ -342,7 +336,6 @@ class Docks(QObject):
             self.default_layout()
 
     def default_layout(self) -> None:
-        """Put the docks as they are at first start."""
         self._before, self._front, self._wide = None, "", None
         fronts = self._arrange()
         for name, dock in self._docks.items():
@@ -387,7 +380,6 @@ class Docks(QObject):
 
     @property
     def _shares(self) -> dict[Region, int]:
-        """Widths of the sides at first, in pixels."""
         unit, width = self.host.fontMetrics().height(), self.host.width()
         return {
             Region.LEFT: min(max(int(width * 0.25), 17 * unit), 21 * unit),

@@ -67,7 +67,6 @@ class Place:
 
     @property
     def home(self) -> Workspace:
-        """The workspace that it is shown in at first."""
         return self.workspaces[0]
 
 
@@ -86,11 +85,9 @@ class FeatureAction:
     name: str
     """By which it is found; see :class:`paretone_app.shell.actions.Actions`."""
     text: str
-    """Wording, with its mnemonic."""
     tip: str
     shortcut: str = ""
     checkable: bool = False
-    """Whether it is on or off."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,6 @@ class MainStep:
     """A step of the main job, from a sentence to a profile. The feature's presenter says whether it is done."""
 
     action: str
-    """Name of the action that does it."""
     title: str
     hint: str
     """What to press and why, for the guide."""
@@ -143,11 +139,8 @@ class TourStop:
 
 @dataclass(frozen=True)
 class Term:
-    """An entry of the glossary."""
-
     title: str
     text: str
-    """What it means, in plain English."""
     symbol: str = ""
     """What the papers write."""
     unit: str = ""

@@ -8,7 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from paretone.errors import PlainError
-from paretone_app.features.export.presenter import ExportPresenter
+from paretone_app.features.export import ExportPresenter
 from paretone_app.features.feature import main_job
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.takes.presenter import TakesPresenter

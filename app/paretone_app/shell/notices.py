@@ -21,12 +21,9 @@ from paretone_app.widgets.screen_readers import announce
 _MARGIN = 10
 """Pixels between the messages and the edges of what they lie over."""
 _REMEMBERED = 500
-"""Messages in the history; older ones are dropped."""
 
 
 class Level(IntEnum):
-    """Severity of a log entry."""
-
     DETAIL = 0
     INFO = 1
     WARNING = 2
@@ -35,8 +32,6 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Said:
-    """A message of the history."""
-
     when: datetime
     level: str
     sentence: str
@@ -46,7 +41,6 @@ class Notices(QObject):
     """The messages that the window shows, their history, and what is logged."""
 
     noted = Signal(Level, str)
-    """An entry for the log."""
     history_changed = Signal()
     """A message came, or went unseen, or the history was looked at."""
 
@@ -55,7 +49,6 @@ class Notices(QObject):
         self._window, self._jobs, self._workspaces = window, jobs, workspaces
         self.banner = Banner(window)
         self.history: deque[Said] = deque(maxlen=_REMEMBERED)
-        """All messages, the newest last."""
         self.missed = 0
         """How many messages went by themselves since the history was looked at."""
         self.cautioned: set[str] = set()
@@ -75,7 +68,6 @@ class Notices(QObject):
         self.banner.place(room.adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the place of the panels."""
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
             self.place()
         return False
@@ -83,7 +75,6 @@ class Notices(QObject):
     # --- The messages -----------------------------------------------------------------------------------------------
     @Slot(str)
     def warn(self, sentence: str) -> None:
-        """Show a sentence of caution and log it."""
         self.note(sentence, Level.WARNING)
         self.say(sentence)
 
@@ -102,7 +93,6 @@ class Notices(QObject):
         return self.banner.waits
 
     def clear(self) -> None:
-        """Take all messages away, whatever they say."""
         self.banner.clear()
 
     def ask(
@@ -120,7 +110,6 @@ class Notices(QObject):
         self.banner.focus()
 
     def look_back(self) -> None:
-        """The user looks at the history."""
         self.missed = 0
         self.history_changed.emit()
 
@@ -144,12 +133,10 @@ class Notices(QObject):
 
     # --- The log ----------------------------------------------------------------------------------------------------
     def note(self, text: str, level: Level = Level.INFO) -> None:
-        """Log ``text`` without showing it."""
         self.noted.emit(level, text)
 
     @Slot(str)
     def note_qt(self, message: str) -> None:
-        """Log a message of Qt itself."""
         self.note(f"Qt: {message}", Level.DETAIL)
 
     @Slot(str, str)
@@ -162,7 +149,6 @@ class Notices(QObject):
         )
 
     def record(self, event: Event) -> None:
-        """Log an event of the engine."""
         match event:
             case EngineStatus():
                 self.note(event.text, Level.DETAIL)

@@ -1,7 +1,7 @@
 """One window per data folder: a second one hands on what it was asked for to the first, and ends.
 
 A lock in the folder says who is first, and goes with its process, however that ends. A local socket, which only this
-user can reach, is where the first is called.
+user can reach, is where the first is called. The user can choose the folder; models stay where they are.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,8 +20,42 @@ from PySide6.QtCore import QObject, QStandardPaths
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from PySide6.QtWidgets import QWidget
 
-from paretone.errors import PlainError
+from paretone.errors import PlainError, SettingError
+from paretone.files import write_atomically
 from paretone.locks import LockedError, held
+from paretone.paths import data_folder
+
+
+def chosen_folder() -> Path:
+    """The folder that was chosen last, or the usual one. A choice that is gone or that cannot be read is passed
+    over."""
+    try:
+        folder = Path(_file().read_text("utf-8").strip())
+        return folder if folder.is_absolute() and folder.is_dir() else data_folder()
+    except (OSError, ValueError):
+        return data_folder()
+
+
+def choose_folder(folder: Path) -> str:
+    """Use ``folder`` from the next start on. What the user should know about that, as a sentence, or ``""``. Raises
+    :class:`SettingError` if nothing can be written there."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SettingError(f"Nothing can be written to {folder} ({error.strerror}); choose another folder.") from error
+    try:
+        _file().parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(_file(), f"{folder.absolute()}\n".encode())
+    except OSError as error:
+        return f"That holds for this session only: {_file()} cannot be written ({error.strerror})."
+    return ""
+
+
+def _file() -> Path:
+    place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericConfigLocation)
+    return Path(place) / "paretone" / "data-folder"
+
 
 LOCK = "window.lock"
 _PATIENCE_SECONDS = 15.0
@@ -28,7 +63,6 @@ _PATIENCE_SECONDS = 15.0
 _ANSWER_MILLISECONDS = 5000
 _AGAIN_SECONDS = 0.2
 _LONGEST = 65_536
-"""Bytes of a call."""
 _LONGEST_PATH = 104
 """Bytes that the system takes of a socket's path, or more."""
 _YES, _NO = b"yes\n", b"no\n"
@@ -63,7 +97,6 @@ class Calls(QObject):
             self._servers.append(server)
 
     def close(self) -> None:
-        """Hear and hold nothing any more."""
         for server in self._servers:
             server.close()
         self._locks.close()
@@ -126,7 +159,6 @@ def first_on(folder: Path, path: str) -> Iterator[Calls | None]:
 
 
 def come_to_front(window: QWidget) -> None:
-    """Show ``window`` in front of all others."""
     if window.isMinimized():
         window.showNormal()
     window.show()
@@ -135,7 +167,6 @@ def come_to_front(window: QWidget) -> None:
 
 
 def _called(folder: Path, path: str) -> bool:
-    """Whether the window on ``folder`` has done what it was asked for."""
     socket = QLocalSocket()
     socket.connectToServer(_name(folder))
     if not socket.waitForConnected(_ANSWER_MILLISECONDS):

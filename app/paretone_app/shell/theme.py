@@ -317,7 +317,6 @@ class Scheme(Enum):
 
 
 def palette(colours: Colours) -> QPalette:
-    """The Qt palette for ``colours``."""
     made = QPalette()
     role = QPalette.ColorRole
     roles = {
@@ -367,19 +366,16 @@ class Theme(QObject):
 
     @property
     def scheme(self) -> Scheme:
-        """The user's choice."""
         return self._scheme
 
     @property
     def dark(self) -> bool:
-        """Whether the dark colours are in use."""
         if self._scheme is Scheme.SYSTEM:
             return self._application.styleHints().colorScheme() is Qt.ColorScheme.Dark
         return self._scheme is Scheme.DARK
 
     @property
     def colours(self) -> Colours:
-        """The colours in use."""
         return DARK if self.dark else LIGHT
 
     def apply(self, scheme: Scheme) -> None:

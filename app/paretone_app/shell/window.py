@@ -21,7 +21,7 @@ from paretone_app.features.feature import Feature, main_job, tour_stops
 from paretone_app.features.presenter import Presenters, Services
 from paretone_app.features.registry import FEATURES
 from paretone_app.results.reader import Results
-from paretone_app.shell import help as pages
+from paretone_app.shell import menus as pages
 from paretone_app.shell import regions
 from paretone_app.shell.actions import Actions
 from paretone_app.shell.bars import Header, Rail, StatusLine
@@ -43,8 +43,6 @@ _FRAME = 12
 
 
 class EngineHandle(Protocol):
-    """Interface of the engine thread for the window."""
-
     def start(self) -> None:
         """Start the thread."""
 
@@ -59,11 +57,8 @@ class MainWindow(QMainWindow):
     """The application's one window."""
 
     painted = Signal()
-    """The window was painted for the first time."""
     built = Signal()
-    """Every panel exists."""
     closed = Signal()
-    """The engine has stopped and the window is closed."""
     unexpected_happened = Signal(str, str)
     """An exception that nothing caught, on any thread: its summary and its traceback."""
     qt_said = Signal(str)
@@ -118,7 +113,6 @@ class MainWindow(QMainWindow):
 
     @property
     def panels(self) -> dict[str, QWidget]:
-        """The panels that are built, by the name of their place."""
         return self.workspaces.panels
 
     # --- Putting together -------------------------------------------------------------------------------------------
@@ -225,7 +219,6 @@ class MainWindow(QMainWindow):
     # --- Around the workspaces --------------------------------------------------------------------------------------
     @Slot()
     def _show_workspace(self) -> None:
-        """The rail and the header follow the workspace."""
         current = self.workspaces.current
         self.rail.show_current(current)
         self.header.show_figures(current.figures)
@@ -328,7 +321,6 @@ class MainWindow(QMainWindow):
     # --- Closing ----------------------------------------------------------------------------------------------------
     @property
     def closing(self) -> bool:
-        """Whether the window is on its way out, or closed."""
         return self._closing or self.is_closed
 
     def closeEvent(self, event: QCloseEvent) -> None:

@@ -5,24 +5,158 @@ moves no panel of the others. A panel that lives in several moves to the one tha
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QObject, QPoint, QRect, QSettings, QSize, Qt, Signal
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QTabBar, QToolBar, QWidget, QWidgetAction
+from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSettings, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QIcon, QPainter, QPainterPath, QPixmap
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QDockWidget,
+    QMainWindow,
+    QSizePolicy,
+    QStackedWidget,
+    QTabBar,
+    QToolBar,
+    QToolButton,
+    QWidget,
+    QWidgetAction,
+)
 from shiboken6 import isValid
 
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.docks import Docks
 from paretone_app.shell.entries import DOCKED, WORKSPACES, Place, Region, Workspace
-from paretone_app.shell.gallery import Gallery
 from paretone_app.shell.regions import enter
+from paretone_app.shell.theme import NEAR, TIGHT
+from paretone_app.widgets.layouts import Scrolled, VBoxLayout
+from paretone_app.widgets.screen_readers import GROUP
+
+_WIDTH, _HEIGHT = 96, 60
+_SOON = 400
+"""Milliseconds after which pictures are taken again; what changes in between is in them."""
+_TURN = 30
+"""Milliseconds between two of them, for what the user does meanwhile."""
+
+
+class Gallery(QWidget):
+    """The cards at the right of ``docks``."""
+
+    screen_role = GROUP
+
+    def __init__(self, docks: Docks) -> None:
+        super().__init__()
+        self._docks = docks
+        self._waiting: deque[str] = deque()
+        self.setAccessibleName(f"Views of {docks.workspace.title}")
+        self.cards: dict[str, QToolButton] = {}
+        group = QButtonGroup(self, exclusive=True)
+        column = VBoxLayout(self)
+        column.setContentsMargins(0, 0, TIGHT, 0)
+        column.setSpacing(NEAR)
+        nothing = QPixmap(_WIDTH, _HEIGHT)
+        nothing.fill(Qt.GlobalColor.transparent)
+        for place in docks.places:
+            if place.region is not Region.CENTRE:
+                continue
+            card = QToolButton()
+            card.setText(place.title)
+            card.setCheckable(True)
+            card.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+            card.setIconSize(QSize(_WIDTH, _HEIGHT))
+            card.setIcon(QIcon(nothing))
+            card.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            card.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            card.setProperty("look", "card")
+            card.setAccessibleName(f"Show {place.title}")
+            card.clicked.connect(lambda _=False, one=place.name: docks.bring_forward(one))
+            group.addButton(card)
+            self.cards[place.name] = card
+            column.addWidget(card)
+        column.addStretch(1)
+        self._bar = QToolBar("Views", movable=False)
+        self._bar.setObjectName("views of the gallery")
+        self._bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self._bar.toggleViewAction().setVisible(False)
+        self._bar.setProperty("look", "gallery")
+        area = Scrolled(self)
+        # The bar's ground is theirs.
+        area.viewport().setAutoFillBackground(False)
+        self.setAutoFillBackground(False)
+        area.setFixedWidth(_WIDTH + 2 * self.fontMetrics().height())
+        self._content = QWidgetAction(self._bar)
+        self._content.setDefaultWidget(area)
+        self._bar.addAction(self._content)
+        docks.host.addToolBar(Qt.ToolBarArea.RightToolBarArea, self._bar)
+        self._soon = QTimer(self, singleShot=True, interval=_SOON)
+        self._soon.timeout.connect(self._take_all)
+        self._turn = QTimer(self, singleShot=True, interval=_TURN)
+        self._turn.timeout.connect(self._take_one)
+        docks.front_changed.connect(self._show_front)
+        self._show_front()
+
+    def show_cards(self, on: bool) -> None:
+        self._bar.setVisible(on)
+
+    def set_colours(self, colours: Colours) -> None:
+        self.look_again()
+
+    @Slot()
+    def look_again(self) -> None:
+        if self._docks.host.isVisible() and self._bar.isVisible():
+            self._soon.start()
+
+    @Slot()
+    def _show_front(self) -> None:
+        front = self._docks.front
+        for name, card in self.cards.items():
+            card.setVisible(not self._docks[name].isHidden())
+            card.setChecked(name == front)
+        self.look_again()
+
+    @Slot()
+    def _take_all(self) -> None:
+        self._waiting = deque(name for name, card in self.cards.items() if not card.isHidden())
+        self._turn.start()
+
+    @Slot()
+    def _take_one(self) -> None:
+        if not (self._waiting and self._docks.host.isVisible()):
+            return
+        name = self._waiting.popleft()
+        panel = self._docks[name].widget()
+        if panel is not None:
+            front = self._docks[self._docks.front].widget()
+            if front is not None and self._docks[name].visibleRegion().isEmpty():
+                panel.resize(front.size())  # As it will be once it is in front.
+            self.cards[name].setIcon(QIcon(self._picture(panel)))
+        if self._waiting:
+            self._turn.start()
+
+    def _picture(self, panel: QWidget) -> QPixmap:
+        """``panel`` made small, with round corners."""
+        ratio = self.devicePixelRatioF()
+        seen = panel.grab().scaled(
+            QSize(round(_WIDTH * ratio), round(_HEIGHT * ratio)),
+            Qt.AspectRatioMode.KeepAspectRatioByExpanding,
+            Qt.TransformationMode.SmoothTransformation,
+        )
+        picture = QPixmap(round(_WIDTH * ratio), round(_HEIGHT * ratio))
+        picture.fill(Qt.GlobalColor.transparent)
+        with QPainter(picture) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            path = QPainterPath()
+            path.addRoundedRect(QRectF(picture.rect()), 4 * ratio, 4 * ratio)
+            painter.setClipPath(path)
+            seen.setDevicePixelRatio(1.0)
+            painter.drawPixmap(0, 0, seen)
+        picture.setDevicePixelRatio(ratio)
+        return picture
 
 
 @runtime_checkable
 class Coloured(Protocol):
-    """A widget that follows the theme; every panel is one."""
-
     def set_colours(self, colours: Colours) -> None:
         """Draw with ``colours`` from now on."""
 
@@ -31,7 +165,6 @@ class Workspaces(QObject):
     """The workspaces of ``window`` with the places of panels; of all docks, those at home come first."""
 
     changed = Signal()
-    """Another workspace is shown."""
     moved = Signal()
     """Other panels are visible, or panels have moved."""
 
@@ -42,7 +175,6 @@ class Workspaces(QObject):
         self.bars = tuple(one for one in places if one.region not in DOCKED)
         """The places that are bars of the window."""
         self.panels: dict[str, QWidget] = {}
-        """The panels that are built, by name."""
         self._framed: dict[str, QWidget] = {}
         """What is in the docks: the panels, or what scrolls them."""
         self._heads: dict[str, QToolBar] = {}
@@ -72,22 +204,18 @@ class Workspaces(QObject):
                     # Also when the user shows or closes it here.
                     dock.toggleViewAction().triggered.connect(self._move_panels)
         self.current = next(iter(self._docks))
-        """The workspace that is shown."""
         window.setCentralWidget(self._stack)
 
     # --- Which one is shown -----------------------------------------------------------------------------------------
     @property
     def there(self) -> tuple[Workspace, ...]:
-        """The workspaces that have panels, in order."""
         return tuple(self._docks)
 
     @property
     def shown(self) -> Docks:
-        """The docks of the workspace that is shown."""
         return self._docks[self.current]
 
     def of(self, workspace: Workspace) -> Docks:
-        """The docks of ``workspace``."""
         return self._docks[workspace]
 
     def switch(self, workspace: Workspace) -> None:
@@ -105,7 +233,6 @@ class Workspaces(QObject):
         self._enter(self.shown.front)
 
     def _show(self, workspace: Workspace) -> bool:
-        """Show ``workspace``; whether another one was shown before."""
         if workspace is self.current:
             return False
         focus = self._window.focusWidget()
@@ -204,7 +331,6 @@ class Workspaces(QObject):
         self._show_heads()
 
     def unlock(self, on: bool) -> None:
-        """Show the panels' title bars, by which they can be moved, floated and closed; or hide them again."""
         for docks in self._docks.values():
             docks.unlock(on)
 
@@ -233,7 +359,6 @@ class Workspaces(QObject):
 
     @property
     def size(self) -> QSize:
-        """The room that every workspace has."""
         return self._stack.size()
 
     def room_for_messages(self) -> QRect:
@@ -273,7 +398,6 @@ class Workspaces(QObject):
         self._show_heads()
 
     def save(self, settings: QSettings) -> None:
-        """Keep the layouts, and which workspace is shown."""
         settings.remove("layout")  # Of the time when there were no workspaces.
         for workspace, docks in self._docks.items():
             settings.setValue(f"layouts/{workspace.name}", docks.saved())
@@ -281,7 +405,6 @@ class Workspaces(QObject):
         settings.setValue("workspace", self.current.name)
 
     def default_layout(self) -> None:
-        """Put everything as it is at first start, in all workspaces."""
         for workspace, docks in self._docks.items():
             docks.host.resize(self.size)
             docks.default_layout()

@@ -19,18 +19,15 @@ from paretone_app.state.editing import Editing, OwnVoices
 from paretone_app.state.jobs import Jobs
 from paretone_app.state.loading import Loading
 from paretone_app.state.machine import Installing, Machine
-from paretone_app.state.making import Making
 from paretone_app.state.playing import Playing
 from paretone_app.state.selection import Selection
-from paretone_app.state.synthesis import Coming, Synthesis
+from paretone_app.state.synthesis import Coming, Making, Synthesis
 
 UNDO_LIMIT = 200
 """Entries of the undo stack; the oldest go first. What they hold stays in memory, except the audio of deleted takes."""
 
 
 class AppState(QObject):
-    """The parts."""
-
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.jobs = jobs

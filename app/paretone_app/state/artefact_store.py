@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
 from paretone.errors import PlainError, SettingError
 from paretone.files import reason, write, write_atomically
@@ -15,18 +15,17 @@ from paretone.setting.compatibility import Compatibility
 from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import Technique, compatibility_of
 from paretone_app.state.app_state import AppState
+from paretone_app.state.artefacts import ArtefactSource
 from paretone_app.state.editing import Edit
 
 
-class ArtefactStore(QObject):
+class ArtefactStore(ArtefactSource):
     """The artefact of one technique that is in use, and those that are kept in a folder, one file each.
 
     A feature of the technique makes a subclass, which says how files are read and which artefact serves what is
     selected. ``kind`` is the artefacts' class, which offers ``fingerprint``, ``compatibility`` and ``to_json()``.
     """
 
-    changed = Signal()
-    """Another artefact is in use, or what it is compared with."""
     kind: ClassVar[type]
     unwritten: ClassVar[str] = ""
     """Said of one whose file could not be written, with ``{path}`` and ``{reason}``."""
@@ -36,8 +35,6 @@ class ArtefactStore(QObject):
     ) -> None:
         super().__init__(parent)
         self._state, self._selection, self._technique, self._folder = state, state.selection, technique, folder
-        self.artefact: Any = None
-        """The one in use, whether it fits or not."""
         self.problems: list[str] = []
         """Files that could not be read or written, as sentences."""
         self.kept: list[Any] = []
@@ -57,16 +54,6 @@ class ArtefactStore(QObject):
         raise NotImplementedError
 
     def file_name(self, artefact: Any) -> str:
-        """Name of the file that keeps ``artefact``."""
-        raise NotImplementedError
-
-    @property
-    def origin(self) -> tuple[str, str] | None:
-        """The artefact in use for people: what it is called, and what it holds."""
-        raise NotImplementedError
-
-    def problem(self) -> str:
-        """Why the artefact in use does not serve what is selected, as a sentence, or ``""``."""
         raise NotImplementedError
 
     def serves(self, artefact: Any, wanted: Compatibility) -> bool:
@@ -81,18 +68,6 @@ class ArtefactStore(QObject):
         """Values of the technique's knobs that the artefact has decided."""
         return {}
 
-    @property
-    def records(self) -> tuple[object, ...]:
-        """Measurements of its preparation, for views."""
-        return ()
-
-    def compare_with(self, artefact: Artefact | None) -> None:
-        """Show ``artefact`` next to the one in use; ``None`` for the usual one."""
-
-    def set_knob(self, knob: str, value: object) -> bool:
-        """Change a knob that the artefact follows; whether it is one."""
-        return False
-
     # --- The one in use -----------------------------------------------------------------------------------------------
     def compatibility(self) -> Compatibility | None:
         """What an artefact must fit; ``None`` without a loaded model that takes one."""
@@ -105,27 +80,22 @@ class ArtefactStore(QObject):
             return None
 
     def fits(self, artefact: Artefact) -> bool:
-        """Whether ``artefact`` was made for what is selected."""
         wanted = self.compatibility()
         return isinstance(artefact, self.kind) and wanted is not None and self.serves(artefact, wanted)
 
     def find(self, entry: UsedTechnique) -> Artefact | None:
-        """The artefact that a technique in use names, if it is at hand."""
         return next((one for one in self.kept if one.fingerprint == entry.artefact), None)
 
     def adopt(self, artefact: Artefact, why: str) -> None:
-        """Use ``artefact``; can be undone by the name ``why``."""
         if isinstance(artefact, self.kind) and artefact != self.artefact:
             self.keep(artefact)
             self._state.undo_stack.push(Edit(why, self.artefact, artefact, self._use))
 
     def put_back(self, artefact: Artefact) -> None:
-        """Use ``artefact`` again, which was in use before, if it fits; makes no entry to undo."""
         if self.fits(artefact) and artefact != self.artefact:
             self._use(artefact)
 
     def keep(self, artefact: Any) -> None:
-        """Keep ``artefact``, in memory at least."""
         self.kept = [*(one for one in self.kept if self.file_name(one) != self.file_name(artefact)), artefact]
         if self._folder is None:
             return

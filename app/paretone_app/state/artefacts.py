@@ -7,43 +7,84 @@ technique nor what its artefact holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
 from paretone.setting.setting import Artefact, Setting, UsedTechnique
 
-if TYPE_CHECKING:
-    from paretone_app.state.artefact_store import ArtefactStore
 
-
-class Artefacts(QObject):
-    """The sources, by the names of their techniques."""
+class ArtefactSource(QObject):
+    """The artefact of one technique that is in use, and where others are found:
+    :class:`paretone_app.state.artefact_store.ArtefactStore`."""
 
     changed = Signal()
-    """A technique's artefact changed."""
+    """Another artefact is in use, or what it is compared with."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._sources: dict[str, ArtefactStore] = {}
+        self.artefact: Any = None
+        """The one in use, whether it fits or not."""
 
-    def add(self, technique: str, source: ArtefactStore) -> None:
+    @property
+    def origin(self) -> tuple[str, str] | None:
+        """The artefact in use for people: what it is called, and what it holds."""
+        raise NotImplementedError
+
+    def problem(self) -> str:
+        """Why the artefact in use does not serve what is selected, as a sentence, or ``""``."""
+        raise NotImplementedError
+
+    def fits(self, artefact: Artefact) -> bool:
+        """Whether ``artefact`` was made for what is selected."""
+        raise NotImplementedError
+
+    def find(self, entry: UsedTechnique) -> Artefact | None:
+        """The artefact that a technique in use names, if it is at hand."""
+        raise NotImplementedError
+
+    def adopt(self, artefact: Artefact, why: str) -> None:
+        """Use ``artefact``; can be undone by the name ``why``."""
+        raise NotImplementedError
+
+    def put_back(self, artefact: Artefact) -> None:
+        """Use ``artefact`` again, which was in use before, if it fits; makes no entry to undo."""
+        raise NotImplementedError
+
+    @property
+    def records(self) -> tuple[object, ...]:
+        """Measurements of its preparation, for views."""
+        return ()
+
+    def compare_with(self, artefact: Artefact | None) -> None:
+        """Show ``artefact`` next to the one in use; ``None`` for the usual one."""
+
+    def set_knob(self, knob: str, value: object) -> bool:
+        """Change a knob that the artefact follows; whether it is one."""
+        return False
+
+
+class Artefacts(QObject):
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._sources: dict[str, ArtefactSource] = {}
+
+    def add(self, technique: str, source: ArtefactSource) -> None:
         """Ask ``source`` for the artefact of ``technique`` from now on."""
         self._sources[technique] = source
         source.changed.connect(self.changed)
 
-    def source(self, technique: str) -> ArtefactStore | None:
-        """Source of the artefact of ``technique``, if it has one."""
+    def source(self, technique: str) -> ArtefactSource | None:
         return self._sources.get(technique)
 
     @property
-    def sources(self) -> tuple[ArtefactStore, ...]:
-        """All sources."""
+    def sources(self) -> tuple[ArtefactSource, ...]:
         return tuple(self._sources.values())
 
     @property
     def in_use(self) -> Mapping[str, Artefact]:
-        """The artefacts in use, by technique."""
         found = {name: source.artefact for name, source in self._sources.items()}
         return {name: artefact for name, artefact in found.items() if artefact is not None}
 
@@ -58,7 +99,6 @@ class Artefacts(QObject):
         return any(one.artefact is not None for one in self._sources.values())
 
     def fingerprint(self, technique: str) -> str:
-        """Fingerprint of the artefact of ``technique``, or ``""``."""
         source = self._sources.get(technique)
         artefact = source.artefact if source is not None else None
         return artefact.fingerprint if artefact is not None else ""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from paretone.errors import PlainError, SettingError
 from paretone.models import catalogue
@@ -19,11 +18,8 @@ from paretone.techniques import conflict, problem, remarks, resolve, technique
 from paretone.techniques.resolving import known
 from paretone.training.forms import TrainingOffer, lasting, training_form
 from paretone_app.numbers import localised
-from paretone_app.state.artefacts import Artefacts
+from paretone_app.state.artefacts import Artefacts, ArtefactSource
 from paretone_app.state.selection import Selection
-
-if TYPE_CHECKING:
-    from paretone_app.state.artefact_store import ArtefactStore
 
 
 def require(problem: str) -> None:
@@ -37,11 +33,8 @@ class Fit(Enum):
 
     APPLIES = "applies"
     UNPREPARED = "unprepared"
-    """It does once it was prepared."""
     EXCLUDED = "excluded"
-    """It does without another technique in use."""
     REFUSED = "refused"
-    """Not with these options."""
     IMPOSSIBLE = "impossible"
     """Not to this model, or not on this device."""
 
@@ -52,7 +45,6 @@ class Applicability:
 
     fit: Fit
     why: str = ""
-    """Why not, as a sentence."""
     others: tuple[str, ...] = ()
     """Titles of the techniques in use that exclude it."""
 
@@ -106,7 +98,6 @@ class Availability:
         return catalogue.voice_problem(Path(voice.audio), chosen.model_id, chosen.model_folder, voice.transcript)
 
     def why_no_voice(self) -> str:
-        """Advice if there is no voice to choose from, as a sentence."""
         try:
             catalogue.voice("", self._selection.model_id, self._selection.model_folder)
         except SettingError as error:
@@ -191,7 +182,6 @@ class Availability:
         return Applicability(Fit.APPLIES)
 
     def technique_remarks(self, name: str) -> tuple[str, ...]:
-        """Remarks on surprising effects of the technique's knobs, in sentences."""
         chosen = self._selection
         return remarks(chosen.setting).get(name, ()) if chosen.is_used(name) else ()
 
@@ -219,7 +209,7 @@ class Availability:
         return f"Only for the mode “{title}”; choose that first."
 
 
-def _not_calibrated(source: ArtefactStore) -> str:
+def _not_calibrated(source: ArtefactSource) -> str:
     """Why a technique that is not used would lack its artefact, as a sentence, or ``""``."""
     if source.artefact is None:
         return "Switch it on, then calibrate."

@@ -26,12 +26,8 @@ def _conditions(one: Take, two: Take) -> tuple[tuple[str, bool], ...]:
 
 
 class Comparison(QObject):
-    """A and B."""
-
     changed = Signal()
-    """Other takes are A and B."""
     chosen_changed = Signal()
-    """Another take is :attr:`chosen`."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -41,12 +37,10 @@ class Comparison(QObject):
         """The take of a point that was chosen elsewhere, to be seen inside next to A and B."""
 
     def set_a(self, take: Take | None) -> None:
-        """Compare with ``take`` as A."""
         self.take_a = take
         self.changed.emit()
 
     def set_b(self, take: Take | None) -> None:
-        """Compare with ``take`` as B."""
         self.take_b = take
         self.changed.emit()
 
@@ -96,7 +90,6 @@ class Comparison(QObject):
         return self._cut_short() or (f"A and B differ in {listed(apart)}" if apart else "")
 
     def _cut_short(self) -> str:
-        """Which of A and B were not finished, and why; ``""`` if both were."""
         sides = (("A", self.take_a), ("B", self.take_b))
         return " and ".join(f"{side} was {one.unfinished}" for side, one in sides if one is not None and one.unfinished)
 

@@ -73,7 +73,6 @@ class Cost(QObject):
             self.set_operations(event.operations)
 
     def set_operations(self, operations: OperationCounts | None) -> None:
-        """Set the operations of an evaluation; ``None`` while unknown."""
         self.operations = operations
         self.changed.emit()
 
@@ -132,7 +131,6 @@ class Gains(QObject):
     """Counts again when it is asked after a change: the library may change while nobody looks."""
 
     changed = Signal()
-    """There are other takes or studies."""
 
     def __init__(self, selection: Selection, machine: Machine, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -143,7 +141,6 @@ class Gains(QObject):
         self._counted: tuple[Place, tuple[Gain, ...]] | None = None
 
     def set_takes(self, takes: Sequence[TakeSummary]) -> None:
-        """Count these takes, newest first, in place of others."""
         self._takes = takes[:MOST_TAKES]
         self._changed()
 

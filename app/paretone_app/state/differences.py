@@ -45,7 +45,6 @@ STREAMING_MEANING = (
 _SAME_SPEED = 1.03
 """Two takes of one setting differ in time by up to some 3 % on a quiet machine: that is no difference of settings."""
 _OF_ALL = "model", "seed"
-"""What a setting of any model has."""
 
 
 def speed_of_b(ratio: float) -> str:
@@ -231,7 +230,6 @@ def _shown(value: object) -> str:
 
 
 def model_title(model: str) -> str:
-    """The model's title, or its id if it is not in the catalogue."""
     try:
         return catalogue.entry(model).title
     except SettingError:
@@ -251,7 +249,6 @@ def _option_text(known: Sequence[Knob], value: str) -> str:
 
 
 def family_of(setting: Setting) -> str:
-    """The family of a setting's model; ``""`` if that is not there any more."""
     try:
         return catalogue.entry(setting.model).family
     except SettingError:

@@ -66,11 +66,11 @@ class Editing(QObject):
         self._depth = 0
         self._model = selection.model_id
         stack.indexChanged.connect(self._count)
-        selection.model_changed.connect(self._follow_model)
+        # Recalling the last session chooses a model as well, and announces no more than this.
+        selection.changed.connect(self._follow_model)
 
     # --- Changes ------------------------------------------------------------------------------------------------------
     def set_option(self, name: str, value: object) -> None:
-        """As :meth:`Selection.set_option`."""
         knob = next(one for one in self._selection.sampler_knobs if one.name == name)
         self._do(_setting_of(knob, value), lambda: self._selection.set_option(name, value), "option", name)
 
@@ -80,17 +80,14 @@ class Editing(QObject):
         self._do(_setting_of(declared, value), lambda: self._selection.set_knob(name, knob, value), "knob", name, knob)
 
     def switch(self, name: str, on: bool) -> None:
-        """As :meth:`Selection.switch`."""
         self._do(f"switch {'on' if on else 'off'} {technique(name).title}", lambda: self._selection.switch(name, on))
 
     def choose_weights(self, name: str, fingerprint: str) -> None:
-        """As :meth:`Selection.choose_weights`."""
         self._do(
             f"choose weights of {technique(name).title}", lambda: self._selection.choose_weights(name, fingerprint)
         )
 
     def choose_voice(self, voice: str) -> None:
-        """As :meth:`Selection.choose_voice`."""
         found = next((one.title for one in self._selection.voices if one.id == voice), voice)
         self._do(f"choose voice {found}", lambda: self._selection.choose_voice(voice))
 
@@ -99,21 +96,17 @@ class Editing(QObject):
         self._do("edit text" if typed else "choose sentence", lambda: self._selection.set_text(text), *_TYPED[typed])
 
     def set_seed(self, seed: int) -> None:
-        """As :meth:`Selection.set_seed`."""
         self._do(f"set seed {seed}", lambda: self._selection.set_seed(seed), "seed")
 
     def set_seed_locked(self, locked: bool) -> None:
-        """As :meth:`Selection.set_seed_locked`."""
         self._do(f"{'lock' if locked else 'unlock'} seed", lambda: self._selection.set_seed_locked(locked))
 
     def use_setting(self, take: Take | TakeSummary) -> str:
-        """As :meth:`Selection.use_setting`."""
         cautions: list[str] = []
         self._do("use setting of a take", lambda: cautions.append(self._selection.use_setting(take)))
         return cautions[0]
 
     def adopt_setting(self, setting: Setting) -> None:
-        """As :meth:`Selection.adopt_setting`."""
         self._do("use setting of a study", lambda: self._selection.adopt_setting(setting))
 
     def adopt_profile(self, setting: Setting, artefacts: Sequence[Artefact], voice: str, why: str) -> None:
@@ -151,14 +144,12 @@ class Editing(QObject):
             self._stack.push(_Change(text, self, one, other, kept, merging))
 
     def put(self, choices: Choices, artefacts: Mapping[str, Artefact]) -> None:
-        """Select ``choices`` again, with the ``artefacts`` that were in use then."""
         with self._changing():
             self._selection.put_choices(choices)
             self._artefacts.put_back(artefacts)
 
     @property
     def in_use(self) -> Mapping[str, Artefact]:
-        """The artefacts in use, by technique."""
         return self._artefacts.in_use
 
     @contextmanager
@@ -241,7 +232,6 @@ class OwnVoices(QObject):
 
     @property
     def chosen(self) -> Voice | None:
-        """The chosen voice, if it is the user's own."""
         voice = self._selection.voice
         return voice if voice is not None and is_own(voice.id) else None
 

@@ -16,8 +16,6 @@ from paretone.session.events import EngineHeld, Event, JobCancelled, JobFailed, 
 
 
 class Kind(Enum):
-    """Kinds of jobs, by their titles."""
-
     LOAD = "Loading the model"
     DOWNLOAD = "Downloading"
     INSTALL = "Installing packages"
@@ -41,11 +39,8 @@ class Kind(Enum):
 
 
 class Outcome(Enum):
-    """End of a job."""
-
     FINISHED = "finished"
     PAUSED = "paused"
-    """A study that can be resumed."""
     FAILED = "failed"
     CANCELLED = "cancelled"
 
@@ -58,14 +53,12 @@ class Job:
     kind: Kind
     command: Command
     started: float = field(default_factory=time.monotonic)
-    """Seconds of ``time.monotonic``."""
 
 
 class Jobs(QObject):
     """Numbers jobs, submits their commands and follows them to their end."""
 
     began = Signal(object)
-    """A :class:`Job` was submitted."""
     ended = Signal(object, object, str)
     """A :class:`Job`, its :class:`Outcome`, and the sentence that says why it failed or ``""``."""
     cancelling = Signal()
@@ -84,12 +77,10 @@ class Jobs(QObject):
 
     @property
     def running(self) -> tuple[Job, ...]:
-        """Jobs that have not ended, oldest first."""
         return tuple(self._running.values())
 
     @property
     def busy(self) -> bool:
-        """Whether any job has not ended."""
         return bool(self._running)
 
     @property
@@ -98,11 +89,9 @@ class Jobs(QObject):
         return "Wait for the running job, or press Esc to cancel it." if self.busy else ""
 
     def find(self, number: int) -> Job | None:
-        """The job ``number`` if it has not ended."""
         return self._running.get(number)
 
     def start(self, kind: Kind, command: Callable[[int], Command]) -> Job:
-        """Submit ``command(number)`` as a new job."""
         self._last += 1
         job = Job(self._last, kind, command(self._last))
         self._running[job.number] = job
@@ -129,14 +118,12 @@ class Jobs(QObject):
             self._submit(Hold(0))
 
     def release(self) -> None:
-        """Release the engine."""
         if self._held:
             self._held = False
             self._submit(Release(0))
 
     @property
     def held(self) -> bool:
-        """Whether background work is to pause."""
         return self._held
 
     def cancel_all(self) -> None:
@@ -146,7 +133,6 @@ class Jobs(QObject):
         self.cancelling.emit()
 
     def cancel(self, job: Job) -> None:
-        """Ask the engine to cancel ``job``."""
         self._submit(Cancel(0, job.number))
 
     def pause(self, job: Job) -> None:
@@ -203,11 +189,9 @@ class IdleWork(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a piece is under way or waits."""
         return self._running is not None or bool(self._waiting)
 
     def add(self, piece: Piece) -> None:
-        """Do ``piece`` once there is time."""
         self._waiting.append(piece)
         self._wait()
 
@@ -223,7 +207,6 @@ class IdleWork(QObject):
         self._wait()
 
     def clear(self) -> None:
-        """Do nothing more after the piece under way."""
         self._waiting.clear()
         self._unwanted = self._running is not None
         self._idle.stop()

@@ -74,7 +74,6 @@ class Loading(QObject):
         self._jobs.start(Kind.LOAD, lambda job: LoadModel(job, *command))
 
     def reload(self, device: str = "") -> None:
-        """Load the chosen model again, on ``device`` if given."""
         chosen = self._selection
         self.load_model(chosen.model_id, chosen.model_folder, chosen.model_variant, device)
 

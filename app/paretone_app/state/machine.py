@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from paretone import extras, installing
+from paretone import extras
 from paretone.computing import Computing
 from paretone.errors import SettingError
 from paretone.extras import Extra
@@ -17,7 +17,6 @@ class Machine(QObject):
     """Known once the engine is ready."""
 
     changed = Signal()
-    """The engine became ready."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -25,12 +24,10 @@ class Machine(QObject):
         """The best one, where models run by default."""
         self.devices: tuple[str, ...] = ()
         self.title = ""
-        """The machine in a line."""
         self.computing: Computing | None = None
         """What the engine computes with, and why not on a graphics card."""
 
     def follow(self, event: Event) -> None:
-        """Take in what the engine says of itself."""
         if isinstance(event, EngineReady):
             self.device, self.devices, self.title = event.device, event.devices, event.machine
             self.computing = event.computing
@@ -38,8 +35,6 @@ class Machine(QObject):
 
 
 class Installing(QObject):
-    """One extra at a time."""
-
     changed = Signal()
     """Something begins to be installed, is at another package, or has ended."""
     installed = Signal(object, bool)
@@ -50,17 +45,14 @@ class Installing(QObject):
         self._jobs = jobs
         self._job: Job | None = None
         self.running: Extra | None = None
-        """What is being installed."""
         self.text = ""
-        """What the installer is at."""
         jobs.ended.connect(self._job_ended)
 
     def why_not(self) -> str:
         """Why nothing can be installed now, as a sentence, or ``""``."""
-        return installing.why_not() or self._jobs.why_wait
+        return extras.why_no_installing() or self._jobs.why_wait
 
     def start(self, name: str) -> None:
-        """Install the extra called ``name``. Raises :class:`SettingError` when that is not possible now."""
         if reason := self.why_not():
             raise SettingError(reason)
         self.running, self.text = extras.extra(name), ""
@@ -68,18 +60,15 @@ class Installing(QObject):
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Stop installing."""
         if self._job is not None:
             self._jobs.cancel(self._job)
 
     def show_progress(self, event: Progress) -> None:
-        """Take in what the installer is at."""
         if self._job is not None and event.job == self._job.number and event.text != self.text:
             self.text = event.text
             self.changed.emit()
 
     def follow(self, event: Event) -> None:
-        """Take in that an extra is there."""
         if isinstance(event, ExtraInstalled):
             self.installed.emit(extras.extra(event.extra), event.ready)
 

@@ -36,7 +36,6 @@ class ModelSelection:
     """Those in use when another model was chosen, until this one is loaded again."""
 
     def remembered(self) -> RememberedModel:
-        """What is kept for the next session."""
         knobs = {name: dict(values) for name, values in self.knobs.items()}
         voice = self.voice.id if self.voice else ""
         return RememberedModel(self.folder, self.variant, voice, dict(self.options), knobs, self.used, self.weights)
@@ -69,12 +68,10 @@ class RememberedModel:
     """Folder of its files; ``""`` for its usual one."""
     variant: str = ""
     voice: str = ""
-    """Id of the voice."""
     options: Mapping[str, object] = field(default_factory=dict)
     knobs: Mapping[str, object] = field(default_factory=dict)
     """By technique, its values by knob."""
     used: Mapping[str, object] = field(default_factory=dict)
-    """By technique, whether it is used."""
     weights: Mapping[str, object] = field(default_factory=dict)
     """By technique, the fingerprint of its trained weights."""
 
@@ -84,7 +81,6 @@ class RememberedModel:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> RememberedModel:
-        """What :meth:`to_json` wrote."""
         return cls(
             _text(data.get("folder")),
             _text(data.get("variant")),
@@ -102,10 +98,8 @@ class Remembered:
     seed: int | None = None
     seed_locked: bool = True
     model: str = ""
-    """Id of the chosen model."""
     device: str = ""
     models: Mapping[str, RememberedModel] = field(default_factory=dict)
-    """By model, what was selected of it."""
     voice: str = ""
     """Id of the voice in files of earlier versions, which kept one selection for all models."""
     has_common_options: bool = False

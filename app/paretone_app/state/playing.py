@@ -17,8 +17,6 @@ _LAST_SECONDS = 0.001
 
 
 class Origin(Enum):
-    """Where a sound comes from."""
-
     NOTHING = "nothing"
     COMPARED = "A or B"
     STREAM = "a take that is being made"
@@ -34,7 +32,6 @@ class Heard:
     title: str = ""
     """What it is and where it comes from, in a line: ``Take A · F5 mini · δ = 0.3``."""
     detail: str = ""
-    """Its text, for tooltips."""
     letter: str = ""
     """``"A"`` or ``"B"`` if it is that take or a part of it, else ``""``."""
     start: float = 0.0
@@ -42,13 +39,10 @@ class Heard:
     key: str = ""
     """What it is known by: the id of its take, for one."""
     sounding: bool = False
-    """Whether it plays; otherwise it is paused."""
     seconds: float = 0.0
     """Length of the player's bar: the longer one of A and B; of a stream, the length so far."""
     own_seconds: float = 0.0
-    """Length of the sound itself."""
     loop: tuple[float, float] | None = None
-    """Start and end of what repeats, in seconds."""
 
 
 class Playing(QObject):
@@ -68,12 +62,9 @@ class Playing(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.now = Heard()
-        """The sound."""
         self.position = 0.0
-        """Seconds from its beginning."""
 
     def show(self, heard: Heard) -> None:
-        """Update what is in the player."""
         if heard == self.now:
             return
         before, self.now = self.now, heard
@@ -82,7 +73,6 @@ class Playing(QObject):
             self._tell_position()
 
     def move(self, seconds: float) -> None:
-        """Update the position that is heard."""
         if seconds != self.position and self.now.origin is not Origin.TEST:
             self.position = seconds
             self.moved.emit(seconds)

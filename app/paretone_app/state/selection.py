@@ -63,7 +63,6 @@ class NotRecalled:
     why: str
     """A sentence without its stop."""
     is_there: bool
-    """Whether its files are there."""
 
 
 class Selection(QObject):
@@ -94,7 +93,6 @@ class Selection(QObject):
         """Id of another model that is shown, but was not loaded yet; ``""`` if there is none."""
         self.info: ModelInfo | None = None
         self.loading = False
-        """Whether the chosen model is being loaded."""
         self.text = next(iter(catalogue.sentences()), "")
         self.own_voices: list[Voice] = []
         self.seed = 0
@@ -177,12 +175,10 @@ class Selection(QObject):
 
     @property
     def entry(self) -> catalogue.CatalogueEntry:
-        """The chosen model's entry in the catalogue."""
         return catalogue.entry(self.model_id)
 
     @property
     def ready(self) -> bool:
-        """Whether the chosen model is loaded."""
         return self.info is not None and self.info.id == self.model_id
 
     def why_not_ready(self) -> str:
@@ -204,7 +200,6 @@ class Selection(QObject):
 
     @property
     def sampler_knobs(self) -> tuple[Knob, ...]:
-        """The chosen model's own knobs."""
         return self.entry.options
 
     @property
@@ -214,7 +209,6 @@ class Selection(QObject):
 
     @property
     def techniques(self) -> tuple[Technique, ...]:
-        """The techniques that apply to the chosen model."""
         return applying_to(self.entry.family, self.sampler_knobs, self.entry.mel_steps)
 
     def _options_like(self, options: Mapping[str, object]) -> Values:
@@ -225,7 +219,6 @@ class Selection(QObject):
     # --- Per model ----------------------------------------------------------------------------------------------------
     @property
     def options(self) -> Values:
-        """The chosen model's sampler options."""
         return self._own.options
 
     @property
@@ -250,7 +243,6 @@ class Selection(QObject):
     # --- Voice, text and seed -----------------------------------------------------------------------------------------
     @property
     def voices(self) -> tuple[Voice, ...]:
-        """The chosen model's voices and the user's own."""
         return (*catalogue.voices(self.model_id, self.model_folder), *self.own_voices)
 
     @property
@@ -262,11 +254,9 @@ class Selection(QObject):
 
     @property
     def utterance(self) -> Utterance:
-        """The text and the voice. Raises :class:`SettingError` if there is no voice."""
         return Utterance(self.text, self.speaker)
 
     def choose_voice(self, voice: str) -> None:
-        """Speak in the voice with this id."""
         for one in self.voices:
             if one.id == voice:
                 self.voice = one
@@ -281,13 +271,11 @@ class Selection(QObject):
         self.changed.emit()
 
     def set_text(self, text: str) -> None:
-        """Speak ``text``."""
         if text != self.text:
             self.text = text
             self.changed.emit()
 
     def set_seed(self, seed: int) -> None:
-        """Use ``seed`` for the noise of the next syntheses."""
         if seed != self.seed:
             self.seed = seed
             self.changed.emit()
@@ -305,17 +293,14 @@ class Selection(QObject):
         self.announce()
 
     def is_used(self, name: str) -> bool:
-        """Whether the technique takes part in accelerated takes."""
         return self._own.used[name] and any(one.name == name for one in self.techniques)
 
     def switch(self, name: str, on: bool) -> None:
-        """Switch a technique on or off for accelerated takes."""
         if self._own.used[name] != on:
             self._own.used[name] = on
             self.announce()
 
     def knobs(self, name: str) -> Values:
-        """The knob values of a technique."""
         return self._own.knobs[name]
 
     def set_knob(self, name: str, knob: str, value: object) -> None:
@@ -377,7 +362,6 @@ class Selection(QObject):
 
     @property
     def baseline_setting(self) -> Setting:
-        """The setting without any technique."""
         return Setting(self.model_id, self.options, (), self.seed)
 
     def use_setting(self, take: Take | TakeSummary) -> str:

@@ -1,18 +1,20 @@
-"""Synthesising the selected text: the baseline, and with the techniques in use."""
+"""Synthesising the selected text, and making takes that are wanted without being listened to."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import replace
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from paretone.errors import SettingError
-from paretone.models.base import ModelInfo
-from paretone.session.commands import Synthesise, TimeAgain
-from paretone.session.events import AudioReady, Event, TakeReady, TimedAgain
+from paretone.models import catalogue
+from paretone.models.base import ModelInfo, Voice
+from paretone.session.commands import MakeTake, Synthesise, TimeAgain
+from paretone.session.events import AudioReady, Event, JobFailed, TakeMade, TakeReady, TimedAgain
 from paretone.setting.compatibility import are_others
 from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import DecodingTrace, DemaskingTrace, Take, Trace, repeated
@@ -20,13 +22,142 @@ from paretone.techniques import problem
 from paretone_app.state.artefacts import Artefacts
 from paretone_app.state.availability import Availability, require
 from paretone_app.state.comparison import Comparison
-from paretone_app.state.differences import measured_against, other_weights, technique_text
-from paretone_app.state.jobs import Job, Jobs, Kind, Outcome
-from paretone_app.state.making import Wanted, wanted_take
+from paretone_app.state.differences import measured_against, model_title, other_weights, technique_text
+from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
 from paretone_app.state.selection import SEED_LIMIT, Selection
 
+
+@dataclass(frozen=True)
+class Wanted:
+    """A take to make, with the artefacts that its setting names; one that it lacks is prepared."""
+
+    text: str
+    voice: Voice
+    setting: Setting
+    artefacts: tuple[Artefact, ...] = ()
+
+    def command(self, number: int) -> MakeTake:
+        label = technique_text(self.setting)
+        return MakeTake(number, self.text, self.voice, self.setting, self.artefacts, label)
+
+
+def why_not_loaded(model: str) -> str:
+    """What to do to have ``model`` loaded, as a sentence."""
+    known = any(one.id == model for one in catalogue.MODELS)
+    return "Load that model first (menu Model)." if known else "That model is not there any more."
+
+
+def wanted_take(
+    selection: Selection,
+    text: str,
+    voice: str,
+    setting: Setting,
+    artefacts: tuple[Artefact, ...] = (),
+    checkpoint: str = "",
+) -> Wanted:
+    """The take of ``text`` in the voice with the id ``voice`` under ``setting``, with the weights ``checkpoint`` if
+    given. Raises :class:`SettingError` if the loaded model cannot make it."""
+    info = selection.info if selection.ready else None
+    if info is None or info.id != setting.model:
+        raise SettingError(f"It is of {model_title(setting.model)}. {why_not_loaded(setting.model)}")
+    if others := other_weights(checkpoint, info.all_weights):
+        raise SettingError(f"What it belongs to {others}; load {info.title} from the folder of those.")
+    found = next((one for one in selection.voices if one.id == voice), None)
+    if found is None:
+        raise SettingError(f"{info.title} has no voice “{voice.rpartition('/')[2]}”, so it cannot be made.")
+    return Wanted(text, found, setting, artefacts)
+
+
+class Making(QObject):
+    """Has takes made one after the other: those :meth:`ask` wants as jobs that the user sees and can cancel, those
+    :meth:`ahead` wants only while the engine has nothing else to do."""
+
+    take_made = Signal(object)
+    changed = Signal()
+    """Another take is under way, more or fewer wait, or one could not be made."""
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self._waiting: deque[Wanted] = deque()
+        self._running: tuple[int, Wanted] | None = None
+        self._idle = IdleWork(jobs, self)
+        self._idle.happened.connect(self._note)
+        self.problems: dict[Wanted, str] = {}
+        """Why takes could not be made, as sentences."""
+        self.artefacts: dict[str, Artefact] = {}
+        """Those that were prepared for takes, by their fingerprints."""
+        jobs.ended.connect(self._job_ended)
+        jobs.cancelling.connect(self._give_up_rest)
+
+    @property
+    def waiting(self) -> tuple[Wanted, ...]:
+        """What was asked for and is not made yet, that under way first."""
+        return (*(() if self._running is None else (self._running[1],)), *self._waiting)
+
+    def ask(self, wanted: Sequence[Wanted]) -> None:
+        """Make these next, after those that were asked for before. Cancelling one gives all of them up."""
+        there = set(self.waiting)
+        self._waiting.extend(one for one in dict.fromkeys(wanted) if one not in there)
+        for one in wanted:
+            self.problems.pop(one, None)
+        self.changed.emit()
+        self._begin()
+
+    def ahead(self, wanted: Sequence[Wanted]) -> None:
+        """Make these, in this order, when there is time, and no others ahead of time any more."""
+        self._idle.replace([Piece(one, one.command) for one in wanted if one not in self.problems])
+
+    @Slot()
+    def try_again(self) -> None:
+        """Forget what could not be made: another model is loaded, or was loaded again."""
+        self.problems.clear()
+        self.changed.emit()
+
+    @Slot()
+    def _give_up_rest(self) -> None:
+        """Make nothing more of what was asked for than the take under way."""
+        self._waiting.clear()
+        self.changed.emit()
+
+    def follow(self, event: Event) -> None:
+        self._idle.follow(event)
+        if isinstance(event, TakeMade) and self._running is not None and event.job == self._running[0]:
+            self._keep(event)
+
+    def _keep(self, event: TakeMade) -> None:
+        self.artefacts.update((one.fingerprint, one) for one in event.artefacts)
+        self.take_made.emit(event.take)
+
+    @Slot(object, object)
+    def _note(self, wanted: Wanted, event: Event) -> None:
+        if isinstance(event, TakeMade):
+            self._keep(event)
+        elif isinstance(event, JobFailed):
+            self.problems[wanted] = event.sentence
+            self.changed.emit()
+
+    @Slot()
+    def _begin(self) -> None:
+        if self._waiting and self._running is None and not self._jobs.busy:
+            wanted = self._waiting.popleft()
+            self._running = self._jobs.start(Kind.MAKE, wanted.command).number, wanted
+            self.changed.emit()
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if self._running is not None and job.number == self._running[0]:
+            wanted, self._running = self._running[1], None
+            if outcome is Outcome.CANCELLED:
+                self._waiting.clear()
+            elif outcome is Outcome.FAILED:
+                self.problems[wanted] = sentence
+            self.changed.emit()
+        # Others who are told that the job has ended may start one that is more urgent.
+        QTimer.singleShot(0, self, self._begin)
+
+
 STREAM_SIDES = {Kind.BASELINE: "A", Kind.ACCELERATED: "B"}
-"""Which side the take of a job is for."""
 
 
 class Coming(QObject):
@@ -43,11 +174,9 @@ class Coming(QObject):
         self.side = ""
         """``"A"`` or ``"B"``; ``""`` if there is none."""
         self.trace = Trace()
-        """What was seen inside."""
         jobs.ended.connect(self._job_ended)
 
     def follow(self, event: Event) -> None:
-        """Take in a piece; the finished take takes its place."""
         if isinstance(event, AudioReady):
             job = self._jobs.find(event.job)
             side = STREAM_SIDES.get(job.kind, "") if job is not None else ""
@@ -76,7 +205,6 @@ class Coming(QObject):
 
 
 def _joined(passages: list[Trace]) -> Trace:
-    """One trace of the traces of single passages."""
     decodings: list[DecodingTrace] = [one.decoding for one in passages if one.decoding is not None]
     demaskings: list[DemaskingTrace] = [one.demasking for one in passages if one.demasking is not None]
     trace = Trace()
@@ -127,13 +255,11 @@ class Synthesis(QObject):
         self._comparison = comparison
         self._jobs = jobs
         self._found: dict[str, Artefact] = {}
-        """Artefacts of takes, by fingerprint."""
         self._resolved: tuple[tuple[tuple[object, ...], str], ...] = ()
         """Last answers of :meth:`_problem`, with what was asked."""
         self._remarks: list[str] = []
         """What is to be said once timing ends."""
         self._runs: dict[int, int] = {}
-        """Number of finished runs, by job."""
         jobs.ended.connect(self._job_ended)
 
     def synthesise_baseline(self) -> None:
@@ -172,7 +298,6 @@ class Synthesis(QObject):
         return _refusals(reasons) if "" in reasons.values() else ""
 
     def _reasons(self) -> dict[str, str]:
-        """Why A and B cannot be timed again, or ``""``, by side."""
         return {side: self._why_not_time(take) for side, take in self._sides.items()}
 
     @property
@@ -239,7 +364,6 @@ class Synthesis(QObject):
         return (take.setting, take.text, take.voice) == (setting, chosen.text, chosen.voice.id)
 
     def follow(self, event: Event) -> None:
-        """Compare a finished take: accelerated ones as B, measured against A; others as A."""
         if isinstance(event, TimedAgain):
             self._take_in(event)
         if not isinstance(event, TakeReady):
@@ -255,7 +379,6 @@ class Synthesis(QObject):
         self._selection.changed.emit()
 
     def _take_in(self, event: TimedAgain) -> None:
-        """Have the medians of a take that was timed again everywhere."""
         compared = self._comparison
         for take, put in ((compared.take_a, compared.set_a), (compared.take_b, compared.set_b)):
             if take is not None and take.id == event.take:

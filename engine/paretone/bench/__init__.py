@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from paretone.by_name import by_name
-from paretone.commands import streams
-from paretone.commands.parsing import Parser
+from paretone.commands import output
+from paretone.commands.arguments import Parser
 from paretone.errors import PlugInError, SettingError
 from paretone.setting.plan import attempted, described
 from paretone.techniques import techniques
@@ -106,7 +106,7 @@ def main(
         listed = known or benches()
         width = max(map(len, listed)) + 2
         for name, module in listed.items():
-            streams.show(f"{name:<{width}}{summary(module)}")
+            output.show(f"{name:<{width}}{summary(module)}")
         return 0
     found = bench(name, known)
     parser = Parser(prog=f"{program} {name}", description=found.__doc__)
@@ -120,5 +120,5 @@ def main(
             f"no more must not be reported: give --rounds {LEAST_ROUNDS} or more."
         )
     report = found.run(arguments)
-    streams.show(report.to_json() if arguments.json else report.to_text())
+    output.show(report.to_json() if arguments.json else report.to_text())
     return 0

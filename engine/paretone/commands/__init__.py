@@ -1,7 +1,7 @@
 """The commands of the command line, one module each.
 
 A command is a module with ``NAME``, ``SUMMARY``, ``declare(parser)``, which adds its arguments, and ``run(options,
-session)``, which has the work done and returns a :class:`paretone.commands.result.Result`. Adding a command means
+session)``, which has the work done and returns a :class:`paretone.commands.command.Result`. Adding a command means
 adding its module and naming it in ``OURS``; techniques bring commands of theirs. All of them are torch-free at import:
 what is heavy is imported on use."""
 

@@ -7,25 +7,29 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from paretone.audio.recording import writable
-from paretone.commands.session import Session
+from paretone.audio.recording import writable_kinds
+from paretone.by_name import nearest
+from paretone.commands import output
 from paretone.commands.technique_args import needs_file, typed_techniques
-from paretone.commands.terminal import Terminal
+from paretone.commands.terminal import Session
 from paretone.errors import AudioError, CheckpointError, SettingError, TextError
 from paretone.front_end.speakable import LARGEST_TEXT
 from paretone.models import catalogue
-from paretone.models.base import LANGUAGE, SpeechModel, Voice
+from paretone.models.base import LANGUAGE, SpeechModel, Utterance, Voice
 from paretone.models.files.releases import RELEASES
 from paretone.models.voices import shipped_names
 from paretone.reading import read_text
-from paretone.session.events import EngineStatus, Event, PreparationReport
 from paretone.setting.knobs import Choice, Knob, Number, Switch, checked
 from paretone.setting.profile import Profile
 from paretone.setting.setting import LARGEST_SEED, Setting
 from paretone.techniques import foreseen, techniques
 from paretone.wording import listed
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
@@ -34,9 +38,6 @@ VOICES = (
     f"shipped voice ({', '.join(shipped_names())}) or a recording; for MegaTTS3, a voice of its folder or a "
     "recording with its latents (.npy) in the same folder"
 )
-
-SHARES = 1000
-"""Parts of a training's budget that a progress bar counts in."""
 
 
 # --- Declared ---------------------------------------------------------------------------------------------------------
@@ -75,7 +76,6 @@ def add_sampler(parser: argparse.ArgumentParser) -> None:
 
 
 def add_techniques(group: argparse._ArgumentGroup) -> None:
-    """Which techniques to use."""
     names = ", ".join(one.name for one in techniques())
     group.add_argument(
         "--technique",
@@ -117,7 +117,7 @@ def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: 
 
 def sound_file() -> str:
     """The meaning of an option that names the sound file to write."""
-    kinds = [f"{ending} (32-bit float)" if ending == ".wav" else ending for ending in writable()]
+    kinds = [f"{ending} (32-bit float)" if ending == ".wav" else ending for ending in writable_kinds()]
     return (
         f"sound file to write: {listed(kinds, 'or')}, mono; - for WAV on standard output, with messages on standard "
         "error"
@@ -138,39 +138,6 @@ def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> 
     group.add_argument("--transcript", action="append", help="transcript of the recording; one per recording, in order")
 
 
-def add_run(parser: argparse.ArgumentParser, result: str = "result", place: str = "where the app looks") -> None:
-    """Add the folders of a training's work and of its ``result``."""
-    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")
-    parser.add_argument("--export", type=Path, metavar="DIR", help=f"folder for the {result} (default: {place})")
-
-
-def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> argparse._ArgumentGroup:
-    """Add budget and computation of a training; returns the group for further options. ``threads``: default; ``None``:
-    all cores but one."""
-    group = parser.add_argument_group("training")
-    budget = group.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--minutes", type=above_zero, help="budget in CPU minutes (on a GPU: minutes)")
-    budget.add_argument("--steps", type=positive, help="budget in optimiser steps; resumes bit for bit on a CPU")
-    group.add_argument(
-        "--resume", action="store_true", help="resume from the checkpoint in --work; the budget may change"
-    )
-    group.add_argument("--half", action="store_true", help="bfloat16 where faster: CPUs with AMX, GPUs")
-    group.add_argument(
-        "--rate-scale",
-        type=above_zero,
-        default=1.0,
-        metavar="FACTOR",
-        help="factor on all learning rates; below 1 to resume a run whose loss was not finite (default: 1)",
-    )
-    group.add_argument(
-        "--threads",
-        type=positive,
-        default=threads,
-        help=f"CPU threads (default: {threads or 'all cores but one'})",
-    )
-    return group
-
-
 # As argparse wants types. Of what raises a ValueError it would say the function's name.
 def at_least(minimum: int) -> Callable[[str], int]:
     """A whole number from ``minimum``."""
@@ -185,7 +152,6 @@ positive, count = at_least(1), at_least(0)
 
 
 def above_zero(text: str) -> float:
-    """A number above zero."""
     try:
         value = float(text)
     except ValueError:
@@ -196,7 +162,6 @@ def above_zero(text: str) -> float:
 
 
 def finite(text: str) -> float:
-    """A number."""
     try:
         value = float(text)
     except ValueError:
@@ -266,7 +231,6 @@ def given(options: argparse.Namespace, knobs: Iterable[Knob]) -> Mapping[str, ob
 
 
 def text(options: argparse.Namespace) -> str:
-    """The text to speak."""
     if options.text is not None:
         return options.text
     return catalogue.sentences()[0] if options.text_file is None else _read(options.text_file)
@@ -280,6 +244,15 @@ def texts(options: argparse.Namespace) -> tuple[str, ...]:
 def several_texts(options: argparse.Namespace) -> tuple[str, ...]:
     """The texts of :func:`add_utterances`; none if none is given."""
     return tuple(options.text or ()) if options.text_file is None else typed_lines(options.text_file)
+
+
+def several_utterances(options: argparse.Namespace, model: str, sentences: int) -> list[Utterance]:
+    """Every text and every voice of :func:`add_utterances` at least once, in turn; without texts, as many ``sentences``
+    of the catalogue."""
+    texts = several_texts(options) or catalogue.sentences()[:sentences]
+    voices = several_voices(options, model) or (catalogue.voice("", model, options.folder),)
+    turns = range(max(len(texts), len(voices)))
+    return [Utterance(texts[turn % len(texts)], voices[turn % len(voices)]) for turn in turns]
 
 
 def typed_lines(file: str) -> tuple[str, ...]:
@@ -342,38 +315,55 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
     return catalogue.voice_or_recording(name, "" if named else next(transcripts, "") or "", model, folder)
 
 
-def training_request(options: argparse.Namespace) -> dict[str, Any]:
-    """Values of :func:`add_run`, :func:`add_budget`, ``--vocoder`` and ``--device``, as every
-    :class:`paretone.training.requests.TrainingRequest` takes it."""
-    catalogue.entry(options.model or DEFAULT_MODEL).require_vocoder(options.vocoder)
-    return {
-        "vocoder": options.vocoder,
-        "work": str(options.work),
-        "export": str(options.export or ""),
-        "minutes": options.minutes,
-        "steps": options.steps,
-        "resume": options.resume,
-        "half_precision": options.half,
-        "rate_scale": options.rate_scale,
-        "device": options.device,
-        "threads": options.threads,
-    }
+class ArgumentsError(SettingError):
+    """Arguments that a command does not have, or that it cannot use; ``usage`` says how it is called."""
+
+    usage = ""
 
 
-def path_text(path: Path | None) -> str:
-    """``path`` as requests have it."""
-    return str(path or "")
+MAY_BE_EMPTY = frozenset({"--transcript"})
+"""Options whose empty value says something."""
+SAID_LATER = frozenset({"--text", "--text-file", "--voice", "--out", "--keep-profile", "--technique"})
+"""Options whose commands say what is wrong with an empty value."""
 
 
-def showing_training(terminal: Terminal) -> Callable[[Event], None]:
-    """Follower that shows a training in the terminal: its preparation, then the spent share of the budget."""
+class Parser(argparse.ArgumentParser):
+    """Raises :class:`ArgumentsError`, where argparse would print and exit. Subcommands get the same kind of parser."""
 
-    def hear(event: Event) -> None:
-        if isinstance(event, PreparationReport):
-            terminal.progress(round(SHARES * event.report.share), SHARES)
-            return
-        terminal.hear(event)
-        if isinstance(event, EngineStatus) and event.text == "Training":
-            terminal.begin()
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Refuse an empty value, as a script gives that leaves a variable unset: it would pass for an option that was
+        left out."""
+        near = nearest(str(value), map(str, action.choices or ()))
+        if near and value not in (action.choices or ()):
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; did you mean {near!r}?")
+        super()._check_value(action, value)
+        options = set(action.option_strings)
+        if value == "" and options and options.isdisjoint(MAY_BE_EMPTY | SAID_LATER):
+            raise argparse.ArgumentError(action, "its value is empty; give one, or leave the option out")
 
-    return hear
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As argparse does, but an unknown option that is like one of this command's is refused here, where these are
+        known."""
+        found, rest = super().parse_known_args(args, namespace)
+        for one in rest:
+            near = one.startswith("--") and nearest(one.partition("=")[0], self._option_string_actions)
+            if near:
+                self.error(f"unrecognized option: {one}; did you mean {near}?")
+        return found, rest
+
+    def error(self, message: str) -> NoReturn:
+        error = ArgumentsError(f"{self.prog}: error: {message}")
+        error.usage = self.format_usage()
+        raise error
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Help must arrive like any other output; argparse would let it be lost without a word."""
+        if file is sys.stdout:
+            output.show(message.removesuffix("\n"))
+        else:
+            super()._print_message(message, file)
+
+
+def asks_for_json(arguments: list[str]) -> bool:
+    """Whether ``--json``, which may be cut short, is among ``arguments``: known before they are parsed."""
+    return any(len(one) > len("--") and "--json".startswith(one) for one in arguments)

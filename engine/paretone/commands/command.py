@@ -1,18 +1,28 @@
-"""A command of the command line, and those that techniques bring."""
+"""A command of the command line, its result, and the commands that techniques bring."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from paretone.commands.result import Result
 from paretone.techniques.registry import brought, registry
 
 if TYPE_CHECKING:
-    from paretone.commands.session import Session
+    from paretone.commands.terminal import Session
+
+
+@dataclass(frozen=True)
+class Result:
+    """JSON values for machines, text for people; both give the same numbers."""
+
+    data: Mapping[str, object]
+    text: str = ""
+    problem: str = ""
+    """Why there is only a part of it, as a sentence for standard error; ``""`` for the whole."""
+    exit_code: int = 0
 
 
 @dataclass(frozen=True)
@@ -23,13 +33,10 @@ class Command:
     name: str
     summary: str
     declare: Callable[[argparse.ArgumentParser], None]
-    """Adds its arguments."""
     run: Callable[[argparse.Namespace, Session], Result]
-    """Has the work done."""
 
     @classmethod
     def of(cls, given: ModuleType | Command) -> Command:
-        """The command that ``given`` is."""
         if isinstance(given, Command):
             return given
         return cls(given.NAME, given.SUMMARY, given.declare, given.run)

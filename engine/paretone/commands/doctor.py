@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import argparse
 
-from paretone.commands.result import Result
-from paretone.commands.session import Session
+from paretone.commands.command import Result
+from paretone.commands.terminal import Session
 
 NAME = "doctor"
 SUMMARY = "Check this installation: versions, device, sound, fonts, folders, space, plug-ins, packages."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add the argument."""
     parser.add_argument("--share", action="store_true", help="name no folder of yours, for a report to others")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Look at everything."""
     from paretone import device
     from paretone.doctor import PROBLEM, as_text, examine, shareable
 

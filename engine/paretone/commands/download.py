@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
-from paretone.commands.terminal import Terminal
+from paretone.commands.command import Result
+from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import Cancelled, PlainError, SettingError
 from paretone.models import catalogue
 from paretone.models.files.releases import LICENCES, RELEASES, Extent, Release, extent
@@ -26,7 +25,6 @@ RELEASED_VOICES = (
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     parser.add_argument("model", metavar="MODEL", help=f"one of {', '.join(RELEASES)}")
     parser.add_argument(
         "--folder",
@@ -37,7 +35,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Download missing files; resumes interrupted downloads."""
     terminal = session.terminal
     entry = catalogue.entry(options.model)
     if entry.id not in RELEASES:
@@ -126,7 +123,6 @@ def _terms(release: Release, known: Extent | None) -> str:
 
 
 def _size(count: float) -> str:
-    """A number of bytes as people read it."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from paretone.commands.command import Result
 from paretone.commands.output import place_for_folder
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import PlainError, SettingError
 from paretone.export.accounts import Account
 from paretone.export.targets import Target, target, targets
@@ -22,7 +22,6 @@ EPILOGUE = (
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     parser.epilog = EPILOGUE
     parser.add_argument(
         "--target",
@@ -55,7 +54,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _all(profile: Profile, folder: str) -> Result:
-    """What each target would do."""
     data, lines = {}, []
     for one in targets():
         try:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from paretone.bench.report import table
-from paretone.commands.result import Result
-from paretone.commands.session import Session
+from paretone.commands.command import Result
+from paretone.commands.terminal import Session
 from paretone.models import catalogue
 from paretone.models.base import Voice
 from paretone.models.catalogue import CatalogueEntry
@@ -24,7 +24,6 @@ SUMMARY = "List models, voices and techniques, with licences."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument(
         "model", nargs="?", metavar="MODEL", help="list only what this model has: options, voices, techniques, files"
     )
@@ -33,7 +32,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """List models, voices and techniques."""
     if options.model is not None:
         return _of_one(catalogue.entry(options.model), options.folder, options.techniques)
     found = [

@@ -9,10 +9,10 @@ from pathlib import Path
 from paretone import files
 from paretone.bench.report import table
 from paretone.commands import arguments
+from paretone.commands.command import Result
 from paretone.commands.output import apart, writable
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
 from paretone.commands.technique_args import files_given, from_files, with_file, with_weights
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
 from paretone.measure.roofline import published
 from paretone.measure.roofline.report import TITLES, Phase, RooflineReport, shares
@@ -26,7 +26,6 @@ SUMMARY = "Measure the time of each component against the least time that this m
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser)
     group = parser.add_argument_group("acceleration")
     group.add_argument("--profile", metavar="FILE", help="profile with the setting to measure")
@@ -56,7 +55,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Measure and show."""
     trace, csv = (None if one is None else writable(one) for one in (options.trace, options.csv))
     apart({"--trace": trace, "--csv": csv}, {"--profile": options.profile, "--text-file": options.text_file})
     if options.published:

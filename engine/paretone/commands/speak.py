@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeVar
 
 from paretone.audio.recording import write_sound
 from paretone.commands import arguments
-from paretone.commands.figures import figures, heard_line
+from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
 from paretone.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
+from paretone.commands.terminal import JOB, Session
 from paretone.commands.terminal import exit_code as interrupted
-from paretone.errors import Cancelled, SettingError
-from paretone.failures import exit_code, failure, sentence
+from paretone.errors import Cancelled, SettingError, exit_code, failure, sentence
+from paretone.measure.loudness import with_signal_metrics
 from paretone.measure.processor_time import load_line
 from paretone.measure.timing import spread
-from paretone.models.base import SpeechModel
+from paretone.models.base import SpeechModel, Synthesis
 from paretone.session.commands import Command, Synthesise, TimeAgain
 from paretone.session.events import Event, TakeReady, TimedAgain
 from paretone.setting.profile import Evidence, Profile
@@ -27,6 +27,7 @@ from paretone.setting.setting import Artefact, Setting
 from paretone.setting.take import Measurements, Take, repeated
 from paretone.techniques import compatibility_of, find, options_in_force
 from paretone.techniques.base import to_type
+from paretone.wording import percent
 
 Outcome = TypeVar("Outcome", TakeReady, TimedAgain)
 TIMES = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
@@ -36,7 +37,6 @@ SUMMARY = "Synthesise a text with a profile or a setting."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser)
     group = parser.add_argument_group("acceleration")
     group.add_argument("--profile", metavar="FILE", help="profile to run: model, options and table")
@@ -171,12 +171,10 @@ def _problem(take: Take, stopped: Exception, out: Path) -> str:
 
 
 def _times(measured: Measurements) -> dict[str, float | None]:
-    """One repeat, by the names of metrics."""
     return {name: getattr(measured, name) for name in (*TIMES, "other_share", "busy")}
 
 
 def _figure(take: Take, name: str, form: str) -> str:
-    """A time with its interval, if there is one."""
     interval, value = spread(take, name), form.format(getattr(take.measurements, name))
     return value if interval is None else f"{value} ({form.format(interval.low)} to {form.format(interval.high)})"
 
@@ -234,3 +232,50 @@ def _with_techniques(
         elif given := next((name for name in file.knobs if hasattr(options, name)), ""):
             raise SettingError(f"--{given.replace('_', '-')} belongs to a {file.noun}: give {flag} too.")
     return setting, artefacts
+
+
+# --- Figures ----------------------------------------------------------------------------------------------------------
+OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
+"""Figures of :class:`paretone.setting.take.Metrics` that need no baseline."""
+
+
+def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
+    """Measurements as a row; seconds are wall seconds, operations a share of the baseline's. ``None``: not measured."""
+    measured = spoken.measurements
+    heard = asdict(
+        spoken.metrics if isinstance(spoken, Take) else with_signal_metrics(spoken.samples, spoken.sample_rate)
+    )
+    return {
+        "sample_rate": spoken.sample_rate,
+        "samples": len(spoken.samples),
+        "real_time_factor": measured.real_time_factor,
+        "seconds": measured.seconds,
+        "audio_seconds": measured.audio_seconds,
+        "first_audio_seconds": measured.first_audio_seconds,
+        "largest_gap_seconds": measured.largest_gap_seconds,
+        "pause_seconds": measured.pause_seconds,
+        "text_seconds": measured.text_seconds,
+        "backbone_seconds": measured.backbone_seconds,
+        "decoder_seconds": measured.decoder_seconds,
+        "cpu_seconds": measured.cpu_seconds,
+        "cpu_time_factor": measured.cpu_time_factor,
+        "other_share": measured.other_share,
+        "busy": measured.busy,
+        "evaluations": measured.evaluations,
+        "tokens": measured.tokens,
+        "target_passes": measured.target_passes,
+        "ops_ratio": measured.ops_ratio,
+        "streaming_difference": measured.streaming_difference,
+        **{name: heard[name] for name in OF_ITS_OWN},
+    }
+
+
+def heard_line(row: Mapping[str, float | None]) -> str:
+    """Loudness and clipping of a take, as a sentence; ``row`` has the figures of :data:`OF_ITS_OWN`."""
+    if row["loudness"] is None:
+        return "It is silent."
+    clipped = f"{percent(row['clipping'], 2)} of it clips" if row["clipping"] else "nothing clips"
+    return (
+        f"Loudness {row['loudness']:.1f} LUFS, true peak {row['true_peak']:.1f} dBTP; {clipped}; "
+        f"{percent(row['silence'] or 0.0)} is silence."
+    )

@@ -1,4 +1,4 @@
-"""Progress of a running job in a terminal, and cancelling it by Ctrl-C or SIGTERM. Results go to standard output."""
+"""Jobs of commands: carrying them out, showing them in a terminal, and cancelling them by Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TextIO
 
-from paretone.commands import streams
-from paretone.errors import Cancelled
+from paretone import models
+from paretone.commands import output
+from paretone.errors import Cancelled, SettingError
+from paretone.models.base import SpeechModel
 from paretone.observer import RemainingTime
 from paretone.reading import printable
+from paretone.session.commands import Command, LoadModel
 from paretone.session.events import Caution, EngineStatus, Event, Progress
 from paretone.wording import percent
+
+if TYPE_CHECKING:
+    from paretone.session.executor import Executor
 
 BAR_WIDTH = 24
 _ERASE = "\r\x1b[K"
@@ -51,12 +58,10 @@ class Terminal:
         """What was said before anything was spoken."""
 
     def check(self) -> None:
-        """Raise when the job was cancelled."""
         if self.cancelled.is_set():
             raise Cancelled
 
     def status(self, text: str) -> None:
-        """Begin another part of the job."""
         self.check()
         self._activity = text
         if not self._screen:
@@ -141,9 +146,63 @@ class Terminal:
     def _control(self, text: str) -> None:
         """Write what has control characters of ours."""
         if not self._quiet:
-            write = self._stream.controls if isinstance(self._stream, streams.Errors) else self._stream.write
+            write = self._stream.controls if isinstance(self._stream, output.Errors) else self._stream.write
             write(text)
             self._stream.flush()
+
+
+JOB = 1
+"""The number of all jobs: the command line has one at a time."""
+
+
+class Session:
+    """Carries out commands by the same executor as the window's, which is imported on first use. The terminal shows
+    the work."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+
+    def carry_out(self, command: Command, hear: Callable[[Event], None] | None = None) -> Any:
+        """Do what ``command`` says; its last event.
+
+        ``hear`` is called with every event before that, in place of :meth:`Terminal.hear`. Raises what goes wrong, and
+        :class:`paretone.errors.Cancelled`.
+        """
+        self.terminal.begin()
+        try:
+            return self.executor.carry_out(command, hear or self.terminal.hear, self.terminal.cancelled)
+        except KeyboardInterrupt as interruption:
+            # What the command says after a cancelled job, such as what was kept, holds here as well.
+            raise Cancelled from interruption
+
+    def load(
+        self, model: str, folder: str = "", variant: str = "", device: str = "auto", vocoder: str = ""
+    ) -> SpeechModel:
+        """Load a model in place of the present one."""
+        self.terminal.status(f"Loading {model}")
+        self.carry_out(LoadModel(JOB, model, folder, variant, device, vocoder))
+        return self.model
+
+    def another(self) -> Session:
+        """Another session on the same terminal, for a second model."""
+        return Session(self.terminal)
+
+    @property
+    def model(self) -> SpeechModel:
+        if self.executor.model is None:
+            raise SettingError("No model is loaded.")
+        return self.executor.model
+
+    @property
+    def machine(self) -> str:
+        return self.executor.machine
+
+    @cached_property
+    def executor(self) -> Executor:
+        from paretone.session.executor import Executor  # Imports torch.
+
+        # Looked up now, so that a replacement takes effect.
+        return Executor(models.load_model)
 
 
 class Cancellation(threading.Event):
@@ -154,7 +213,6 @@ class Cancellation(threading.Event):
         self.seen = threading.Event()
 
     def is_set(self) -> bool:
-        """Whether the command is cancelled."""
         cancelled = super().is_set()
         if cancelled and threading.current_thread() is threading.main_thread():
             self.seen.set()

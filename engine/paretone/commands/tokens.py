@@ -9,9 +9,9 @@ from typing import Any
 from paretone import files
 from paretone.audio.recording import write_sound
 from paretone.commands import arguments
+from paretone.commands.command import Result
 from paretone.commands.output import apart, writable, writable_sound
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
 from paretone.export.contents import prompts_file
 from paretone.fields import is_of
@@ -27,7 +27,6 @@ MOST = 100_000
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
     parser.add_argument(
         "--tokens",
@@ -42,7 +41,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Encode a text, or decode tokens."""
     out = writable(options.out) if options.tokens is None else writable_sound(options.out)
     apart({"--out": out}, {"--tokens": options.tokens, "--text-file": options.text_file, "--voice": options.voice})
     given = None if options.tokens is None else _read(Path(options.tokens))

@@ -6,24 +6,361 @@ What techniques train are commands of theirs; other recipes are named in ``BUNDL
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from paretone.commands import train_bundled, voice_corpus
-from paretone.commands.command import Command, technique_commands
-from paretone.commands.result import Result
-from paretone.commands.session import Session
+from paretone.commands import arguments
+from paretone.commands.command import Command, Result, technique_commands
+from paretone.commands.terminal import JOB, Session, Terminal
+from paretone.models import catalogue
+from paretone.session.commands import Prepare
+from paretone.session.events import EngineStatus, Event, PreparationReport
+from paretone.training.requests import OWN_SENTENCES, Follower, Trained, TrainingRequest, usual_own_sentences
+
+if TYPE_CHECKING:
+    from paretone.training.session import Milestone
+
 
 NAME = "train"
 SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
+SHARES = 1000
+"""Parts of a training's budget that a progress bar counts in."""
+
+
+# --- Arguments and results that trainings share ---------------------------------------------------------------------
+def add_run(parser: argparse.ArgumentParser, result: str = "result", place: str = "where the app looks") -> None:
+    """Add the folders of a training's work and of its ``result``."""
+    parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")
+    parser.add_argument("--export", type=Path, metavar="DIR", help=f"folder for the {result} (default: {place})")
+
+
+def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> argparse._ArgumentGroup:
+    """Add budget and computation of a training; returns the group for further options. ``threads``: default; ``None``:
+    all cores but one."""
+    group = parser.add_argument_group("training")
+    budget = group.add_mutually_exclusive_group(required=True)
+    budget.add_argument("--minutes", type=arguments.above_zero, help="budget in CPU minutes (on a GPU: minutes)")
+    budget.add_argument(
+        "--steps", type=arguments.positive, help="budget in optimiser steps; resumes bit for bit on a CPU"
+    )
+    group.add_argument(
+        "--resume", action="store_true", help="resume from the checkpoint in --work; the budget may change"
+    )
+    group.add_argument("--half", action="store_true", help="bfloat16 where faster: CPUs with AMX, GPUs")
+    group.add_argument(
+        "--rate-scale",
+        type=arguments.above_zero,
+        default=1.0,
+        metavar="FACTOR",
+        help="factor on all learning rates; below 1 to resume a run whose loss was not finite (default: 1)",
+    )
+    group.add_argument(
+        "--threads",
+        type=arguments.positive,
+        default=threads,
+        help=f"CPU threads (default: {threads or 'all cores but one'})",
+    )
+    return group
+
+
+def training_request(options: argparse.Namespace) -> dict[str, Any]:
+    """Values of :func:`add_run`, :func:`add_budget`, ``--vocoder`` and ``--device``, as every
+    :class:`paretone.training.requests.TrainingRequest` takes it."""
+    catalogue.entry(options.model or arguments.DEFAULT_MODEL).require_vocoder(options.vocoder)
+    return {
+        "vocoder": options.vocoder,
+        "work": str(options.work),
+        "export": str(options.export or ""),
+        "minutes": options.minutes,
+        "steps": options.steps,
+        "resume": options.resume,
+        "half_precision": options.half,
+        "rate_scale": options.rate_scale,
+        "device": options.device,
+        "threads": options.threads,
+    }
+
+
+def path_text(path: Path | None) -> str:
+    return str(path or "")
+
+
+def add_companion(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of trainings of smaller companions of a language model."""
+    arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
+    add_run(parser)
+    group = parser.add_argument_group("training data")
+    group.add_argument(
+        "--sentences",
+        type=arguments.count,
+        default=600,
+        help="sentences that the model generates per voice; 0: none (default: %(default)s)",
+    )
+    group.add_argument(
+        "--corpus", type=Path, metavar="DIR", help="natural speech, for models that speak naturally: a voice-corpus"
+    )
+    group.add_argument("--manifest", type=Path, metavar="FILE", help="recordings: CSV with audio,text,phones,voice,set")
+    group = add_budget(parser)
+    group.add_argument(
+        "--positions", type=arguments.positive, default=1_600, help="phones and tokens per step (default: %(default)s)"
+    )
+    group.add_argument(
+        "--rate",
+        type=arguments.above_zero,
+        help="learning rate of AdamW (default: 1e-3 below 20 million parameters; above, 1e-5 for students and 1e-4 for "
+        "drafts)",
+    )
+    group.add_argument(
+        "--matrix-rate",
+        type=arguments.above_zero,
+        metavar="RATE",
+        help="learning rate of Muon for the matrices of the layers (default: 0.01 below 20 million parameters if no "
+        "--rate is given, else AdamW for everything)",
+    )
+    group.add_argument("--seed", type=arguments.seed, default=1, help="seed of speech and order (default: %(default)s)")
+
+
+def companion_request(options: argparse.Namespace) -> dict[str, Any]:
+    """Values of :func:`add_companion`, as every :class:`paretone.training.requests.CompanionRequest` takes it."""
+    return {
+        "model": options.model,
+        "folder": options.folder,
+        "manifest": path_text(options.manifest),
+        "sentences": options.sentences,
+        "corpus": path_text(options.corpus),
+        "positions": options.positions,
+        "rate": options.rate,
+        "matrix_rate": options.matrix_rate,
+        "seed": options.seed,
+        **training_request(options),
+    }
+
+
+def add_speech(parser: argparse.ArgumentParser) -> None:
+    """Which model, and what it learns from."""
+    arguments.add_model(parser)
+    group = parser.add_argument_group("speech to learn from")
+    group.add_argument(
+        "--manifest",
+        type=Path,
+        metavar="FILE",
+        help="CSV with audio,text and optionally phones,voice,set (default, for bundled models only: synthesised "
+        "speech)",
+    )
+    group.add_argument(
+        "--sentences",
+        type=arguments.count,
+        metavar="N",
+        help="sentences that the model says itself in each of its voices, in addition to a manifest (default: none "
+        f"with a manifest and for bundled models, else {OWN_SENTENCES})",
+    )
+    group.add_argument(
+        "--texts", metavar="FILE", help="file of these sentences, one per line; - for standard input (default: made up)"
+    )
+    group.add_argument(
+        "--corpus",
+        type=Path,
+        metavar="DIR",
+        help="folder of paretone train voice-corpus, for bundled models (default: voice-corpus next to --work)",
+    )
+    add_run(parser)
+
+
+def add_training(parser: argparse.ArgumentParser, usual: str, matrices: str) -> None:
+    """Budget and learning rates; ``usual`` and ``matrices`` describe the default rates."""
+    group = add_budget(parser)
+    group.add_argument("--rate", type=arguments.above_zero, help=f"learning rate (default: {usual})")
+    group.add_argument(
+        "--matrix-rate",
+        type=arguments.above_zero,
+        metavar="RATE",
+        help=f"learning rate of Muon for the matrices of the layers (default: {matrices})",
+    )
+    group.add_argument(
+        "--frames", type=arguments.positive, default=1_800, help="the model's frames per step (default: %(default)s)"
+    )
+    group.add_argument("--seed", type=arguments.seed, default=1, help="seed of order, times and noise (default: 1)")
+
+
+def fine_tuning_request(options: argparse.Namespace) -> dict[str, Any]:
+    """Values of :func:`add_speech` and :func:`add_training`, as every
+    :class:`paretone.training.requests.FineTuningRequest` takes them. Raises :class:`paretone.errors.TextError`."""
+    texts = arguments.typed_lines(options.texts) if options.texts else ()
+    sentences = options.sentences or len(texts)
+    if not texts and options.sentences is None and options.manifest is None:
+        sentences = usual_own_sentences(catalogue.entry(options.model or arguments.DEFAULT_MODEL).bundled)
+    return {
+        "model": options.model or arguments.DEFAULT_MODEL,
+        "manifest": path_text(options.manifest),
+        "corpus": path_text(options.corpus),
+        "sentences": sentences,
+        "texts": texts,
+        "learning_rate": options.rate,
+        "matrix_rate": options.matrix_rate,
+        "frames": options.frames,
+        "seed": options.seed,
+        "folder": options.folder,
+        "variant": options.variant,
+        **training_request(options),
+    }
+
+
+def trained(technique: str, request: TrainingRequest, session: Session) -> Trained:
+    """Carry out ``request`` to the technique of that name. The terminal shows the preparation, then the spent share of
+    the budget."""
+    terminal = session.terminal
+
+    def hear(event: Event) -> None:
+        if isinstance(event, PreparationReport):
+            terminal.progress(round(SHARES * event.report.share), SHARES)
+            return
+        terminal.hear(event)
+        if isinstance(event, EngineStatus) and event.text == "Training":
+            terminal.begin()
+
+    found: Trained = session.carry_out(Prepare(JOB, technique, request), hear).result
+    return found
+
+
+def result(options: argparse.Namespace, trained: Trained, text: str, figures: Mapping[str, object] = {}) -> Result:
+    """The result of a training; empty in all processes but the first. ``figures`` replace those of ``trained``."""
+    if not trained.is_first:
+        options.json = False
+        return Result({})
+    data = {
+        "checkpoint": trained.checkpoint,
+        **(figures or trained.figures),
+        "steps": trained.steps,
+        "seconds": trained.seconds,
+        "validation": dict(trained.validation),
+    }
+    return Result(data, text)
+
+
+# --- Bundled models ---------------------------------------------------------------------------------------------------
+SUMMARIES = {
+    "voice-vocoder": "Make the bundled vocoder from a voice-corpus.",
+    "voice-f5": "Make the bundled F5-TTS from a voice-corpus.",
+    "voice-megatts3": "Make the bundled MegaTTS 3 from a voice-corpus.",
+    "voice-tokenizer": "Make the tokenizer of the bundled language model from a voice-corpus.",
+    "voice-codec": "Make the codec of the bundled masked-diffusion model from a voice-corpus.",
+    "voice-lm": "Make the bundled speech language model from a voice-corpus, through a voice-tokenizer.",
+    "voice-omni": "Make the bundled masked-diffusion model from a voice-corpus, through a voice-codec.",
+}
+"""By the names of :data:`paretone.training.recipes.bundled_training.RECIPES`, which imports torch."""
+CODECS = {"voice-lm": "voice-tokenizer", "voice-omni": "voice-codec"}
+"""Recipes whose exports others speak through."""
+CONTINUING = ("voice-vocoder", "voice-f5")
+"""Recipes that can start from exported weights."""
+
+
+def _declare_bundled(parser: argparse.ArgumentParser, recipe: str) -> None:
+    parser.set_defaults(codec=None, initial=None)
+    add_run(parser, "model", "export/ in the work folder")
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        metavar="DIR",
+        help="folder of the corpus (default: voice-corpus/ next to the work folder)",
+    )
+    if recipe in CODECS:
+        parser.add_argument(
+            "--codec",
+            type=Path,
+            metavar="DIR",
+            help=f"exported codec to speak through (default: {CODECS[recipe]}/export next to the work folder)",
+        )
+    if recipe in CONTINUING:
+        parser.add_argument(
+            "--initial", type=Path, metavar="DIR", help="exported folder to start from (default: random weights)"
+        )
+    group = add_budget(parser, threads=1)
+    group.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
+
+
+def _run_bundled(options: argparse.Namespace, session: Session) -> Result:
+    import torch
+
+    from paretone import device
+    from paretone.training.recipes.bundled_training import BundledTraining, train_bundled
+    from paretone.training.session import Budget
+
+    torch.set_num_threads(options.threads or device.thread_count())
+    job = BundledTraining(
+        recipe=options.recipe,
+        work=options.work,
+        budget=Budget(options.minutes, options.steps),
+        corpus=options.corpus,
+        codec=options.codec,
+        initial=options.initial,
+        half_precision=options.half,
+        rate_scale=options.rate_scale,
+        device=options.device,
+        resume=options.resume,
+        export=options.export,
+    )
+    made = train_bundled(job, _TerminalFollower(session.terminal))
+    data = {"folder": str(made.folder), "steps": made.steps, "seconds": made.seconds, "validation": made.validation}
+    return Result(data, f"The model is in {made.folder}: {made.steps} steps, {made.seconds:.0f} s.")
+
+
+class _TerminalFollower(Follower):
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+
+    def check(self) -> None:
+        self._terminal.check()
+
+    def progress(self, done: int, total: int) -> None:
+        self._terminal.progress(done, total)
+
+    def status(self, text: str) -> None:
+        self._terminal.status(text)
+        if text == "Training":
+            self._terminal.begin()
+
+    def milestone(self, milestone: Milestone) -> None:
+        """Show how much of the budget is spent."""
+        self._terminal.progress(round(SHARES * milestone.share), SHARES)
+
+
+CORPUS_SUMMARY = "Make natural speech to train on, in hundreds of voices, with hibari-tts."
+
+
+def _declare_corpus(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--work", type=Path, required=True, metavar="DIR", help="folder of the corpus; existing clips are reused"
+    )
+    parser.add_argument(
+        "--voices", type=arguments.positive, default=320, help="voices to train on (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--sentences", type=arguments.positive, default=20, help="sentences of every voice (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=arguments.count, default=1, help="seed of texts and voices (default: 1)")
+
+
+def _run_corpus(options: argparse.Namespace, session: Session) -> Result:
+    from paretone.training.natural_corpus import CorpusOptions, make_corpus
+    from paretone.training.natural_teacher import NaturalTeacher
+
+    chosen = CorpusOptions(options.voices, options.sentences, seed=options.seed)
+    session.terminal.status("Speaking")
+    corpus = make_corpus(options.work, chosen, NaturalTeacher, session.terminal.progress)
+    clips, hours = len(corpus.training), corpus.seconds / 3600
+    data = {"folder": str(options.work), "clips": clips, "held_out": len(corpus.held_out), "hours": round(hours, 3)}
+    return Result(data, f"{clips} clips, {hours:.2f} h of speech, are in {options.work}.")
 
 
 BUNDLED = (
     *(
-        Command(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
-        for name, summary in train_bundled.SUMMARIES.items()
+        Command(name, summary, partial(_declare_bundled, recipe=name), _run_bundled)
+        for name, summary in SUMMARIES.items()
     ),
-    Command("voice-corpus", voice_corpus.SUMMARY, voice_corpus.declare, voice_corpus.run),
+    Command("voice-corpus", CORPUS_SUMMARY, _declare_corpus, _run_corpus),
 )
 
 
@@ -38,7 +375,6 @@ def recipes() -> tuple[Command, ...]:
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments: one command per recipe."""
     names = parser.add_subparsers(title="recipes", metavar="RECIPE", dest="recipe", required=True)
     for recipe in recipes():
         one = names.add_parser(recipe.name, help=recipe.summary, description=recipe.summary)
@@ -50,5 +386,4 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Train by the recipe."""
     return options.train(options, session)

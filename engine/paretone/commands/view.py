@@ -8,9 +8,9 @@ from pathlib import Path
 from paretone import files
 from paretone.bench.report import table as table_lines
 from paretone.commands import arguments
+from paretone.commands.command import Result
 from paretone.commands.output import writable
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands.terminal import JOB, Session
 from paretone.models.base import Utterance
 from paretone.session.commands import ComputeView
 from paretone.setting.knobs import Values

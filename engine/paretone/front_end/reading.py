@@ -27,7 +27,7 @@ from paretone.front_end.lengths import SymbolLengths, default_lengths
 from paretone.front_end.phonemiser import NaturalPhonemiser, NaturalText
 from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, last_sound, timed_phones
 from paretone.front_end.speakable import language_of
-from paretone.stopping import may_stop
+from paretone.observer import may_stop
 
 # How fast a sentence is spoken, and when each of its sounds.
 #
@@ -52,8 +52,6 @@ LEAD, TAIL = 8, 12
 
 @dataclass(frozen=True)
 class Prosody:
-    """How a sentence is spoken."""
-
     tempo: float = 1.0
     """Twice as fast at 2."""
     emphasis: float | None = None
@@ -135,8 +133,6 @@ class NaturalPiece:
 
 
 class NaturalReader:
-    """Reads English."""
-
     def __init__(self, phonemise: NaturalPhonemiser | None = None, lengths: SymbolLengths | None = None) -> None:
         self._phonemise = phonemise or NaturalPhonemiser()
         self._lengths = lengths or default_lengths()

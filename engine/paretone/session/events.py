@@ -61,8 +61,6 @@ class EngineHeld(Event):
 
 @dataclass(frozen=True)
 class ModelLoaded(Event):
-    """A model is loaded and warm."""
-
     info: ModelInfo
     seconds: float
 
@@ -219,8 +217,6 @@ class StudyEnded(Event):
 
 @dataclass(frozen=True)
 class ViewComputed(Event):
-    """A view's figure."""
-
     figure: Figure
 
 
@@ -259,8 +255,6 @@ class PromptsEncoded(Event):
 
 @dataclass(frozen=True)
 class TokensHeard(Event):
-    """The sound of speech tokens."""
-
     samples: np.ndarray = field(repr=False)
     """(n,) float32."""
     sample_rate: int

@@ -21,12 +21,11 @@ from typing import Any, Protocol
 
 import torch
 
-from paretone.errors import Cancelled, CheckpointError, PlainError, TrainingError
-from paretone.failures import is_out_of_memory
+from paretone.errors import Cancelled, CheckpointError, PlainError, TrainingError, is_out_of_memory
 from paretone.files import append_line, reason, write_atomically
 from paretone.models.files.checkpoints import read_checkpoint
+from paretone.observer import stoppable
 from paretone.reading import first_line, parsed_json, read_bytes, shortened, shown
-from paretone.stopping import stoppable
 
 
 class Diverged(TrainingError):
@@ -74,8 +73,6 @@ def require_finite(value: float, what: str, number: int) -> float:
 
 
 class StopRequest(threading.Event):
-    """Set by the signal ``number``."""
-
     number = 0
 
 
@@ -133,8 +130,6 @@ class Budget:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals of logging, validation and checkpoints."""
-
     log_steps: int = 25
     validation_steps: int = 250
     checkpoint_seconds: float = 90.0
@@ -373,7 +368,11 @@ class TrainingSession:
             )
 
     def _header(self) -> dict[str, Any]:
-        return {"recipe": self.recipe.name, "machine": _machine(self.recipe.device), **self.recipe.describe()}
+        device = self.recipe.device
+        cuda = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+        name = cuda or platform.processor() or platform.machine()
+        machine = f"{device.type} ({name}), {torch.get_num_threads()} threads, torch {torch.__version__}"
+        return {"recipe": self.recipe.name, "machine": machine, **self.recipe.describe()}
 
     def _count_time(self) -> None:
         now = self._clock()
@@ -412,7 +411,6 @@ class TrainingSession:
             raise Cancelled
 
     def _tell(self, **figures: Mapping[str, float]) -> None:
-        """Notify the callback."""
         share = self.budget.progress(self.seconds, self.number)
         left = None
         if self._began is not None:
@@ -488,8 +486,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: inner if key == "seconds" else _rounded(inner) for key, inner in value.items()}
     return value
-
-
-def _machine(device: torch.device) -> str:
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    return f"{device.type} ({name}), {torch.get_num_threads()} threads, torch {torch.__version__}"

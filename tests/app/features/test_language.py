@@ -18,7 +18,7 @@ from paretone.session.commands import ExportWeights
 from paretone.session.events import Progress
 from paretone.techniques import spade, speculative
 from paretone_app.audio.player import Mode
-from paretone_app.features.export.dialogs import WeightsDialog
+from paretone_app.features.export import WeightsDialog
 from paretone_app.features.layers.study import KIND
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome

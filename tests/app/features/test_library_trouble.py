@@ -16,8 +16,8 @@ from paretone.errors import PlainError
 from paretone.setting.library import DATABASE, Library
 from paretone.setting.setting import Setting
 from paretone.setting.take import Take
+from paretone_app.shell.only_window import chosen_folder
 from paretone_app.shell.window import MainWindow
-from paretone_app.state.data_place import chosen_folder
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 RATE = 24000

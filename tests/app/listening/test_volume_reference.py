@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paretone.measure.loudness import integrated_loudness, true_peak
-from paretone_app.listening import volume_reference as calibration
+from paretone_app.listening import stimuli as calibration
 
 RATE = 48000
 

@@ -18,7 +18,7 @@ from paretone.measure.decoding import PositionAcceptance, SpokenToken
 from paretone.models.files.layer_importance import DIVERGENCE, LayerImportance
 from paretone.sampling.actions import SkipAction
 from paretone.setting.take import Measurements
-from paretone_app.features.attention.plots import AttentionPlot, SimilarityGrid
+from paretone_app.features.attention.panel import AttentionPlot, ColourBar, SimilarityGrid
 from paretone_app.features.decoding.panel import AcceptancePlot, RunningPlot
 from paretone_app.features.decoding.token_strip import TokenStrip
 from paretone_app.features.demasking.grid import DemaskingGrid
@@ -26,8 +26,7 @@ from paretone_app.features.demasking.panel import StepBars
 from paretone_app.features.layers.layer_bars import LayerBars
 from paretone_app.features.meters.panel import PartsBar
 from paretone_app.features.strategy.grid import StrategyGrid
-from paretone_app.features.threshold.plot import Histogram, SharePlot
-from paretone_app.plotting.colour_bar import ColourBar
+from paretone_app.features.threshold.panel import Histogram, SharePlot
 from paretone_app.plotting.curves import CurveChart, Series
 from paretone_app.shell.colours import LIGHT
 from tests.app.features.demasking.test_panel import passage

@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from paretone.errors import PlainError
 from paretone.views.figure import Axis, Bars, BarSeries, Curve, Figure, HeatMap, Lines
-from paretone_app.plotting import paper
 from paretone_app.plotting.curves import magnitude_map
+from paretone_app.plotting.sheet import write_figure
 from paretone_app.shell.colours import LIGHT
 from tests.engine.views.test_figure import figure as of
 
@@ -29,7 +29,7 @@ def figure() -> Figure:
 
 def test_svg_says_everything_in_letters(figure: Figure, tmp_path: Path, qtbot: QtBot) -> None:
     path = tmp_path / "figure.svg"
-    paper.write(figure, path)
+    write_figure(figure, path)
     root = ElementTree.parse(path).getroot()
     text = " ".join("".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text"))
     for said in ("Title", "Question?", "What is to be seen.", "Rate (%)", "Time (ms)", "Similarity", "Map", "seed 0"):
@@ -42,7 +42,7 @@ def test_svg_says_everything_in_letters(figure: Figure, tmp_path: Path, qtbot: Q
 
 def test_png_is_drawn_in_the_values_colours(figure: Figure, tmp_path: Path, qtbot: QtBot) -> None:
     path = tmp_path / "figure.png"
-    paper.write(figure, path)
+    write_figure(figure, path)
     image = QImage(str(path))
     assert image.width() > 1500
     darkest = QColor(*map(int, magnitude_map(LIGHT).getLookupTable(nPts=256, alpha=False)[255])).name()
@@ -53,14 +53,14 @@ def test_png_is_drawn_in_the_values_colours(figure: Figure, tmp_path: Path, qtbo
 
 def test_csv_is_the_figures_own(figure: Figure, tmp_path: Path) -> None:
     path = tmp_path / "figure.csv"
-    paper.write(figure, path)
+    write_figure(figure, path)
     assert path.read_text(encoding="utf-8") == figure.to_csv()
 
 
 def test_what_cannot_be_written_is_said(figure: Figure, tmp_path: Path, qtbot: QtBot) -> None:
     with pytest.raises(PlainError, match="ends in none of"):
-        paper.write(figure, tmp_path / "figure.bmp")
+        write_figure(figure, tmp_path / "figure.bmp")
     with pytest.raises(
         PlainError, match=r"could not be written: its folder does not exist; create it or choose another\.$"
     ):
-        paper.write(figure, tmp_path / "missing" / "figure.csv")
+        write_figure(figure, tmp_path / "missing" / "figure.csv")

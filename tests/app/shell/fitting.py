@@ -15,8 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from paretone_app.features.listen.plots import READABLE, ComparisonPlots
-from paretone_app.features.listen.time_plot import TimePlot
+from paretone_app.features.listen.plots import READABLE, ComparisonPlots, TimePlot
 from paretone_app.shell.window import MainWindow
 from paretone_app.widgets.layouts import Scrolled, Shrinkable
 

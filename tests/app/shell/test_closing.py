@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from paretone.techniques.ditreducio.requests import CalibrationRequest
+from paretone.techniques.ditreducio.record import CalibrationRequest
 from paretone_app.shell.colours import DARK
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow

@@ -14,7 +14,7 @@ from paretone.session.commands import Cancel, Command, LoadModel, MakeTake
 from paretone.session.events import JobCancelled, JobFailed, JobFinished, TakeMade
 from paretone.setting.take import Take
 from paretone_app.state.jobs import IdleWork, Jobs, Kind, Piece
-from paretone_app.state.making import Wanted, wanted_take
+from paretone_app.state.synthesis import Wanted, wanted_take
 from tests.app.presenters import Presenter
 
 

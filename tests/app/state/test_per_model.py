@@ -19,8 +19,7 @@ from paretone.session.events import JobFailed, JobFinished, ModelLoaded
 from paretone.setting.knobs import defaults
 from paretone.setting.setting import Setting
 from paretone.techniques import technique
-from paretone_app.features.strategy.calibration_store import CalibrationStore
-from paretone_app.features.strategy.state import StrategyState
+from paretone_app.features.strategy.state import CalibrationStore, StrategyState
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.presenters import INFO
@@ -259,6 +258,45 @@ def test_a_table_survives_a_model_that_cannot_be_loaded(state: AppState, tmp_pat
     assert strategy.table == edited
 
 
+def change_everything(state: AppState, strategy: StrategyState) -> None:
+    """Change options, knobs, techniques, voice, text, seed and the table of the chosen model, as a user does."""
+    editing = state.editing
+    editing.set_option("steps", 7)
+    editing.set_knob("steps", "steps", 3)
+    editing.switch("ditreducio", False)
+    editing.choose_voice(state.selection.voices[-1].id)
+    editing.set_seed(8)
+    state.own_voices.add(Voice("own:me.wav", "me", "/me.wav", "That is me."))
+    strategy.skip_nothing()
+    assert state.undo_stack.count() == 7
+
+
+def test_what_was_changed_of_one_model_is_not_undone_in_another(state: AppState, tmp_path: Path) -> None:
+    strategy, stack = StrategyState(state, CalibrationStore(tmp_path)), state.undo_stack
+    load(state, FIRST)
+    change_everything(state, strategy)
+    had = state.selection.setting
+    load(state, "megatts3-mini")
+    before = state.selection.choices
+    stack.undo()
+    stack.redo()
+    assert state.selection.choices == before and stack.count() == 0
+    load(state, FIRST)
+    assert state.selection.setting == had
+    change = state.editing.set_option
+    change("steps", 9)
+    fail(state, OTHER)
+    stack.undo()
+    assert state.selection.options["steps"] == 9, "another model was chosen in between"
+    load(state, OTHER)
+    restarted, _ = again(state)
+    restarted.editing.set_option("steps", 9)
+    load(restarted, FIRST)
+    before = restarted.selection.choices
+    restarted.undo_stack.undo()
+    assert restarted.selection.choices == before, "nor what was changed before the model of the last session was loaded"
+
+
 def test_a_vocoder_in_another_folder_stays_with_its_model(qapp, tmp_path: Path) -> None:
     sent: list[LoadModel] = []
     state = AppState(Jobs(sent.append))
@@ -279,6 +317,8 @@ def test_a_vocoder_in_another_folder_stays_with_its_model(qapp, tmp_path: Path) 
     state.jobs.handle(JobFailed(state.jobs.running[-1].number, "That is a BigVGAN."))
     assert chosen.vocoder("F5TTS_v1_Base") == str(elsewhere) == wanted(), "what failed is not kept"
     assert chosen.vocoder(FIRST) == ""
+    state.loading.load_model("F5TTS_v1_Base", vocoder="")
+    assert sent[-1].vocoder == "", "its usual one again"
     restarted = AppState(Jobs(sent.append))
     restarted.selection.recall(chosen.remembered())
     assert restarted.selection.vocoder("F5TTS_v1_Base") == str(elsewhere)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paretone.commands import fine_tuning
+from paretone.commands import train
 from paretone.errors import TextError
 from paretone.setting.knobs import Values
 from paretone.techniques.resolving import known
@@ -17,13 +17,13 @@ from paretone.training.requests import FineTuningRequest, Trained
 
 def options(*given: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    fine_tuning.add_speech(parser)
-    fine_tuning.add_training(parser, "usual", "none")
+    train.add_speech(parser)
+    train.add_training(parser, "usual", "none")
     return parser.parse_args([*given, "--work", "runs", "--steps", "3"])
 
 
 def request(*given: str) -> FineTuningRequest:
-    return FineTuningRequest(**fine_tuning.request_values(options(*given)))
+    return FineTuningRequest(**train.fine_tuning_request(options(*given)))
 
 
 def test_without_speech_a_request_names_none() -> None:
@@ -54,7 +54,7 @@ def test_one_process_of_many_speaks() -> None:
     given = options()
     given.json = True
     trained = Trained("w.safetensors", "It learnt.", Values(), 3, 1.0, {"left": 0.5})
-    said = fine_tuning.result(given, trained, {"method": "displacement"}, "Wrote it.")
+    said = train.result(given, trained, "Wrote it.", {"method": "displacement"})
     assert said.data == {
         "checkpoint": "w.safetensors",
         "method": "displacement",
@@ -63,4 +63,4 @@ def test_one_process_of_many_speaks() -> None:
         "validation": {"left": 0.5},
     }
     other = Trained("w.safetensors", "", Values(), 3, 1.0, {}, is_first=False)
-    assert fine_tuning.result(given, other, {}, "Wrote it.").data == {} and not given.json
+    assert train.result(given, other, "Wrote it.").data == {} and not given.json

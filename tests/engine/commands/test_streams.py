@@ -51,7 +51,7 @@ def test_results_arrive_without_the_other_streams(closed: str) -> None:
 
 def test_files_do_not_take_the_place_of_a_closed_stream() -> None:
     """What a library says on a closed standard error would be written into them."""
-    code = "from paretone.commands import streams; streams.prepare(); print(open('/dev/null').fileno() > 2)"
+    code = "from paretone.commands import output; output.prepare(); print(open('/dev/null').fileno() > 2)"
     assert run(f'{sys.executable} -c "{code}" <&- 2>&-').stdout == "True\n"
 
 

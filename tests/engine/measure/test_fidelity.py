@@ -10,7 +10,7 @@ import pytest
 
 from paretone.audio.spectrogram import log_mel
 from paretone.commands import compare
-from paretone.commands.figures import OF_ITS_OWN, figures
+from paretone.commands.speak import OF_ITS_OWN, figures
 from paretone.errors import SettingError
 from paretone.measure.fidelity import (
     best_path,

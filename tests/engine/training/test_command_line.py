@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from paretone.cli import main as paretone
-from paretone.commands import train_bundled
+from paretone.commands import train
 from paretone.errors import TrainingError
 from paretone.models.minis.lm_mini import LmMiniFolder
 from paretone.models.minis.natural_vocoder import MelReader
@@ -113,7 +113,7 @@ def test_a_budget_is_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_every_recipe_has_its_command():
-    assert list(train_bundled.SUMMARIES) == list(RECIPES)
+    assert list(train.SUMMARIES) == list(RECIPES)
 
 
 @only_in_full("recipes")

@@ -31,7 +31,7 @@ from paretone.studies import definition
 from paretone.studies.definition import to_toml
 from paretone.techniques.base import Technique
 from paretone.views import views
-from paretone_app.features.export.model import ProfileExport
+from paretone_app.features.export import ProfileExport
 from paretone_app.features.lab.presenter import LabPresenter
 from paretone_app.features.player.presenter import PlayerPresenter
 from paretone_app.features.presenter import built

@@ -12,7 +12,7 @@ from paretone.errors import PlainError
 from paretone.session.commands import CaptureAttention
 from paretone.session.events import AttentionCaptured, Event
 from paretone.techniques import problem
-from paretone.techniques.ditreducio.requests import Similarities
+from paretone.techniques.ditreducio.record import Similarities
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.strategy.presenter import StrategyPresenter
 from paretone_app.features.strategy.state import NAME, running_reports
@@ -60,12 +60,10 @@ class AttentionPresenter(Presenter):
 
     @Slot()
     def _forget_capture(self) -> None:
-        """A captured map does not outlive its model."""
         if self.attention is not None and not self._state.selection.ready:
             self.attention.clear_capture()
 
     def follow(self, event: Event) -> None:
-        """Show a captured map of the model that is loaded."""
         if isinstance(event, AttentionCaptured) and self.attention is not None and self._state.selection.ready:
             self.attention.show_capture(event.capture)
 

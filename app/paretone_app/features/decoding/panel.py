@@ -32,8 +32,7 @@ from paretone_app.features.decoding.token_strip import MEANINGS, REJECTED, REJEC
 from paretone_app.numbers import counted, fixed, percent
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.curves import CurveChart, Series, series_colour
-from paretone_app.plotting.frame import pen
-from paretone_app.plotting.layers import Block, Blocks, Shape
+from paretone_app.plotting.frame import Block, Blocks, Shape, pen
 from paretone_app.plotting.points import Beams, IntervalMark, Points
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, TIGHT
@@ -73,7 +72,6 @@ class AcceptancePlot(Chart):
         self.set_colours(colours)
 
     def show_positions(self, positions: Sequence[PositionAcceptance]) -> None:
-        """Show how drafts fared at each position."""
         self._positions = tuple(positions)
         self.show_again()
 
@@ -138,7 +136,6 @@ class RunningPlot(CurveChart):
         self._points: tuple[tuple[float, ...], tuple[float, ...], float] = (), (), 0.0
 
     def show_points(self, seconds: Sequence[float], means: Sequence[float], mean: float) -> None:
-        """Show the running ``means`` along ``seconds``, and the ``mean`` of all."""
         self._points = tuple(seconds), tuple(means), mean
         self.show_again()
 
@@ -187,7 +184,6 @@ class DecodingPanel(TakePanel):
     sides = (*SIDES, CHOSEN)
 
     hear_wanted = Signal(str, float)
-    """Play take ``"A"`` or ``"B"`` from a time in seconds."""
 
     def __init__(self, colours: Colours, sweep: Action, parent: QWidget | None = None) -> None:
         super().__init__("the tokens of take", colours, parent)

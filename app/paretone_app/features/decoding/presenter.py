@@ -69,7 +69,6 @@ class DecodingPresenter(Presenter):
 
     @Slot(str, float)
     def _hear(self, side: str, seconds: float) -> None:
-        """Hear A, B or the chosen point's take from a time on."""
         take = self._chosen
         if side != CHOSEN:
             self._player.hear(side, seconds)

@@ -26,12 +26,10 @@ MEANINGS = {
     BONUS: "sampled by the target model after a fully accepted draft",
     DECODED: "sampled by the model without a draft",
 }
-"""Meanings of the outcomes of tokens."""
 REJECTED = "rejected"
 REJECTED_MEANING = "drafted but not used: rejected, or after a rejected one"
 _LETTERS = {ACCEPTED: "A", RESAMPLED: "R", BONUS: "B", DECODED: "D"}
 _LINES_OF_SECONDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0)
-"""Allowed lengths of a line."""
 _LEAST_CELL, _CELL_HEIGHT, _DRAFT_HEIGHT, _LINE_GAP = 0.66, 1.15, 0.42, 1.25
 """In heights of the font: a token's width and height, a rejected draft's height, and the room between lines."""
 _DRAFTS = 2.0
@@ -66,11 +64,9 @@ class TokenStrip(LineCanvas):
     """
 
     cursor_moved = Signal(int)
-    """The cursor is on the token with this index."""
     height_wanted = Signal(int)
     """Height of the strip with all its lines, in pixels."""
     line_shown = Signal(QRectF)
-    """Place of the cursor's line, to be scrolled into view."""
 
     own_keys = (*_MOVES, *ACTIVATING)
 
@@ -98,7 +94,6 @@ class TokenStrip(LineCanvas):
 
     @property
     def cursor_token(self) -> int:
-        """The index of the token under the cursor."""
         return self._cursor
 
     @property
@@ -106,7 +101,6 @@ class TokenStrip(LineCanvas):
         return len(self._lines)
 
     def move_cursor(self, index: int) -> None:
-        """Put the cursor on a token, or on the nearest one that there is."""
         if not self._tokens:
             return
         index = max(0, min(index, len(self._tokens) - 1))
@@ -175,7 +169,6 @@ class TokenStrip(LineCanvas):
         return next((line for line, (_, end) in enumerate(self._lines) if index < end), 0)
 
     def token_rectangle(self, index: int) -> QRectF:
-        """Place of a token, without the drafts below it."""
         em = self.fontMetrics().height()
         line, one = self._line_of(index), self._tokens[index]
         left = self.place(one.seconds, line)

@@ -31,7 +31,6 @@ _BETWEEN_TIMES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _ROW, _LEAST_CELL = 0.86, 0.3
 """Height of a cell and its least width, likewise."""
 _HIGHEST = 2.2
-"""Height of a cell at most."""
 _FAINTEST = 0.28
 """Strength of the colour of a code that was committed with probability 0."""
 
@@ -40,13 +39,10 @@ class DemaskingGrid(LineCanvas):
     """One passage. The first codebook is the lowest row, as the coarsest of all."""
 
     cursor_moved = Signal(int, int)
-    """The cursor is on this codebook and frame."""
     step_wanted = Signal(int)
-    """The user wants to go one step forward (1) or back (−1)."""
 
     margin, end = 3.4, 0.8
     per_line: int = 1
-    """Frames of a line."""
 
     own_keys = (*_MOVES, *_ENDS, *_STEPS, *ACTIVATING)
 
@@ -81,13 +77,11 @@ class DemaskingGrid(LineCanvas):
         super().set_position(position if known else None)
 
     def set_fill(self, fill: str) -> None:
-        """Give committed codes another colour."""
         self._fill = fill
         self.update()
 
     @property
     def cursor_cell(self) -> tuple[int, int]:
-        """Codebook and frame under the cursor."""
         return self._cursor
 
     @property
@@ -95,7 +89,6 @@ class DemaskingGrid(LineCanvas):
         return -(-self._frames // self.per_line) if self._passage is not None else 0
 
     def move_cursor(self, codebook: int, frame: int) -> None:
-        """Put the cursor on a cell, or on the nearest one that there is."""
         if self._passage is None:
             return
         codebook = max(0, min(codebook, self._codebooks - 1))
@@ -106,7 +99,6 @@ class DemaskingGrid(LineCanvas):
             self.cursor_moved.emit(codebook, frame)
 
     def describe(self, codebook: int, frame: int) -> str:
-        """A cell in words."""
         passage = self._passage
         if passage is None:
             return ""
@@ -184,12 +176,10 @@ class DemaskingGrid(LineCanvas):
         return self._cells_of(line).adjusted(0, -2, 0, 2)
 
     def _cells_of(self, line: int) -> QRectF:
-        """The cells of a line."""
         em, top = self.fontMetrics().height(), self.line_rectangle(line).top()
         return QRectF(self.margin * em, top + 0.2 * em, self.room(), self._row() * self._codebooks)
 
     def cell(self, codebook: int, frame: int) -> QRectF:
-        """Place of a cell."""
         line = frame // self.per_line
         around, height = self._cells_of(line), self._row()
         left, right = self.place(frame, line), self.place(frame + 1, line)
@@ -262,7 +252,6 @@ class DemaskingGrid(LineCanvas):
             seconds = round(seconds + every, 6)
 
     def _wide(self) -> float:
-        """Width of a cell, in pixels."""
         return max(0.5, self._cells_of(0).width() / self.per_line)
 
     def _paint_seams(self, painter: QPainter, line: int, target: QRectF, first: int, last: int) -> None:

@@ -28,7 +28,6 @@ from paretone_app.widgets.screen_readers import CHART
 from paretone_app.widgets.side_panel import TakePanel
 
 PLAY_MILLISECONDS = 160
-"""Time per step."""
 _NOTHING = (
     "No canvas yet. Load a masked model, such as Omni mini or OmniVoice, and speak: this panel shows how "
     "its canvas of codes was filled in, step by step."
@@ -51,13 +50,11 @@ class StepBars(QWidget):
         self.setAccessibleName("Codes committed at each step")
 
     def show_counts(self, counts: tuple[int, ...], fill: str) -> None:
-        """Show how many codes each step committed."""
         self._counts, self._fill = counts, fill
         self.setToolTip("Bars: codes committed by each step. Line: all codes after it.")
         self.update()
 
     def show_step(self, step: int) -> None:
-        """Mark a step, from 0; −1: none."""
         self._step = step
         self.update()
 
@@ -104,7 +101,6 @@ class DemaskingPanel(TakePanel):
     """Above: which take, passage and step, playing them, and hearing what was there. Below: the canvas."""
 
     hear_wanted = Signal(str, float)
-    """Play take ``"A"`` or ``"B"`` from a time in seconds."""
 
     def __init__(self, colours: Colours, partial: Action, parent: QWidget | None = None) -> None:
         """``partial`` plays the shown passage as it was after :attr:`step`."""
@@ -204,13 +200,11 @@ class DemaskingPanel(TakePanel):
 
     @property
     def passage(self) -> DemaskedPassage | None:
-        """The passage that is shown."""
         trace, number = self._trace(self._side), self.passages.currentIndex()
         return trace.passages[number] if trace is not None and 0 <= number < len(trace.passages) else None
 
     @property
     def playing(self) -> bool:
-        """Whether steps are shown one after another."""
         return self._timer.isActive()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -305,6 +299,5 @@ class DemaskingPanel(TakePanel):
 
 
 def committed(passage: DemaskedPassage) -> tuple[int, ...]:
-    """Codes committed per step."""
     order = passage.order[passage.order >= 0]
     return tuple(np.bincount(order.astype(np.int64), minlength=passage.steps).tolist())

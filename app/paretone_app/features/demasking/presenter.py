@@ -78,7 +78,6 @@ class DemaskingPresenter(Presenter):
         return next((one for one in self._state.selection.voices if one.id == take.voice), None)
 
     def follow(self, event: Event) -> None:
-        """Play what was decoded."""
         if isinstance(event, PartialDecoded) and event.job == self._job and self._asked is not None:
             side, take, start = self._asked
             # Another take may be compared there by now.

@@ -51,7 +51,6 @@ def lookup(terms: Sequence[Term], name: str) -> Term | None:
 
 
 def _spaced(text: str) -> str:
-    """``text`` as words between spaces."""
     return f" {' '.join(''.join(letter if letter.isalnum() else ' ' for letter in text).split())} "
 
 

@@ -57,12 +57,10 @@ class GlossaryDialog(QDialog):
 
     @property
     def shown(self) -> Term | None:
-        """The term whose meaning is shown."""
         item = self.list.currentItem()
         return None if item is None else item.data(Qt.ItemDataRole.UserRole)
 
     def go_to(self, term: Term | None) -> None:
-        """Show ``term``, or the whole list."""
         self.search.clear()
         row = self._terms.index(term) if term is not None else 0
         self.list.setCurrentRow(row)
@@ -121,11 +119,9 @@ class GlossaryPresenter(Presenter):
         return self._terms
 
     def open(self) -> None:
-        """Open the glossary at what has the focus."""
         self.show(self.term_of(QApplication.focusWidget()))
 
     def show(self, term: Term | None) -> None:
-        """Open the glossary at ``term``."""
         dialog = GlossaryDialog(self.terms, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.go_to(term)

@@ -16,8 +16,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from paretone.measure.metrics import HIGHER, metric
 from paretone.sampling.grid_search import Trial
 from paretone.sampling.schedules import effective_spacing, time_grid
-from paretone.techniques.searched_grid import DISTANCE, figure_of
-from paretone.techniques.searched_grid.grid import PlacedGrid, Searched
+from paretone.techniques.searched_grid import DISTANCE, PlacedGrid, Searched, figure_of
 from paretone_app.numbers import counted, fixed, general
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets import build, sketching
@@ -32,8 +31,6 @@ _LINE, _MARK = 2.4, 3.0
 
 @dataclass(frozen=True)
 class Row:
-    """One grid."""
-
     title: str
     times: tuple[float, ...]
     figure: str = ""
@@ -55,7 +52,6 @@ class Ruler(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def show_rows(self, rows: Sequence[Row]) -> None:
-        """Show these grids, the first on top."""
         self.rows = tuple(rows)
         said = [f"{one.title}: {' '.join(fixed(time, 3) for time in one.times)}{_more(one)}" for one in rows]
         self.setAccessibleDescription("; ".join(said))
@@ -99,8 +95,6 @@ def _more(row: Row) -> str:
 
 
 class GridPanel(QWidget):
-    """The grids on rulers, and what can be done with them."""
-
     def __init__(
         self, colours: Colours, search: Action, open_: Action, save: Action, parent: QWidget | None = None
     ) -> None:
@@ -142,12 +136,10 @@ class GridPanel(QWidget):
         self._show()
 
     def begin(self, objective: str) -> None:
-        """A search by ``objective`` begins."""
         self._objective, self._trial, self._trials = objective, None, 0
         self._show()
 
     def add_trials(self, trials: list[Trial]) -> None:
-        """Show the best grid that the running search has found."""
         self._trials += len(trials)
         for one in trials:
             if one.best:
@@ -155,7 +147,6 @@ class GridPanel(QWidget):
         self._show()
 
     def end(self) -> None:
-        """The search has ended."""
         self._trial, self._trials = None, 0
         self._show()
 
@@ -180,7 +171,6 @@ class GridPanel(QWidget):
         self.ruler.show_rows(self._rows(times))
 
     def _details(self, grid: PlacedGrid) -> list[str]:
-        """What is to be said of the grid in use, as sentences."""
         said = [_sentence(grid.origin)] if grid.origin else []
         said += [f"Placed for {grid.solver}.", "Left: noise; right: speech."]
         if self._searched is not None:
@@ -190,7 +180,6 @@ class GridPanel(QWidget):
         return said
 
     def _rows(self, times: tuple[float, ...]) -> list[Row]:
-        """The grid in use or the best so far, then those that anybody has."""
         value = self._trial.value if self._trial else self._searched.best.value if self._searched else None
         rows = [Row("Searched", times, self._figure(value), True)]
         if self._searched is not None and self._trial is None:

@@ -18,7 +18,6 @@ from paretone_app.widgets.invitation import Invited
 from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
 
 LISTED = 500
-"""Groups that are listed, from the largest."""
 _COLUMNS = (
     ("Tokens", "Number of tokens in the group"),
     ("Members", "Ids of the tokens, counted from 0"),
@@ -29,7 +28,6 @@ _COLUMNS = (
 class GroupsActions:
     search: Action
     play: Action
-    """Plays the chosen group."""
     save_sound: Action
     save: Action
 
@@ -97,7 +95,6 @@ class GroupsPanel(QWidget):
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Ids of the chosen group."""
         row = self.table.currentRow()
         return () if self._groups is None or row < 0 else self._groups.by_size[row]
 

@@ -11,8 +11,6 @@ NAME, TITLE = TECHNIQUE.name, TECHNIQUE.title
 
 
 class GuidancePresenter(Presenter):
-    """Owns no panel."""
-
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         state = services.state

@@ -13,7 +13,7 @@ from paretone_app.features.lab.methods import AbxPage, MushraPage, PreferencePag
 from paretone_app.features.lab.results import LabResults
 from paretone_app.features.lab.setup import LabSetup
 from paretone_app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
-from paretone_app.listening import volume_reference as calibration
+from paretone_app.listening import stimuli as calibration
 from paretone_app.listening.abx import AbxSession
 from paretone_app.listening.mushra import MushraSession
 from paretone_app.listening.session import ListeningSession

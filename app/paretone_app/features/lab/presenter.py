@@ -18,8 +18,7 @@ from paretone.listening.trials import TrialRecord
 from paretone.session.commands import RunStudy
 from paretone.setting.library import TakeSummary
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.presenter import Presenter, Services, built
-from paretone_app.features.tour.model import Part
+from paretone_app.features.presenter import Part, Presenter, Services, built
 from paretone_app.listening import webmushra
 from paretone_app.listening.planning import ListeningPlan, planned
 from paretone_app.listening.session import ListeningSession

@@ -19,8 +19,7 @@ from paretone.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERRO
 from paretone_app.numbers import general
 from paretone_app.plotting.chart import Chart
 from paretone_app.plotting.cursor_canvas import ACTIVATING
-from paretone_app.plotting.frame import Frame, pen
-from paretone_app.plotting.layers import Block, Blocks, Layer, Shape, Shapes
+from paretone_app.plotting.frame import Block, Blocks, Frame, Layer, Shape, Shapes, pen
 from paretone_app.plotting.points import Beams, IntervalMark
 from paretone_app.plotting.words import Label, Labels
 from paretone_app.shell.colours import Colours
@@ -33,15 +32,12 @@ LANES = {
 _DEPTH_KEYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _BAR = 0.62
-"""Width of a bar as a share of the room for its layer."""
 _LEFT, _RIGHT, _SWITCHES, _TITLE = 4.2, 0.5, 2.9, 1.35
 """In heights of the font: room for the numbers of the axis and on the right, for the row of switches below, and for a
 lane's title."""
 
 
 class LayerBars(Chart):
-    """The bars of one record, and the row of switches beneath them."""
-
     toggled = Signal(int)
     """The user wants to keep the layer of this number, or to remove it where it stays."""
     more_wanted = Signal(int)
@@ -90,7 +86,6 @@ class LayerBars(Chart):
 
     @property
     def measures(self) -> tuple[LayerImportance, ...]:
-        """The drawn measures, from top to bottom."""
         if self._record is None:
             return ()
         return tuple(one for one in map(self._record.measure, LANES) if one is not None)
@@ -104,12 +99,10 @@ class LayerBars(Chart):
         return self._record.cut(len(self._retained))
 
     def move_cursor(self, layer: int) -> None:
-        """Put the cursor on a layer, or on the nearest one that there is."""
         self._cursor = max(0, min(layer, self._layers - 1))
         self.refresh()
 
     def describe(self, layer: int) -> str:
-        """A layer in words."""
         parts = [f"Layer {layer}: {'kept' if layer in self._retained else 'removed'}"]
         for one in self.measures:
             text = f"{_short(one)} {_value(one, one.values[layer])}"
@@ -154,7 +147,6 @@ class LayerBars(Chart):
         self._place_cursor()
 
     def _column(self, layer: int) -> QRectF:
-        """Everything above and below each other that belongs to a layer."""
         left, right = (self.frame.place(layer + side, 0.0).x() for side in (-0.5, 0.5))
         return QRectF(left, 0, right - left, self.height())
 
@@ -252,8 +244,6 @@ class LayerBars(Chart):
 
 
 class _Lane:
-    """The bars of one measure."""
-
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         frame.margins = QMarginsF(_LEFT, _TITLE, _RIGHT, 0.35)
@@ -307,7 +297,6 @@ class _Lane:
         self._beams.beam = min(_BAR * self.frame.area.width() / max(1, len(self._bars.blocks)) / 4, 5.0)
 
     def _labels(self) -> Iterator[Label]:
-        """Which layers ran away, and what the cut is."""
         one, colours, frame = self._shown, self.frame.colours, self.frame
         if one is None:
             return
@@ -377,12 +366,10 @@ def _short(one: LayerImportance) -> str:
 
 
 def _number(one: LayerImportance, value: float) -> str:
-    """As at an axis whose title names the unit; word error rates in per cent."""
     return f"{general(100 * value, 4)} %" if one.measure == WORD_ERROR else general(value, 3)
 
 
 def _value(one: LayerImportance, value: float) -> str:
-    """With its unit."""
     return f"{_number(one, value)} nats" if one.measure == DIVERGENCE else _number(one, value)
 
 

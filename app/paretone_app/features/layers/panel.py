@@ -41,8 +41,6 @@ _INVITATION = (
 
 @dataclass(frozen=True)
 class MeasurePlan:
-    """Measurements to make of every layer."""
-
     word_errors: bool
     """Speak and recognise sentences without each layer, in addition to the quick measures."""
     sentences: int
@@ -58,16 +56,13 @@ class LayersActions:
     cancel: Action
     study: Action
     saving: Action
-    """Shows memory and time by depth."""
 
 
 class LayersPanel(QWidget):
     """Left: number of kept layers, listening, measuring. Right: the bars."""
 
     toggled = Signal(int)
-    """Keep this layer, or remove it if it is kept."""
     depth_changed = Signal(int)
-    """Number of layers to keep."""
 
     def __init__(self, colours: Colours, can: LayersActions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -190,22 +185,18 @@ class LayersPanel(QWidget):
 
     @property
     def plan(self) -> MeasurePlan:
-        """What is to be measured."""
         return MeasurePlan(self.word_errors.isChecked(), self.sentences.value())
 
     def begin(self) -> None:
-        """A measurement begins."""
         self._measuring = True
         self.progress.begin()
         self._say("")
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        """Progress of the measurement."""
         if self._measuring:
             self.progress.show_progress(done, total, seconds_left)
 
     def end(self, sentence: str = "", failed: bool = False) -> None:
-        """The measurement ended; ``sentence`` says why early."""
         self._measuring = False
         self._say(sentence, "warning" if failed else "muted")
 
@@ -223,7 +214,6 @@ class LayersPanel(QWidget):
 
     @property
     def state(self) -> str:
-        """The sentence shown about the state."""
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -243,7 +233,6 @@ class LayersPanel(QWidget):
 
     @property
     def _pruned(self) -> bool:
-        """Whether some layers are removed."""
         return 0 < len(self._retained) < self._layers
 
     def _show_page(self) -> None:

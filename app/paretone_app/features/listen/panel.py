@@ -34,7 +34,6 @@ class ListenPanel(QWidget):
     screen_role = GROUP
 
     seek_wanted = Signal(float)
-    """The user wants to hear A and B from here on, in seconds."""
     loop_wanted = Signal(float, float)
     """The user drew a part of A and B to be repeated: start and end in seconds."""
 
@@ -44,7 +43,6 @@ class ListenPanel(QWidget):
         self._playing = playing
         self._colours = colours
         self._coming: ComingTake | None = None
-        """The take that is being made."""
         self._drawn_gains = (1.0, 1.0)
         """How loud A and B are drawn: as loud as they are heard."""
         self._soon = QTimer(self, singleShot=True, interval=_DRAW_MILLISECONDS)
@@ -65,11 +63,9 @@ class ListenPanel(QWidget):
 
     # --- What comes in ----------------------------------------------------------------------------------------------
     def set_warning(self, text: str) -> None:
-        """A sentence of caution about the comparison, or ``""``."""
         self._caution.say(text)
 
     def set_difference(self, text: str) -> None:
-        """Show the differences between A and B, as a sentence, or ``""``."""
         self._difference.setText(text)
         self._difference.setVisible(bool(text))
 
@@ -78,7 +74,6 @@ class ListenPanel(QWidget):
         self._coming = ComingTake(side, rate)
 
     def add_to_take(self, samples: np.ndarray) -> None:
-        """More samples (n,) of the take that is being made."""
         if self._coming is not None:
             self._coming.add(samples)
             self._soon.start()
@@ -139,7 +134,6 @@ class ListenPanel(QWidget):
         self._draw()
 
     def _draw(self) -> None:
-        """Draw the takes as loud as they are heard."""
         deck = self._deck
         analysis, self._drawn_gains = deck.analysis, deck.gains
         picture_a, picture_b = (
@@ -173,7 +167,6 @@ class ListenPanel(QWidget):
 
     @Slot(float)
     def _show_position(self, seconds: float) -> None:
-        """Follow the player. Called 30 times a second while it plays."""
         now = self._playing.now
         if self.isVisible():
             # Of a sound that is neither A nor B nor a part of them, there is nothing to see here.
@@ -183,7 +176,6 @@ class ListenPanel(QWidget):
 
     @Slot()
     def _show_heard(self) -> None:
-        """Light the letter that is heard."""
         now = self._playing.now
         if now.origin is not Origin.TEST:
             self.plots.set_heard(SIDES.index(now.letter) if now.letter else None)

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from paretone.session.events import AudioReady, Event
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.presenter import Presenter, Services, built
-from paretone_app.features.tour.model import Part
+from paretone_app.features.presenter import Part, Presenter, Services, built
 from paretone_app.state.differences import difference_words
 from paretone_app.state.jobs import Job, Outcome
 from paretone_app.state.synthesis import STREAM_SIDES
@@ -25,7 +24,6 @@ class ListenPresenter(Presenter):
         super().__init__(services)
         self._player = services.features.find(PlayerPresenter)
         self._drawn = 0
-        """The job whose take is drawn while it is made."""
         self._failures: dict[str, str] = {}
         """Why the last take of a side failed, by side."""
         self._compared: tuple[str, str] | None = None
@@ -43,7 +41,6 @@ class ListenPresenter(Presenter):
         return self._compared == self._sides and made.baseline_is_current and made.accelerated_is_current
 
     def step_changed(self, action: str) -> bool:
-        """Other takes were compared."""
         return self._compared is not None
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
@@ -51,7 +48,6 @@ class ListenPresenter(Presenter):
 
     @property
     def _sides(self) -> tuple[str, str] | None:
-        """Ids of A and B."""
         take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b
         return None if take_a is None or take_b is None else (take_a.id, take_b.id)
 
@@ -99,7 +95,6 @@ class ListenPresenter(Presenter):
 
     # --- While a take is made ---------------------------------------------------------------------------------------
     def follow(self, event: Event) -> None:
-        """Draw a piece of a synthesis that still runs."""
         if not isinstance(event, AudioReady) or self.listen is None:
             return
         if self._drawn != event.job:

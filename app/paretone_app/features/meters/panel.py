@@ -22,8 +22,7 @@ from paretone.session.events import Telemetry
 from paretone.setting.take import Measurements, Take
 from paretone_app.numbers import counted, fixed, grouped, percent
 from paretone_app.plotting.curves import CurveChart, Series
-from paretone_app.plotting.frame import pen
-from paretone_app.plotting.layers import Shape
+from paretone_app.plotting.frame import Shape, pen
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.entries import TERM, Term
 from paretone_app.shell.theme import BROAD
@@ -136,8 +135,6 @@ class PartsBar(QWidget):
 
 
 class _Figure(QFrame):
-    """One big number with its name."""
-
     screen_role = GROUP
 
     def __init__(self, name: str, meaning: str, parent: QWidget | None = None) -> None:
@@ -166,7 +163,6 @@ class _Figure(QFrame):
             self._tell()
 
     def _tell(self) -> None:
-        """Name the figure to screen readers with its value."""
         self.setAccessibleName(f"{self._name.text()}: {self._value.text()}")
 
 
@@ -229,7 +225,6 @@ class MetersPanel(QScrollArea):
         self.set_colours(colours)
 
     def offer(self, action: Action) -> None:
-        """Offer ``action`` below the figures of A and B."""
         self._layout.insertWidget(self._below, ActionButton(action), 0, Qt.AlignmentFlag.AlignLeft)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -263,7 +258,6 @@ class MetersPanel(QScrollArea):
         )
 
     def show_device(self, device: str) -> None:
-        """Show where the model runs."""
         self._figures["device"].show_value(device or "–")
 
     def show_telemetry(self, event: Telemetry, heard: Waits = (0, 0.0)) -> None:
@@ -345,7 +339,6 @@ class MetersPanel(QScrollArea):
         self._draw()
 
     def show_factor(self, take: Take) -> None:
-        """Show the real-time factor of a take, and what other processes did to it."""
         measured, cpu = take.measurements, take.measurements.cpu_time_factor
         how = f"median of {len(take.repeats)}" if len(take.repeats) > 1 else "measured"
         what = f"{how}: {model_title(take.setting.model)}, {label_of(take) or 'last take'}"
@@ -379,7 +372,6 @@ class MetersPanel(QScrollArea):
 
 
 def _factor(take: Take) -> str:
-    """RTF, with its interval if the take was timed again, and in CPU time."""
     measured, interval = take.measurements, spread(take, "real_time_factor")
     text = fixed(measured.real_time_factor, 2)
     if interval is not None:

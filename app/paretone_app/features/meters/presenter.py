@@ -72,7 +72,6 @@ class MetersPresenter(Presenter):
 
     @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:
-        """Discard estimates of failed takes."""
         if self.meters is not None and outcome is not Outcome.FINISHED:
             self.meters.forget(job.number, outcome.value)
 

@@ -45,23 +45,18 @@ _POLL_MILLISECONDS = 33
 
 
 class Playback(QObject):
-    """Looks at the player 30 times a second."""
-
     problem_changed = Signal(str)
     """Why nothing can be heard, or ``""``."""
     probing_changed = Signal(bool)
-    """Whether an audio device is being looked for."""
 
     def __init__(self, player: Player, playing: Playing, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.player = player
         self.playing = playing
         self.deck = Deck(player, self)
-        """What is in the player."""
         self.looked = False
         """Whether a device was looked for; before that there is nothing to complain about."""
         self.probing = False
-        """Whether one is being looked for."""
         self._problem: str | None = None
         self._stream = Heard()
         self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
@@ -78,7 +73,6 @@ class Playback(QObject):
 
     @Slot()
     def follow(self) -> None:
-        """Update the state from the player."""
         deck, player, playing = self.deck, self.player, self.playing
         if deck.lent:
             playing.show(Heard(Origin.TEST))
@@ -136,7 +130,6 @@ class Playback(QObject):
         self.problem_changed.emit(problem)
 
     def shut_down(self) -> None:
-        """Close the device and end the worker thread."""
         self._poll.stop()
         self.deck.shut_down(wait=not self.probing)
 
@@ -270,8 +263,6 @@ def what_changed(before: Heard, now: Heard) -> str:
 
 
 class PlayerControl(QObject):
-    """The player of ``window``, shown in :attr:`bar`."""
-
     def __init__(self, window: QWidget, playing: Playing, colours: Colours, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.playing = playing

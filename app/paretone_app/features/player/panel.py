@@ -29,14 +29,12 @@ _UNITS = 100
 _STEPS_OF_ROOM = 1.5
 """A stream's time axis grows by this factor, so that its waveform does not shrink all the time."""
 _LEAST_ROOM = 2.0
-"""Seconds."""
 
 
 class WaveStrip(QSlider):
     """One waveform. Methods in, signals out."""
 
     sought = Signal(float)
-    """The user wants to hear from this time on, in seconds."""
     region_drawn = Signal(float, float)
     """The user drew a part to be repeated: start and end in seconds."""
 
@@ -182,7 +180,6 @@ class WaveStrip(QSlider):
         self.update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """The wheel moves nothing here."""
         event.ignore()
 
 
@@ -194,11 +191,9 @@ _TEST = "A listening test is using the player."
 class PlayerActions:
     start: Action
     play: Action
-    """Plays or pauses."""
     stop: Action
     loop: Action
     switch: Action
-    """Plays the other side."""
     reconnect: Action
 
 
@@ -208,9 +203,7 @@ class PlayerPanel(QWidget):
     screen_role = GROUP
 
     side_chosen = Signal(str)
-    """Play ``"A"`` or ``"B"``."""
     matching_changed = Signal(bool)
-    """Whether both sides are to be equally loud."""
     disabled = Signal()
     """The window closes: fall silent at once."""
 
@@ -225,7 +218,6 @@ class PlayerPanel(QWidget):
         self._colours = colours
         self._now = Heard()
         self._there: tuple[str, ...] = ()
-        """The sides that there are."""
         self._position = 0.0
         self._probing = False
         self.setAccessibleName("Player")
@@ -239,7 +231,6 @@ class PlayerPanel(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._title = build.label(name="What is heard", rich=True, yielding=True)
         self.strip = WaveStrip(colours)
-        """The waveform."""
         self._problem_icon = QLabel()
         self._problem = build.label(look="warning", name="Audio device", yielding=True)
         self._reconnect = ActionButton(can.reconnect, look="quiet")
@@ -329,7 +320,6 @@ class PlayerPanel(QWidget):
         self.show_position(self._position)
 
     def show_position(self, seconds: float) -> None:
-        """Show the position. Called 30 times a second."""
         self._position = seconds
         if self._now.origin is Origin.TEST:
             return
@@ -349,7 +339,6 @@ class PlayerPanel(QWidget):
             self.can.reconnect.trigger()
 
     def show_name(self, side: str, name: str | None) -> None:
-        """Show what is on ``side``; ``None`` for nothing."""
         self._sides.buttons[side].setToolTip(f"No take {side} yet" if name is None else f"{name} ({side})")
 
     def show_gains(self, text: str, caution: str) -> None:
@@ -366,7 +355,6 @@ class PlayerPanel(QWidget):
         self._show_play()
 
     def show_probing(self, probing: bool) -> None:
-        """Whether a device is being looked for."""
         self._probing = probing
         self.can.reconnect.refresh()
 
@@ -388,7 +376,6 @@ class PlayerPanel(QWidget):
 
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _show_play(self) -> None:
-        """Show what the buttons would do."""
         can, title = self.can, "Pause" if self._now.sounding else "Play"
         self._play.setIcon(icon(title.lower()))
         can.play.setText(title)

@@ -29,10 +29,7 @@ _CHOOSE = {
 
 
 class PlayerPresenter(Presenter):
-    """Owns the player and its bar."""
-
     compared = Signal()
-    """A and B are listened to."""
     problem_changed = Signal(str)
     """Why nothing can be heard, or ``""``."""
 
@@ -59,11 +56,9 @@ class PlayerPresenter(Presenter):
     # --- As every presenter ------------------------------------------------------------------------------------------
     @property
     def player(self) -> Player:
-        """What makes the sound."""
         return self.playback.player
 
     def engine_starts(self) -> None:
-        """Look for an audio device."""
         self.playback.connect_device()
 
     def refresh(self) -> None:
@@ -86,7 +81,6 @@ class PlayerPresenter(Presenter):
         return "" if self.deck.sound is not None or self._missing != _NEITHER else _CHOOSE[_NEITHER]
 
     def shut_down(self) -> None:
-        """Close the player."""
         self.playback.shut_down()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -133,7 +127,6 @@ class PlayerPresenter(Presenter):
             self.deck.hear_from(side, seconds)
 
     def hear_sound(self, sound: Sound) -> None:
-        """Play a sound that is neither A nor B, from its beginning."""
         self.hear_row((sound,))
 
     def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
@@ -159,13 +152,11 @@ class PlayerPresenter(Presenter):
         return player
 
     def take_back(self) -> None:
-        """The listening test is over."""
         self.deck.take_back()
         self.refresh()
 
     # --- While a take is made ----------------------------------------------------------------------------------------
     def follow(self, event: Event) -> None:
-        """Play a piece of a synthesis that still runs."""
         if not isinstance(event, AudioReady) or event.job == self._left:
             return
         if self._streaming != event.job:

@@ -47,7 +47,6 @@ _ROW = Qt.ItemDataRole.UserRole
 
 
 def head_of(phase: Phase) -> str:
-    """A phase in words."""
     parts = [phase.shape]
     if phase.whole_seconds is not None:
         parts.append(f"{general(phase.whole_seconds * 1e3, 3)} ms each")
@@ -79,7 +78,6 @@ def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ..
 
 
 def _tip(report: RooflineReport, one: Component) -> str:
-    """What a component is, and what is to be known about its figures, in sentences."""
     below = one.why_below_floor(report.ceilings)
     parts = MEANINGS[one.name], one.note.capitalize(), f"Below its floor: {below}" if below else ""
     return " ".join(f"{part}." for part in parts if part)
@@ -89,13 +87,11 @@ class RooflineTable(QTableWidget):
     """One report. Ctrl+C copies it as text."""
 
     row_chosen = Signal(int)
-    """The user chose a component, by its row among the report's components."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(0, len(COLUMNS), parent)
         self._report: RooflineReport | None = None
         self._lines: dict[int, int] = {}
-        """Row of each component."""
         self.setAccessibleName("Components")
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -116,7 +112,6 @@ class RooflineTable(QTableWidget):
         self.currentCellChanged.connect(self._choose)
 
     def show_report(self, report: RooflineReport | None) -> None:
-        """Show ``report``, or nothing."""
         self._report = report
         self.blockSignals(True)
         self.clearSpans()
@@ -151,14 +146,12 @@ class RooflineTable(QTableWidget):
                 number += 1
 
     def choose(self, row: int) -> None:
-        """Choose a component by its row among the report's."""
         if row in self._lines:
             self.blockSignals(True)
             self.setCurrentCell(self._lines[row], 0)
             self.blockSignals(False)
 
     def as_text(self) -> str:
-        """The table as tab-separated text."""
         lines, report = ["\t".join(title for title, _ in COLUMNS)], self._report
         if report is None:
             return lines[0]
@@ -262,7 +255,6 @@ _SECONDS = (
 @dataclass(frozen=True)
 class RooflineActions:
     measure: Mapping[str, Action]
-    """By side."""
     again: Action
     """Measures the machine, then the shown side."""
     trace: Action
@@ -340,36 +332,30 @@ class RooflinePanel(SidePanel):
             self._show()
 
     def begin(self, side: str) -> None:
-        """This side is being measured."""
         self._running, self._said = side, ""
         self.progress.begin()
         self._show_state()
 
     def say(self, text: str) -> None:
-        """Show the present activity of the measurement."""
         if self._running is not None:
             self._said, self._look = text, "muted"
             self._show_state()
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        """Show progress of the measurement."""
         if self._running is not None:
             self.progress.show_progress(done, total, seconds_left)
 
     def show_report(self, side: str, report: RooflineReport) -> None:
-        """Show the report of a side."""
         self._reports[side] = report
         self._side = side
         self._show()
 
     def end(self, said: str = "", failed: bool = False) -> None:
-        """The measurement ended; ``said`` says why it gave nothing."""
         self._running = None
         self._said, self._look = said, "warning" if failed else "muted"
         self._show_state()
 
     def write(self, path: Path) -> None:
-        """Write all that is shown; see :func:`paretone_app.features.roofline.panel.write`."""
         write(self._reports, self.plot.at, self.bars.describe(), path, self.font())
 
     def set_colours(self, colours: Colours) -> None:
@@ -380,12 +366,10 @@ class RooflinePanel(SidePanel):
 
     @property
     def reports(self) -> dict[str, RooflineReport | None]:
-        """The measured reports."""
         return dict(self._reports)
 
     @property
     def state(self) -> str:
-        """The sentence next to the buttons."""
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -439,7 +423,6 @@ class RooflinePanel(SidePanel):
 
 
 def summary(report: RooflineReport) -> str:
-    """A report in a sentence."""
     found = {name: share for name, share in shares(report).items() if share >= 0.005 and name != "uncounted"}
     bound = ", ".join(f"{name} {percent(share)}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
     return (

@@ -19,8 +19,7 @@ from paretone.measure.roofline.ceilings import Ceilings
 from paretone.measure.roofline.report import REST, TITLES, WITHIN_NOISE, Component, Phase, RooflineReport
 from paretone_app.numbers import fixed, general, percent
 from paretone_app.plotting.chart import Chart
-from paretone_app.plotting.frame import pen
-from paretone_app.plotting.layers import Block, Blocks, Shape, Shapes
+from paretone_app.plotting.frame import Block, Blocks, Shape, Shapes, pen
 from paretone_app.plotting.points import Points, Rings
 from paretone_app.plotting.words import Entry, Label, Labels, Legend, next_to
 from paretone_app.shell.colours import Colours
@@ -56,14 +55,12 @@ class Waterfall(Chart):
         frame.changed.connect(self._place_bars)
 
     def show_reports(self, reports: dict[str, RooflineReport | None]) -> None:
-        """Show what was measured of A and B."""
         self._reports = dict(reports)
         self.updateGeometry()
         self.show_again()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The components that are shown, from above."""
         there = {name for _, one in self._measured() for name in one.by_component()}
         return tuple(name for name in TITLES if name in there)
 
@@ -76,7 +73,6 @@ class Waterfall(Chart):
 
     # --- In words ----------------------------------------------------------------------------------------------------
     def describe(self) -> str:
-        """The bars in words."""
         lines = []
         for side, report in self._measured():
             parts = (f"{TITLES[name]} {milliseconds(one)}" for name, one in report.by_component().items())
@@ -207,7 +203,6 @@ def _spans(report: RooflineReport) -> dict[str, tuple[float, float]]:
 
 
 def _floors(report: RooflineReport) -> dict[str, float]:
-    """The least seconds that each component could take."""
     found: dict[str, float] = {}
     for _, one in report.components():
         found[one.name] = found.get(one.name, 0.0) + one.floor(report.ceilings)
@@ -227,8 +222,6 @@ _SHAPES = {"A": "circle", "B": "square"}
 
 @dataclass(frozen=True)
 class RooflinePoint:
-    """One component of one report."""
-
     side: str
     phase: Phase
     component: Component
@@ -238,12 +231,10 @@ class RooflinePoint:
 
     @property
     def intensity(self) -> float:
-        """Operations for each byte."""
         return self.component.work.intensity
 
     @property
     def reached(self) -> float:
-        """Operations a second."""
         return self.component.work.operations / self.component.seconds if self.component.seconds else 0.0
 
 
@@ -263,7 +254,6 @@ def label(report: RooflineReport, phase: Phase, component: Component) -> str:
 
 
 def rate(value: float) -> str:
-    """Operations a second in words."""
     size, unit = next((one for one in _UNITS if value >= one[0]), _UNITS[-1])
     return f"{general(value / size, 3)} {unit}"
 
@@ -301,7 +291,6 @@ class RooflinePlot(Chart):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_reports(self, reports: dict[str, RooflineReport | None]) -> None:
-        """Show what was measured of A and B."""
         self._reports = dict(reports)
         self._points = tuple(point for side in SIDES for point in points_of(side, reports[side]))
         self._at = -1
@@ -315,16 +304,13 @@ class RooflinePlot(Chart):
 
     @property
     def points(self) -> tuple[RooflinePoint, ...]:
-        """The drawn points, A's first."""
         return self._points
 
     @property
     def at(self) -> RooflinePoint | None:
-        """The chosen component."""
         return self._points[self._at] if 0 <= self._at < len(self._points) else None
 
     def as_text(self) -> str:
-        """One line for each point."""
         lines = ["side\tcomponent\tFLOP/B\tFLOP/s\tseconds"]
         for one in self._points:
             name = label(one.report, one.phase, one.component)
@@ -365,7 +351,6 @@ class RooflinePlot(Chart):
         self._ring.show_rings(rings, ring)
 
     def _scales(self) -> tuple[Scale, Scale]:
-        """Whole decades."""
         across = [math.log10(point.intensity) for point in self._points]
         up = [math.log10(point.reached) for point in self._points]
         for report in self._measured():
@@ -441,7 +426,6 @@ class RooflinePlot(Chart):
                 yield Label(words, muted, along, always=True, angle=angle)
 
     def _labels(self) -> Iterator[Label]:
-        """Components by name, where there is room."""
         named = [one for one in self._points if one is self.at or self._share(one) >= _NAMED]
         for point in sorted(named, key=self._share, reverse=True):
             place, away = self._place(point), self._radius(point) + 0.3 * self.em
@@ -463,7 +447,6 @@ class RooflinePlot(Chart):
 
     # --- Choosing ----------------------------------------------------------------------------------------------------
     def describe(self, index: int) -> str:
-        """A point in words."""
         point = self._points[index]
         report, one = point.report, point.component
         known = report.ceilings
@@ -517,7 +500,6 @@ def _dash(number: int) -> Qt.PenStyle:
 
 
 def _power(value: float) -> str:
-    """A number on a logarithmic axis."""
     power = round(math.log10(value))
     if -3 <= power <= 4:
         return general(value)

@@ -71,7 +71,6 @@ class RooflinePresenter(Presenter):
         return state.availability.why_not_synthesise() if side == "A" else state.availability.why_not_accelerate()
 
     def follow(self, event: Event) -> None:
-        """Show what was measured, and what the measurement is at."""
         if self.roofline is None or event.job != self._job:
             return
         if isinstance(event, RooflineMeasured):
@@ -81,7 +80,6 @@ class RooflinePresenter(Presenter):
 
     @Slot(object)
     def show_progress(self, event: Progress) -> None:
-        """Show how far the measurement is."""
         if self.roofline is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
             self.roofline.show_progress(event.done, event.total, event.seconds_left)
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFontMetrics, QMouseEvent
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QPushButton, QSizePolicy, QWidget
 
-from paretone.errors import PlainError
+from paretone.errors import PlainError, SettingError
 from paretone.measure.metrics import metric
+from paretone.sampling.demasking_schedule import demasking_times
+from paretone.sampling.schedules import effective_spacing, time_grid
 from paretone.studies.gains import Gain
 from paretone.techniques import find
 from paretone.techniques.base import Technique
 from paretone.training.forms import TrainingOffer
 from paretone.wording import listed
-from paretone_app.features.setup.step_grid import StepGrid
-from paretone_app.numbers import fixed, localised
+from paretone_app.numbers import fixed, general, localised
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.theme import GAP, NEAR, TIGHT, set_look, text_font
 from paretone_app.state.app_state import AppState
@@ -26,6 +28,85 @@ from paretone_app.widgets import build
 from paretone_app.widgets.boxes import ComboBox
 from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.layouts import VBoxLayout
+from paretone_app.widgets.screen_readers import CHART
+
+_MARK_WIDTH = 2.0
+
+
+class StepGrid(QWidget):
+    """One mark for each time, noise left, speech right; below them, fainter, those of a grid to compare with."""
+
+    screen_role = CHART
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._times: tuple[float, ...] = ()
+        self._others: tuple[float, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        line = self.fontMetrics().height()
+        return QSize(line * 8, int(line * (1.7 if self._others else 1.2)))
+
+    minimumSizeHint = sizeHint
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        return self._times
+
+    @property
+    def others(self) -> tuple[float, ...]:
+        return self._others
+
+    def set_colours(self, colours: Colours) -> None:
+        self._colours = colours
+        self.update()
+
+    def show_options(self, options: Mapping[str, Any], other: Mapping[str, Any] | None = None) -> None:
+        """Show the grid of sampler ``options``, and that of ``other`` ones below it; nothing if they make none."""
+        try:
+            self._times, words = _times(options), _words(options)
+            self._others = () if other is None else _times(other)
+        except KeyError:
+            self._times, self._others, words = (), (), ""
+        except SettingError as error:
+            self._times, self._others, words = (), (), str(error)
+        self.setVisible("steps" in options)
+        compared = f" Below it the baseline's: {_words(other)}." if self._others and other is not None else ""
+        ends = "Left: canvas empty; right: canvas full" if "shift" in options else "Left: noise; right: speech"
+        description = f"Effective step grid: {words}. {ends}.{compared}"
+        self.setToolTip(description)
+        self.setAccessibleName(description)
+        self.updateGeometry()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            height, width = self.height(), self.width() - _MARK_WIDTH
+            axis = height * (0.52 if self._others else 0.75)
+            painter.fillRect(QRectF(0, axis, self.width(), 1), QColor(self._colours.border))
+            for time in self._others:
+                painter.fillRect(QRectF(time * width, axis + 2, 1, height * 0.3), QColor(self._colours.disabled))
+            for time in self._times:
+                top = height * 0.1
+                painter.fillRect(QRectF(time * width, top, _MARK_WIDTH, axis - top), QColor(self._colours.accent))
+
+
+def _times(options: Mapping[str, Any]) -> tuple[float, ...]:
+    if "shift" in options:
+        return tuple(demasking_times(int(options["steps"]), float(options["shift"])).tolist())
+    grid = time_grid(int(options["steps"]), str(options.get("spacing", "uniform")), float(options.get("sway", 0.0)))
+    return tuple(float(time) for time in grid)
+
+
+def _words(options: Mapping[str, Any]) -> str:
+    steps = int(options["steps"])
+    if "shift" in options:
+        return f"{steps} steps, schedule {general(float(options['shift']))}"
+    name = "EPSS" if effective_spacing(steps, str(options.get("spacing", "uniform"))) == "epss" else "uniform"
+    return f"{steps} steps, {name}, sway {general(float(options.get('sway', 0.0)))}"
+
 
 NOT_MEASURED = "not measured here yet"
 _FIRST = {"calibration": "Switch it on, then calibrate", "training": "Train it first"}
@@ -62,7 +143,6 @@ def _ratio_words(gain: Gain) -> str:
 
 
 def gain_details(gain: Gain | None) -> str:
-    """Where the gain is from, in sentences."""
     if gain is None:
         return "Make a baseline and a take with this technique to measure what it gains on this machine."
     value = first_value(gain.entry)
@@ -87,9 +167,7 @@ class TechniqueCard(QGroupBox):
     """One technique. Ticking the card, or a click on its head, switches it on."""
 
     training_wanted = Signal(str, object)
-    """The user wants something trained for this technique, with these knobs."""
     weights_chosen = Signal(str)
-    """The user wants the weights with this fingerprint used."""
 
     def __init__(self, technique: Technique, colours: Colours) -> None:
         # What a title says in brackets goes below it, for the panel is narrow.
@@ -107,7 +185,6 @@ class TechniqueCard(QGroupBox):
         self.benefit = build.words("plain")
         self.benefit.setText(technique.benefit or technique.summary)
         self.state = build.words("muted")
-        """Whether the technique applies, and what it gained."""
         summary = build.words("muted")
         origin = ", ".join(filter(None, (credit.rstrip(")"), technique.paper.reference)))
         summary.setText(f"{technique.summary} ({origin})")
@@ -133,7 +210,6 @@ class TechniqueCard(QGroupBox):
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        """The widgets in Tab order."""
         return self, *self.controls.reachable, self.weights, self.train
 
     def minimumSizeHint(self) -> QSize:
@@ -159,7 +235,6 @@ class TechniqueCard(QGroupBox):
         _say(self.meaning, _sentence(self.technique.describe(knobs)))
 
     def _show_weights(self, state: AppState) -> None:
-        """Offer the trained weights where several fit."""
         there, name = state.selection.fitting_weights(self.technique.name), self.technique.name
         with QSignalBlocker(self.weights):
             self.weights.clear()
@@ -171,7 +246,6 @@ class TechniqueCard(QGroupBox):
 
     @property
     def fit(self) -> Applicability:
-        """Whether the technique applies, as last shown."""
         return self._fit
 
     def show_reason(self, state: AppState) -> None:
@@ -252,9 +326,7 @@ class TechniqueList(QWidget):
     """
 
     problem = Signal(str)
-    """A sentence about a value that cannot be."""
     training_wanted = Signal(str, object)
-    """The user wants something trained for this technique, with these knobs."""
     rebuilt = Signal()
     """There are other widgets, or they have another order."""
 
@@ -280,7 +352,6 @@ class TechniqueList(QWidget):
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        """The widgets in Tab order."""
         found: list[QWidget] = []
         for name in self._order:
             if self.groups[name].technique.experimental and self.experiments not in found:
@@ -330,7 +401,6 @@ class TechniqueList(QWidget):
         return int(gain.ratio < LITTLE_GAIN if gain is not None else little)
 
     def _arrange(self) -> None:
-        """Put the cards into their order."""
         for group in self.groups.values():
             group.setVisible(group.technique.name in self._order)
         place = 1  # Below the heading.
@@ -354,7 +424,6 @@ class TechniqueList(QWidget):
 
     @property
     def _folded(self) -> Sequence[TechniqueCard]:
-        """Experiments that are not shown."""
         cards = (self.groups[name] for name in self._order)
         return [one for one in cards if one.technique.experimental and one.isHidden()]
 

@@ -51,13 +51,13 @@ class _ModelBox(NarrowBox):
 
 @dataclass(frozen=True)
 class ModelActions:
-    """What can be done with the model that is shown."""
-
     load: Action
     keep: Action
     """Shows the model in use again."""
     choose_folder: Action
     choose_vocoder: Action
+    usual_vocoder: Action
+    """Undoes ``choose_vocoder``."""
     download: Action
 
 
@@ -76,32 +76,32 @@ class ModelChoice(QWidget):
         self.box.confirmed.connect(can.load.trigger)
         self.note = build.words("muted")
         self.folder, self.download = ActionButton(can.choose_folder), ActionButton(can.download)
-        self.vocoder = ActionButton(can.choose_vocoder)
+        self.vocoder, self.usual_vocoder = ActionButton(can.choose_vocoder), ActionButton(can.usual_vocoder)
         self.load, self.keep = ActionButton(can.load), ActionButton(can.keep)
         can.keep.triggered.connect(lambda: self.box.setFocus())
         self._official = build.row(self.folder, self.download)
         self._confirm = build.row(self.load, self.keep)
-        build.fill(VBoxLayout(self), [self.box, self.note, self._official, self.vocoder, self._confirm]).setSpacing(
-            NEAR
-        )
+        self._vocoders = build.row(self.vocoder, self.usual_vocoder)
+        parts = [self.box, self.note, self._official, self._vocoders, self._confirm]
+        build.fill(VBoxLayout(self), parts).setSpacing(NEAR)
 
     def show_models(self) -> None:
-        """Say of each model whether its weights are there."""
         chosen = self._selection
         for index, one in enumerate(catalogue.MODELS):
             there = chosen.is_installed(one.id) or one.id == chosen.model_id
             self.box.setItemText(index, one.title if there else f"{one.title} (weights not installed)")
 
     def show_choice(self) -> None:
-        """Show the chosen model, what it lacks, and how to load it."""
         chosen = self._selection
         entry, info, other = catalogue.entry(chosen.candidate or chosen.model_id), chosen.info, bool(chosen.candidate)
         missing = other and not chosen.is_installed(entry.id)
         self.box.setCurrentIndex(self.box.findData(entry.id))
         self._official.setVisible(not entry.bundled)
-        self.vocoder.setVisible(entry.has_separate_vocoder and not missing)
-        now = chosen.vocoder(entry.id) or f"{entry.vocoder}, its usual folder"
-        self.can.choose_vocoder.set_tip(f"Load the model with the vocoder in another folder (now {now})")
+        self._vocoders.setVisible(entry.has_separate_vocoder and not missing)
+        elsewhere, usual = chosen.vocoder(entry.id), f"{entry.vocoder}, its usual folder"
+        self.can.choose_vocoder.set_tip(f"Load the model with the vocoder in another folder (now {elsewhere or usual})")
+        self.can.usual_vocoder.set_tip(f"Load the model with the vocoder in {usual}")
+        self.can.usual_vocoder.set_reason("" if elsewhere else "The model has its usual vocoder.")
         self._confirm.setVisible(other)
         self.load.setVisible(not missing)
         self.can.load.set_tip(f"Load {entry.title} (Enter)")
@@ -133,8 +133,6 @@ HEARD = "The model transcribes the recording itself."
 
 
 class VoiceChoice(QWidget):
-    """Chooses a voice, and adds, changes and removes recordings."""
-
     problem = Signal(str)
     """A sentence about a recording: why it cannot be used, or a remark on one that is used."""
 
@@ -189,20 +187,17 @@ class VoiceChoice(QWidget):
         return made
 
     def shut_down(self) -> None:
-        """End the checks under way."""
         self._asked += 1
         for worker in self.findChildren(Background):
             worker.shut_down(wait=False)
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def show_model(self) -> None:
-        """Show what the chosen model needs of a recording."""
         released = self._state.selection.entry.released_voices
         self.transcript.setVisible(not released)
         self.own.setToolTip(OWN_RELEASED if released else OWN)
 
     def show_choice(self) -> None:
-        """Show the voices and the chosen one."""
         chosen = self._state.selection
         listed = [(one.title, one.id) for one in chosen.voices]
         if listed != [(self.voice.itemText(index), self.voice.itemData(index)) for index in range(self.voice.count())]:
@@ -365,7 +360,6 @@ class VoiceChoice(QWidget):
 
     @Slot()
     def _forget_findings(self) -> None:
-        """What was found is not of what is typed now."""
         self._asked, self._doubted = self._asked + 1, None
         self.checking.hide()
         self.use_recording.setEnabled(True)

@@ -17,9 +17,8 @@ from paretone.errors import PlainError
 from paretone.models import catalogue
 from paretone.models.base import FLOW, LANGUAGE
 from paretone.setting.plan import LanguagePlan
-from paretone_app.features.setup.cards import TechniqueList
+from paretone_app.features.setup.cards import StepGrid, TechniqueList
 from paretone_app.features.setup.choices import ModelActions, ModelChoice, NarrowBox, VoiceChoice
-from paretone_app.features.setup.step_grid import StepGrid
 from paretone_app.numbers import fixed, localised, percent, rough_duration
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.regions import insert_after
@@ -43,7 +42,6 @@ def cost_line(state: AppState) -> str:
 
 
 def _of_steps(state: AppState) -> list[str]:
-    """Sentences on a model that samples in steps."""
     steps = state.selection.options_in_force.get("steps")
     said = [f"It samples in {steps} steps." if steps is not None else "It samples in the model's own number of steps."]
     if not state.selection.setting.techniques:
@@ -62,7 +60,6 @@ def _of_steps(state: AppState) -> list[str]:
 
 
 def _of_tokens(state: AppState) -> list[str]:
-    """Sentences on a model that speaks token by token."""
     if not state.selection.setting.techniques:
         return ["Each token takes one pass of the whole language model; no technique in use."]
     problem, plan = state.availability.why_not_accelerate(), state.cost.plan
@@ -80,7 +77,6 @@ def _of_tokens(state: AppState) -> list[str]:
 
 
 def _expected(state: AppState) -> list[str]:
-    """How long the whole text will take: a sentence, or none if that is not known."""
     plain = state.cost.expected_seconds(state.selection.baseline_setting)
     if plain is None or not state.selection.text.strip():
         return []
@@ -97,9 +93,7 @@ class SetupPanel(QWidget):
     """Everything that is chosen before a synthesis. Shows :class:`AppState` and changes it, nothing more."""
 
     problem = Signal(str)
-    """A sentence about a choice that cannot be made."""
     training_wanted = Signal(str, object)
-    """Train for this technique, with these knobs."""
 
     def __init__(
         self, state: AppState, colours: Colours, model_actions: ModelActions, parent: QWidget | None = None
@@ -207,7 +201,6 @@ class SetupPanel(QWidget):
         insert_after(self.sentences, added)
 
     def shut_down(self) -> None:
-        """End what is done in the background."""
         self.voice_choice.shut_down()
 
     # --- Showing ----------------------------------------------------------------------------------------------------

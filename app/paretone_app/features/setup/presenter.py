@@ -53,6 +53,7 @@ class SetupPresenter(Presenter):
                 "Load this model's official checkpoint from a folder",
             ),
             choose_vocoder=add("Vocoder…", self._ask_for_vocoder),
+            usual_vocoder=add("Usual vocoder", lambda: self.load_vocoder(self._shown, "")),
             download=add(
                 "Dow&nload…",
                 lambda: self._ask_to_download(self._shown),
@@ -85,7 +86,6 @@ class SetupPresenter(Presenter):
 
     @property
     def _shown(self) -> str:
-        """The id of the model that Setup shows."""
         return self._state.selection.candidate or self._state.selection.model_id
 
     def choose_model(self, model: str) -> None:
@@ -107,7 +107,6 @@ class SetupPresenter(Presenter):
         file_dialogs.ask_for_folder(self._window, VOCODER_FOLDER, lambda folder: self.load_vocoder(model, str(folder)))
 
     def choose_device(self, device: str) -> None:
-        """Load the present model on ``device``."""
         self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
 
     def load(self, model: str, folder: str = "") -> None:
@@ -118,12 +117,12 @@ class SetupPresenter(Presenter):
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
 
     def load_vocoder(self, model: str, vocoder: str) -> None:
-        """Load ``model`` from where it was loaded last, with the vocoder in a folder; asks as :meth:`load` does."""
+        """Load ``model`` from where it was loaded last, with the vocoder in a folder (``""``: its usual one); asks as
+        :meth:`load` does."""
         place, title = self._state.selection.place(model), catalogue.entry(model).title
         self._ask_first(title, lambda: self._state.loading.load_model(model, *place, vocoder=vocoder))
 
     def _offer_folder(self, sentence: str, model: str) -> None:
-        """Say what is wrong with the folder of ``model``, and let the user choose another."""
         self._notices.ask(
             sentence,
             (CHOOSE_FOLDER,),
@@ -166,7 +165,6 @@ class SetupPresenter(Presenter):
         self._ask_first(title, lambda: load(command.model, command.folder, variant, command.device, command.vocoder))
 
     def _choose_file(self, command: LoadModel, files: tuple[str, ...]) -> None:
-        """Let the user choose one of several files of weights in a folder."""
         names = {Path(file).name: file for file in files}
         dialog = QInputDialog(self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -27,8 +27,6 @@ _PAPER = f"{TECHNIQUE.paper.title}, {TECHNIQUE.paper.reference}"
 
 
 class TableModel(QAbstractTableModel):
-    """The grid as a table for screen readers and for copying."""
-
     def __init__(self, grid: StrategyGrid) -> None:
         super().__init__(grid)
         self._grid = grid
@@ -99,7 +97,6 @@ class Figures(QWidget):
         self.show_row(1, None)
 
     def show_row(self, row: int, figures: Sequence[str] | None) -> None:
-        """Show the name and figures of one table, or hide its row."""
         for column, label in enumerate(self._rows[row]):
             label.setVisible(figures is not None)
             label.setText("" if figures is None else figures[column])
@@ -107,7 +104,6 @@ class Figures(QWidget):
                 label.setAccessibleName(f"{figures[0]}, {self.COLUMNS[column - 1][0]}: {figures[column]}")
 
     def texts(self, row: int) -> list[str]:
-        """The texts of a row."""
         return [label.text() for label in self._rows[row]]
 
 
@@ -135,7 +131,6 @@ _HATCHES = {
 
 
 def action_colours(colours: Colours) -> dict[SkipAction, tuple[str, str]]:
-    """Fill and lettering of each action."""
     dark = colours == DARK
     lettering = ("#e8ebf1", "#06121f", "#2a1a00") if dark else ("#18202c", "#ffffff", "#2a1a00")
     pairs = zip(CELLS_DARK if dark else CELLS_LIGHT, lettering, strict=True)
@@ -178,17 +173,14 @@ class StrategyGrid(CellGrid):
         self.refresh()
 
     def light(self, cell: tuple[int, int] | None) -> None:
-        """Light the cell that is being tried."""
         self._lit = cell
         self.update()
 
     @property
     def lit(self) -> tuple[int, int] | None:
-        """The cell that is being tried, in a running calibration."""
         return self._lit
 
     def value(self, layer: int, step: int) -> int:
-        """The action shown in a cell, or :data:`UNTRIED`."""
         return int(self._actions[layer, step])
 
     def differing(self) -> int:

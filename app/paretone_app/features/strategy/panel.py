@@ -145,11 +145,9 @@ class StrategyPanel(QWidget):
     # --- Methods in --------------------------------------------------------------------------------------------------
     @property
     def table(self) -> StrategyTable | None:
-        """The table shown."""
         return self._table
 
     def set_table(self, table: StrategyTable | None) -> None:
-        """Show a table that came from elsewhere."""
         if table != self._table:
             self._table = table
             self._show()
@@ -170,7 +168,6 @@ class StrategyPanel(QWidget):
         self._show_figures()
 
     def set_times(self, times: tuple[float, ...]) -> None:
-        """The flow time of each step, to be shown on the axis."""
         self.grid.set_times(times)
 
     def set_colours(self, colours: Colours) -> None:
@@ -198,7 +195,6 @@ class StrategyPanel(QWidget):
         self._say_phase(CHECK, f"{measured} of {similarities.size} cells measured")
 
     def add_trials(self, trials: Sequence[Trial]) -> None:
-        """Show trials of the running calibration, in their order."""
         if self._live is None or not trials:
             return
         for trial in trials:
@@ -237,7 +233,6 @@ class StrategyPanel(QWidget):
     # --- Editing -----------------------------------------------------------------------------------------------------
     @property
     def editable(self) -> StrategyTable | None:
-        """The table whose cells can be changed now, if there is one."""
         return self._table if self._live is None else None
 
     def set_selected(self, action: SkipAction) -> None:

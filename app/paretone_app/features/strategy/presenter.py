@@ -16,13 +16,10 @@ from paretone.reading import read_text
 from paretone.sampling.actions import SkipAction
 from paretone.session.events import Event, Prepared
 from paretone.techniques.ditreducio import END, NAME
-from paretone.techniques.ditreducio.record import Trial
-from paretone.techniques.ditreducio.requests import Calibrated, Similarities
+from paretone.techniques.ditreducio.record import Calibrated, Similarities, Trial
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone_app.features.presenter import Presenter, Services, built
-from paretone_app.features.strategy.calibration_store import CalibrationStore
-from paretone_app.features.strategy.state import StrategyState, running_reports
-from paretone_app.features.tour.model import Part
+from paretone_app.features.presenter import Part, Presenter, Services, built
+from paretone_app.features.strategy.state import CalibrationStore, StrategyState, running_reports
 from paretone_app.numbers import fixed, general, percent
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.notices import Level
@@ -55,12 +52,10 @@ class StrategyPresenter(Presenter):
         state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
-        """Say which calibrations could not be read."""
         for problem in self.state.calibrations.problems:
             self._notices.note(problem, Level.WARNING)
 
     def step_done(self, action: str) -> bool | None:
-        """There is a table that serves what is selected."""
         if self.state.why_no_table():
             return None
         selection = self._state.selection
@@ -69,7 +64,6 @@ class StrategyPresenter(Presenter):
         return self.state.artefact is not None and not self.state.problem()
 
     def step_changed(self, action: str) -> bool:
-        """There is a table, for something else."""
         return self.state.artefact is not None
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
@@ -114,7 +108,6 @@ class StrategyPresenter(Presenter):
 
     @Slot()
     def _show_table(self) -> None:
-        """Show the strategy table and what follows from it."""
         if self.strategy is None:
             return
         state, strategy = self._state, self.state
@@ -133,7 +126,6 @@ class StrategyPresenter(Presenter):
             self.strategy.set_reference(strategy.reference if has_one else None)
 
     def follow(self, event: Event) -> None:
-        """Take up a finished calibration, and log what it found."""
         self.state.follow(event)
         if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
             record = event.result.record

@@ -7,20 +7,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
-from paretone.errors import PlainError, SettingError
+from paretone.errors import PlainError, ProfileError, SettingError
+from paretone.files import reason, write_atomically
 from paretone.models.base import Utterance
+from paretone.reading import read_json
+from paretone.sampling.actions import SkipAction
 from paretone.session.commands import Prepare
 from paretone.session.events import Event, PreparationReport, Prepared
+from paretone.setting.compatibility import Compatibility
+from paretone.setting.knobs import Values
 from paretone.setting.setting import Artefact, UsedTechnique
 from paretone.techniques import conflict
-from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD
-from paretone.techniques.ditreducio.record import CalibrationRecord, Derivation
-from paretone.techniques.ditreducio.requests import Calibrated, CalibrationRequest, TransferRequest
+from paretone.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD, calibrates_alike
+from paretone.techniques.ditreducio.record import (
+    Calibrated,
+    CalibrationRecord,
+    CalibrationRequest,
+    Derivation,
+    Sentence,
+    TransferRequest,
+    Trial,
+)
 from paretone.techniques.ditreducio.table import StrategyTable
-from paretone_app.features.strategy.calibration_store import CalibrationStore
 from paretone_app.numbers import localised, percent
 from paretone_app.state.app_state import AppState
 from paretone_app.state.artefact_store import ArtefactStore
@@ -28,14 +42,118 @@ from paretone_app.state.availability import require
 from paretone_app.state.editing import ALONE, Edit
 from paretone_app.state.jobs import Jobs, Kind
 
+SCHEMA_VERSION = 2
+
+
+class CalibrationStore:
+    """Calibrations by fingerprint, newest last. Files that cannot be read are left alone and named in ``problems``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._records: dict[str, CalibrationRecord] = {}
+        self.problems: list[str] = []
+        for path in sorted(folder.glob("*.json")):
+            try:
+                record = read_record(path)
+            except PlainError as error:
+                self.problems.append(str(error))
+                continue
+            self._records[record.fingerprint] = record
+        self._records = dict(sorted(self._records.items(), key=lambda item: item[1].created))
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def records(self) -> tuple[CalibrationRecord, ...]:
+        return tuple(self._records.values())
+
+    def get(self, fingerprint: str) -> CalibrationRecord | None:
+        return self._records.get(fingerprint)
+
+    def newest(self, compatibility: Compatibility, knobs: Values) -> CalibrationRecord | None:
+        """The latest calibration for ``compatibility`` whose knobs equal ``knobs`` but for the threshold."""
+        for record in reversed(self._records.values()):
+            if record.table.compatibility == compatibility and calibrates_alike(record.knobs, knobs):
+                return record
+        return None
+
+    def add(self, record: CalibrationRecord) -> None:
+        """Keep ``record``. Raises :class:`ProfileError` when its file cannot be written; it is kept in memory then."""
+        self._records[record.fingerprint] = record
+        path = self._folder / f"{record.fingerprint}.json"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_record(record, path)
+        except OSError as error:
+            raise ProfileError(
+                f"The calibration could not be written to {path} ({reason(error)}). "
+                "It can be used until the window closes."
+            ) from error
+
+
+def write_record(record: CalibrationRecord, path: Path) -> None:
+    """Write ``record`` as JSON, whole or not at all. Raises :class:`OSError`."""
+    data = {
+        "schema": SCHEMA_VERSION,
+        "table": record.table.to_json(),
+        "knobs": dict(record.knobs),
+        "cut": record.cut,
+        "trials": [
+            [one.phase, one.step, one.layer, one.action.name, one.error, one.accepted, one.errors]
+            for one in record.trials
+        ],
+        "similarities": [[None if np.isnan(one) else float(one) for one in row] for row in record.similarities],
+        "sentences": [asdict(one) for one in record.sentences],
+        "combine": record.combine,
+        "seed": record.seed,
+        "created": record.created,
+        "machine": record.machine,
+    }
+    write_atomically(path, json.dumps(data).encode())
+
+
+def read_record(path: Path) -> CalibrationRecord:
+    """Read what :func:`write_record` wrote. Raises :class:`ProfileError` that names the file."""
+    try:
+        data = read_json(path)
+        if data["schema"] != SCHEMA_VERSION:
+            raise ProfileError(f"{path} has schema {data['schema']}; this version reads schema {SCHEMA_VERSION}.")
+        return CalibrationRecord(
+            table=StrategyTable.from_json(data["table"], f"{path}: table"),
+            knobs=Values(data["knobs"]),
+            cut=float(data["cut"]),
+            trials=tuple(
+                Trial(
+                    phase,
+                    int(step),
+                    int(layer),
+                    SkipAction[action],
+                    float(error),
+                    bool(accepted),
+                    tuple(map(float, errors)),
+                )
+                for phase, step, layer, action, error, accepted, errors in data["trials"]
+            ),
+            similarities=np.array(data["similarities"], dtype=float),
+            sentences=tuple(Sentence(**one) for one in data["sentences"]),
+            combine=str(data["combine"]),
+            seed=int(data["seed"]),
+            created=str(data["created"]),
+            machine=str(data["machine"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ProfileError(
+            f"The calibration {path} cannot be read ({error}); delete the file or calibrate again."
+        ) from error
+
+
 NAME = TECHNIQUE.name
 _SWITCH_ON = f"switch {TECHNIQUE.title} on in Setup"
 _THRESHOLD_EDIT = 1
 
 
 class StrategyState(ArtefactStore):
-    """Strategy tables: derived from calibrations, which are kept in their place."""
-
     kind = StrategyTable
     artefact: StrategyTable | None
     trouble = Signal(str)
@@ -52,7 +170,6 @@ class StrategyState(ArtefactStore):
     # --- As a store of artefacts --------------------------------------------------------------------------------------
     @property
     def table(self) -> StrategyTable | None:
-        """The strategy table in use, whether it fits or not."""
         return self.artefact
 
     @property
@@ -155,12 +272,10 @@ class StrategyState(ArtefactStore):
 
     # --- Jobs ---------------------------------------------------------------------------------------------------------
     def calibrate(self) -> None:
-        """Calibrate on the selected sentence. Raises when it cannot be done."""
         require(self.why_not_prepare())
         self.calibrate_on((self._selection.utterance,))
 
     def calibrate_on(self, utterances: tuple[Utterance, ...], combine: str = COMBINATIONS[0]) -> None:
-        """Calibrate on all ``utterances`` together. Raises when it cannot be done."""
         require(self.why_not_prepare())
         setting = self._selection.setting.with_technique(UsedTechnique(NAME, self._selection.knobs(NAME)))
         request = CalibrationRequest(utterances, setting, combine)
@@ -175,7 +290,6 @@ class StrategyState(ArtefactStore):
         self._state.jobs.start(Kind.TRANSFER, lambda job: Prepare(job, NAME, request))
 
     def follow(self, event: Event) -> None:
-        """Take up a finished calibration."""
         if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
             calibrated = event.result
             self._state.cost.set_operations(calibrated.operations)
@@ -188,7 +302,6 @@ class StrategyState(ArtefactStore):
     # --- Threshold ----------------------------------------------------------------------------------------------------
     @property
     def threshold(self) -> float:
-        """The selected threshold δ."""
         return float(self._selection.knobs(NAME)[THRESHOLD.name])
 
     def derive(self, threshold: float) -> Derivation | None:

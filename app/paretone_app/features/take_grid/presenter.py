@@ -27,8 +27,8 @@ from paretone_app.numbers import counted, rough_duration
 from paretone_app.state.cost import LONG_SECONDS
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.editing import Edit
-from paretone_app.state.making import Wanted, wanted_take
 from paretone_app.state.playing import setting_title
+from paretone_app.state.synthesis import Wanted, wanted_take
 
 if TYPE_CHECKING:
     from paretone.setting.setting import Setting

@@ -26,7 +26,7 @@ from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.table import FailedTake, made_at
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.notices import Level
-from paretone_app.state.data_place import choose_folder
+from paretone_app.shell.only_window import choose_folder
 from paretone_app.state.differences import measured_against
 from paretone_app.state.jobs import IdleWork, Job, Jobs, Kind, Outcome, Piece
 from paretone_app.state.playing import take_title

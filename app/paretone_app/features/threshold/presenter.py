@@ -9,11 +9,10 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from paretone.techniques.ditreducio import TECHNIQUE, THRESHOLD, UNITS
-from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.presenter import Part, Presenter, Services, built
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.strategy.presenter import StrategyPresenter
 from paretone_app.features.strategy.state import NAME
-from paretone_app.features.tour.model import Part
 from paretone_app.state.jobs import Job, Kind
 
 if TYPE_CHECKING:

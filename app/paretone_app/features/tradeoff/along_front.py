@@ -27,7 +27,7 @@ from paretone_app.results.points import candidate_key
 from paretone_app.results.reader import Results
 from paretone_app.state.differences import keeps_timing
 from paretone_app.state.editing import Edit
-from paretone_app.state.making import Wanted, wanted_take
+from paretone_app.state.synthesis import Wanted, wanted_take
 from paretone_app.widgets.screen_readers import announce
 
 if TYPE_CHECKING:

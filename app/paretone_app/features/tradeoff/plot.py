@@ -3,7 +3,7 @@
 Mouse: a click chooses a point and lets it be heard, Ctrl adds points to the selection, a rectangle selects what is in
 it; a double click shows everything. Keys: Left and Right walk along the front, with Shift along all points; Home and
 End go to its ends; Enter or Space lets the point be heard, A and B compare it, N marks where a difference begins to be
-heard or ends. Zooming: :mod:`paretone_app.plotting.zoom_chart`.
+heard or ends. Zooming: :mod:`paretone_app.plotting.chart`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from paretone_app.features.tradeoff.scene import Limit, Scene
 from paretone_app.features.tradeoff.styles import PointStyles, described
 from paretone_app.features.tradeoff.words import plain, table, tip
 from paretone_app.numbers import counted, grouped
-from paretone_app.plotting.frame import Frame, pen
-from paretone_app.plotting.layers import Layer
+from paretone_app.plotting.chart import Wholes, ZoomChart
+from paretone_app.plotting.frame import Frame, Layer, pen
 from paretone_app.plotting.points import Badge, Badges, Rings
 from paretone_app.plotting.scatter import MANY, ScatterLayers
-from paretone_app.plotting.zoom_chart import Wholes, ZoomChart
 from paretone_app.results.points import Point
 from paretone_app.shell.colours import Colours
 from paretone_app.widgets.screen_readers import announce

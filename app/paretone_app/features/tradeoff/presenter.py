@@ -19,11 +19,10 @@ from paretone_app.audio.sound import Sound as PlayerSound
 from paretone_app.audio.sound import is_silent
 from paretone_app.features.lab.presenter import LabPresenter
 from paretone_app.features.player.presenter import PlayerPresenter
-from paretone_app.features.presenter import Presenter, Services, built
+from paretone_app.features.presenter import Part, Presenter, Services, built
 from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.features.takes.panel import TakesPanel
 from paretone_app.features.takes.presenter import TakesPresenter
-from paretone_app.features.tour.model import Part
 from paretone_app.features.tradeoff import saved
 from paretone_app.features.tradeoff.along_front import AlongFront, FrontRow
 from paretone_app.results.reader import Results
@@ -31,8 +30,8 @@ from paretone_app.shell import file_dialogs
 from paretone_app.state.app_state import AppState
 from paretone_app.state.comparison import Comparison
 from paretone_app.state.differences import family_of
-from paretone_app.state.making import why_not_loaded
 from paretone_app.state.playing import Origin
+from paretone_app.state.synthesis import why_not_loaded
 
 if TYPE_CHECKING:
     from paretone_app.features.tradeoff.panel import TradeoffPanel

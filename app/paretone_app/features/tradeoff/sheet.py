@@ -14,8 +14,8 @@ from paretone_app.features.tradeoff.scene import Filter, Scene
 from paretone_app.features.tradeoff.styles import PointStyles, legend
 from paretone_app.features.tradeoff.words import counts, remarks, table
 from paretone_app.plotting import files
+from paretone_app.plotting.chart import EVERYTHING, Sections
 from paretone_app.plotting.sheet import Sheet
-from paretone_app.plotting.zoom_chart import EVERYTHING, Sections
 from paretone_app.results.points import STUDY, technique_title
 from paretone_app.shell.colours import LIGHT, Colours
 

@@ -19,7 +19,6 @@ def offered(family: str, mel_steps: int) -> list[TrainingForm]:
 
 
 def training(name: str) -> TrainingForm:
-    """The training for the technique called ``name``."""
     return next(one for one in training_forms() if one.name == name)
 
 

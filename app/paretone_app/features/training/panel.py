@@ -9,23 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QFormLayout,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QWidget,
-)
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLabel, QLineEdit, QWidget
 
 from paretone.errors import SettingError
+from paretone.figures.scales import Scale
+from paretone.figures.scatter import Dimension
 from paretone.setting.knobs import Values, checked, defaults
-from paretone.training.forms import TrainingForm, TrainingPlan, training_forms
+from paretone.training.forms import Figure, TrainingForm, TrainingPlan, training_forms
 from paretone.training.requests import Trained, TrainingProgress
-from paretone_app.features.training.curves import TrainingCurves
 from paretone_app.features.training.model import figure_wording, offered, training
-from paretone_app.numbers import counted, grouped, localised, percent, rough_duration
+from paretone_app.numbers import counted, general, grouped, localised, percent, rough_duration
+from paretone_app.plotting.curves import DASHES, CurveChart, Series, series_colour, shape_of
 from paretone_app.shell.colours import Colours
 from paretone_app.shell.regions import insert_after
 from paretone_app.shell.theme import GAP, TIGHT, set_look
@@ -37,8 +33,142 @@ from paretone_app.widgets.knob_controls import KnobControls
 from paretone_app.widgets.layouts import FormLayout, HBoxLayout, Scrolled, VBoxLayout
 from paretone_app.widgets.panel_parts import InstallOffer, JobProgress
 
+DRAW_MILLISECONDS = 100
+_SMOOTHING = 25
+"""Steps over which thick loss curves are means: single batches differ more than training changes."""
+_STEPS_AT_LEAST = 10
+"""That the axis shows."""
+
+
+class TrainingCurves(QWidget):
+    """Loss above, validation below; both over the number of steps, logarithmically."""
+
+    drawn = Signal()
+    """The curves were drawn again, or are empty."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.steps: list[int] = []
+        self.terms: dict[str, list[float]] = {}
+        self.validated: list[int] = []
+        self.found: dict[str, list[float]] = {}
+        self._figures: tuple[Figure, ...] = ()
+        self._colours = colours
+        self._redraw = QTimer(self, singleShot=True, interval=DRAW_MILLISECONDS)
+        self._redraw.timeout.connect(self._draw)
+        step = Dimension("step")
+        self.loss = CurveChart("Loss of every step", step, Dimension("loss"), colours)
+        self.validation = CurveChart("Validation", step, Dimension("share"), colours)
+        self._losses, self._legend = build.words(rich=True), build.words(rich=True)
+        build.fill(VBoxLayout(self), (self._losses, (self.loss, 1), self._legend, (self.validation, 1)))
+        self._draw()
+
+    def show_figures(self, figures: tuple[Figure, ...]) -> None:
+        """Draw these figures of validations from now on; an earlier training is forgotten if they are others."""
+        if figures != self._figures:
+            self._figures = figures
+            self.clear()
+
+    def clear(self) -> None:
+        for one in (self.steps, self.terms, self.validated, self.found):
+            one.clear()
+        self._draw()
+
+    def add(self, event: TrainingProgress) -> None:
+        if event.losses:
+            _append(self.steps, self.terms, event.step, event.losses)
+        if event.validation:
+            # A logarithmic axis has no 0: figures from before the first step are drawn at 1.
+            _append(self.validated, self.found, max(event.step, 1), event.validation)
+        if not self._redraw.isActive():
+            self._redraw.start()
+
+    @property
+    def has_any(self) -> bool:
+        return bool(self.steps or self.validated)
+
+    def set_colours(self, colours: Colours) -> None:
+        self._colours = colours
+        for chart in (self.loss, self.validation):
+            chart.set_colours(colours)
+        self._draw()
+
+    def _draw(self) -> None:
+        self._say()
+        colours, steps, validated = self._colours, np.array(self.steps, float), np.array(self.validated, float)
+        inks = [series_colour(colours, index) for index in range(max(len(self.terms), len(self._figures)))]
+        across = Scale.of(np.array([1.0, max([_STEPS_AT_LEAST, *self.steps[-1:], *self.validated[-1:]])]), True)
+        means = [
+            Series(name, steps, np.array(_running_mean(values)), ink, style=DASHES[index // 5])
+            for index, (ink, (name, values)) in enumerate(zip(inks, self.terms.items(), strict=False))
+        ]
+        # Several terms of a loss differ by orders of magnitude, and those of every step would hide each other.
+        each = [Series("each step", steps, np.array(values), colours.disabled, 1.0) for values in self.terms.values()]
+        each = each if len(each) == 1 else []
+        drawn = np.concatenate([np.empty(0), *(one.y for one in (*each, *means))])
+        up = Scale.of(drawn, logarithmic=len(self.terms) > 1)
+        self.loss.show_series([*each, *means], across, up, summary=self._losses.text())
+        found = [
+            Series(one.title, validated, values, ink, mark=shape_of(index))
+            for index, (ink, one) in enumerate(zip(inks, self._figures, strict=False))
+            if len(values := np.array(self._drawn(one)))
+        ]
+        every = [value for one in found for value in one.y.tolist()]
+        up = Scale(min([0.0, *every]), 1.05 * max([1.0, *every]))
+        self.validation.show_series(found, across, up, summary=self._legend.text())
+        self.drawn.emit()
+
+    def _drawn(self, one: Figure) -> list[float]:
+        """The values of a figure; those that are no shares as shares of the first one."""
+        values = self.found.get(one.name, [])
+        return list(values) if one.share else [value / (values[0] or 1.0) for value in values]
+
+    def _say(self) -> None:
+        colours = self._colours
+        said = [
+            f"{_mark('━', series_colour(colours, index))}&nbsp;{name.replace('_', '&nbsp;')}&nbsp;"
+            f"{general(_running_mean(values)[-1], 3)}"
+            for index, (name, values) in enumerate(self.terms.items())
+        ]
+        mean = f" (mean of {min(len(self.steps), _SMOOTHING)} steps)" if said else "–"
+        self._losses.setText(f"Loss: {' &nbsp; '.join(said)}{mean}")
+        legend = []
+        for index, one in enumerate(self._figures):
+            values = self.found.get(one.name)
+            value = figure_wording(one, values[-1]) if values else "–"
+            title = one.title if one.share else f"{one.title} (drawn as a share of the first)"
+            legend.append(f"{_mark('●', series_colour(colours, index))}&nbsp;{title}: {value}")
+        self._legend.setText(" &nbsp; ".join(legend))
+
+
+def _append(steps: list[int], series: dict[str, list[float]], step: int, values: Mapping[str, float]) -> None:
+    """Add ``values`` by name at ``step``, in place of what came there or later."""
+    while steps and steps[-1] >= step:
+        steps.pop()
+        for one in series.values():
+            one.pop()
+    for name, value in values.items():
+        series.setdefault(name, [float("nan")] * len(steps)).append(float(value))
+    steps.append(step)
+    for one in series.values():
+        if len(one) < len(steps):
+            one.append(float("nan"))
+
+
+def _mark(sign: str, colour: str) -> str:
+    return f'<span style="color:{colour}">{sign}</span>'
+
+
+def _running_mean(values: list[float]) -> list[float]:
+    """Over the last steps; those at which a term was not taken are passed over."""
+    taken = np.isfinite(values)
+    sums, counts = np.cumsum(np.where(taken, values, 0.0)), np.cumsum(taken)
+    sums[_SMOOTHING:] -= sums[:-_SMOOTHING].copy()
+    counts[_SMOOTHING:] -= counts[:-_SMOOTHING].copy()
+    return list(np.divide(sums, counts, out=np.full(len(values), np.nan), where=counts > 0))
+
+
 CHECKPOINT = "checkpoint.pt"
-"""File of the checkpoint in a work folder."""
 _INVITATION = "No training yet. Its curves are drawn here while it runs: loss above, validation below."
 _PREPARING = "Preparing the training. Its curves begin with the first steps."
 _HELD = "The work folder contains an earlier run: resume it, or choose another folder."
@@ -192,16 +322,13 @@ class TrainingPanel(QWidget):
 
     @property
     def training(self) -> TrainingForm:
-        """The chosen training."""
         return training(self.chooser.currentData())
 
     @property
     def knobs(self) -> KnobControls:
-        """The controls of the chosen training."""
         return self._controls[self.training.name]
 
     def propose(self, minutes: float, work: str) -> None:
-        """Fill in how long, and where."""
         self.minutes.setValue(minutes)
         self.work.setText(work)
 
@@ -241,7 +368,6 @@ class TrainingPanel(QWidget):
         self._show()
 
     def begin(self, resume: bool) -> None:
-        """A training begins; a resumed one keeps its curves."""
         self._running = self.training.name
         self._say("")
         self.progress.begin()
@@ -258,7 +384,6 @@ class TrainingPanel(QWidget):
             self.pages.invite(f"{_PREPARING} {sentence}".strip(), filling=True)
 
     def show_progress(self, progress: TrainingProgress) -> None:
-        """A step or a validation is done."""
         if not self._running:
             return
         self.curves.add(progress)
@@ -273,12 +398,10 @@ class TrainingPanel(QWidget):
             self._say(ran.progress.format(step=progress.step, found=found))
 
     def show_result(self, made: Trained) -> None:
-        """The weights are there."""
         steps = counted(made.steps, "step", "steps")
         self._say(f"Done in {steps}: {made.summary} The weights are in {made.checkpoint}.", "good")
 
     def end(self, sentence: str = "", failed: bool = False) -> None:
-        """The training ended; ``sentence`` says why early."""
         self._running = ""
         self.pages.invite(_INVITATION)
         if sentence:
@@ -289,7 +412,6 @@ class TrainingPanel(QWidget):
         self.curves.set_colours(colours)
 
     def plan(self, resume: bool) -> TrainingPlan:
-        """The entered values."""
         return TrainingPlan(
             self.training.name,
             self.manifest.text().strip(),
@@ -303,7 +425,6 @@ class TrainingPanel(QWidget):
 
     @property
     def state(self) -> str:
-        """The sentence above the curves."""
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -312,7 +433,6 @@ class TrainingPanel(QWidget):
         insert_after(self._choose_work, self.knobs.reachable)
 
     def _choose(self) -> None:
-        """Show the form of the chosen training."""
         one = self.training
         self._intro.setText(one.intro)
         self.curves.show_figures(one.found)

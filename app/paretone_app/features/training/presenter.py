@@ -33,7 +33,6 @@ class TrainingPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._runs = services.folder / "training"
-        """Parent folder of proposed work folders."""
         self._proposed = ""
         """The work folder that was proposed last."""
         self._known: tuple[str, str] = "", ""
@@ -67,7 +66,6 @@ class TrainingPresenter(Presenter):
 
     @property
     def _in_use(self) -> set[str]:
-        """Techniques in use that there is a training for."""
         return {one.name for one in training_forms() if self._state.selection.is_used(one.name)}
 
     def _follow_setup(self, panel: TrainingPanel) -> None:
@@ -92,7 +90,6 @@ class TrainingPresenter(Presenter):
         return self.why_not() or self._state.jobs.why_wait
 
     def show_reports(self, events: Sequence[Event]) -> None:
-        """Show the curves of a training."""
         if self.training is None:
             return
         for event in events:
@@ -101,13 +98,11 @@ class TrainingPresenter(Presenter):
                 self.training.show_progress(event.report)
 
     def show_progress(self, event: Progress) -> None:
-        """Show what comes before the first step: speech to learn from, for one."""
         job = self._state.jobs.find(event.job)
         if self.training is not None and job is not None and job.kind is Kind.TRAIN:
             self.training.show_preparing(event.done, event.total, event.seconds_left, event.text)
 
     def follow(self, event: Event) -> None:
-        """Show the result of a training."""
         if self.training is None or self._state.jobs.find(event.job) is None:
             return
         if isinstance(event, Prepared) and isinstance(event.result, Trained):
@@ -169,7 +164,6 @@ class TrainingPresenter(Presenter):
         self.start(built(self.training).plan(resume))
 
     def start(self, plan: TrainingPlan) -> None:
-        """Train. Raises :class:`PlainError` when it cannot be done."""
         state, reason = self._state, self.why_not()
         if reason:
             raise SettingError(reason)

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from paretone.models.base import Utterance, Voice
 from paretone.models.voices import shown_name
 from paretone.techniques.ditreducio import UNITS
-from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport
+from paretone.techniques.ditreducio.record import SentenceTransfer, TransferReport
 from paretone_app.numbers import counted, fixed, general, percent
 from paretone_app.shell.entries import Term
 from paretone_app.shell.theme import set_look
@@ -53,9 +53,7 @@ _FIRST_TICKED = 2
 class TransferActions:
     measure: Action
     calibrate: Action
-    """Calibrates on the ticked sentences."""
     calibrate_advised: Action
-    """Calibrates on what the report advises."""
 
 
 class TransferPanel(QWidget):
@@ -152,7 +150,6 @@ class TransferPanel(QWidget):
             self.show_report(None)
 
     def show_report(self, report: TransferReport | None) -> None:
-        """Show the report; ``None`` clears it."""
         self._report = report
         rows = [] if report is None else [("own", one) for one in report.calibrated]
         rows += [] if report is None else [("unseen", one) for one in report.unseen]
@@ -169,7 +166,6 @@ class TransferPanel(QWidget):
 
     @property
     def chosen(self) -> tuple[Utterance, ...]:
-        """Every ticked sentence in every ticked voice."""
         voices = {one.id: one for one in self._voices}
         return tuple(Utterance(text, voices[voice]) for voice in self.voices.ticked for text in self.sentences.ticked)
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.session.events import Event, Prepared
-from paretone.techniques.ditreducio.requests import TransferMeasured
+from paretone.techniques.ditreducio.record import TransferMeasured
 from paretone_app.features.presenter import Presenter, Services, built
 from paretone_app.features.strategy.presenter import StrategyPresenter
 from paretone_app.state.jobs import Kind
@@ -64,7 +64,6 @@ class TransferPresenter(Presenter):
         return jobs.why_wait
 
     def follow(self, event: Event) -> None:
-        """Show what was measured."""
         if self.transfer is None or not isinstance(event, Prepared):
             return
         if isinstance(event.result, TransferMeasured):

@@ -118,25 +118,21 @@ class ViewsPanel(QWidget):
             self.chooser.setCurrentIndex(index)
 
     def begin(self, view: str) -> None:
-        """The view of this name is being computed."""
         self._running = view
         self._failures.pop(view, None)
         self.progress.begin()
         self._show_view()
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        """Progress of the computation."""
         if self._running is not None:
             self.progress.show_progress(done, total, seconds_left)
 
     def show_figure(self, figure: Figure) -> None:
-        """A view was computed."""
         self._figures[figure.view] = figure
         if self.chooser.currentData() == figure.view:
             self._show_view()
 
     def end(self, failure: str = "") -> None:
-        """The computing ended; ``failure`` says why it gave nothing."""
         if self._running is not None and failure:
             self._failures[self._running] = failure
         self._running = None
@@ -149,7 +145,6 @@ class ViewsPanel(QWidget):
 
     @property
     def view(self) -> View:
-        """The chosen view."""
         return named(self.chooser.currentData())
 
     @property
@@ -165,17 +160,14 @@ class ViewsPanel(QWidget):
 
     @property
     def figure(self) -> Figure | None:
-        """The figure that is shown."""
         return self._figures.get(self.view.name)
 
     @property
     def values(self) -> Mapping[str, object]:
-        """The chosen view's knob values."""
         return self._values.get(self.view.name) or defaults(self.view.knobs(self._layers or 1))
 
     @property
     def state(self) -> str:
-        """The sentence under the buttons."""
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
@@ -241,7 +233,6 @@ class ViewsPanel(QWidget):
         self.knobs.set_knobs(knobs, values)
 
     def _enlarge(self) -> None:
-        """A separate window with the figure as it is now."""
         if self.figure is None:
             return
         large = FigureCanvas(self._colours, self)

@@ -51,13 +51,11 @@ class ViewsPresenter(Presenter):
         return state.jobs.why_wait
 
     def follow(self, event: Event) -> None:
-        """Show a figure that was computed."""
         if isinstance(event, ViewComputed) and self.views is not None:
             self.views.show_figure(event.figure)
 
     @Slot(object)
     def show_progress(self, event: Progress) -> None:
-        """Show how far the view is."""
         if self.views is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
             self.views.show_progress(event.done, event.total, event.seconds_left)
 
@@ -119,7 +117,7 @@ class ViewsPresenter(Presenter):
     def write(self, figure: Figure, path: Path) -> None:
         """Write ``figure`` in the form that the ending of ``path`` says. Raises :class:`PlainError` when it cannot be
         written."""
-        from paretone_app.plotting import paper
+        from paretone_app.plotting.sheet import write_figure
 
-        paper.write(figure, path)
+        write_figure(figure, path)
         self._notices.note(f"Wrote {path}")

@@ -33,8 +33,7 @@ import torch
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
-from paretone.errors import SettingError
-from paretone.failures import enough_memory
+from paretone.errors import SettingError, enough_memory
 from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, OfficialIds, OfficialPrompt, Script, Voice
 from paretone.models.families import parts
@@ -55,8 +54,7 @@ from paretone.models.files.trained_weights import find_language_weights, places_
 from paretone.models.kernels.graphs import GraphedTransformer
 from paretone.observer import SILENT, Observer, StepReport
 from paretone.reading import shown
-from paretone.sampling.autoregressive import Cycle, Decoding, Request, decode
-from paretone.sampling.runaway import RunawayGuard, guarded
+from paretone.sampling.autoregressive import Cycle, Decoding, Request, RunawayGuard, decode, guarded
 from paretone.sampling.tokens import TokenSampler, Uniforms
 from paretone.setting.knobs import Values
 from paretone.setting.plan import LanguagePlan

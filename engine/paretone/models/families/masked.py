@@ -34,8 +34,7 @@ import torch
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
-from paretone.errors import SettingError
-from paretone.failures import enough_memory
+from paretone.errors import SettingError, enough_memory
 from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, Script, Voice
 from paretone.models.families import parts

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paretone.commands import arguments, fine_tuning
-from paretone.commands.result import Result
-from paretone.commands.session import Session
+from paretone.commands import arguments, train
+from paretone.commands.command import Result
+from paretone.commands.terminal import Session
 from paretone.setting.knobs import Values
 from paretone.techniques import average_velocity
 from paretone.techniques.average_velocity import METHODS, SINGLE_SHARE, TEACHER_STEPS, AverageVelocityRequest
@@ -18,8 +18,7 @@ GUIDANCE = ("guidance", "intelligibility", "similarity")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
-    fine_tuning.add_speech(parser)
+    train.add_speech(parser)
     group = parser.add_argument_group("average velocity")
     group.add_argument(
         "--method",
@@ -70,7 +69,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="such weights of the same checkpoint to start from (default: the model's own)",
     )
-    fine_tuning.add_training(
+    train.add_training(
         parser,
         "4e-4 below 20 million parameters, else 1e-5",
         "0.006 below 20 million parameters, else AdamW for everything",
@@ -78,7 +77,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Train, and say where the result lies."""
     given = {name: getattr(options, name) for name in GUIDANCE if getattr(options, name) is not None}
     request = AverageVelocityRequest(
         guidance=Values(given),
@@ -87,9 +85,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         uses=options.uses,
         single_share=options.single_share,
         temperature=options.temperature,
-        initial=arguments.path_text(options.initial),
-        **fine_tuning.request_values(options),
+        initial=train.path_text(options.initial),
+        **train.fine_tuning_request(options),
     )
-    trained = fine_tuning.train(average_velocity.NAME, request, session)
+    trained = train.trained(average_velocity.NAME, request, session)
     text = f"Wrote {trained.checkpoint}: {trained.steps} steps by {options.method}.\n{trained.summary}"
-    return fine_tuning.result(options, trained, trained.figures, text)
+    return train.result(options, trained, text)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from fractions import Fraction
 
-from paretone.commands import arguments, fine_tuning
-from paretone.commands.result import Result
-from paretone.commands.session import Session
+from paretone.commands import arguments, train
+from paretone.commands.command import Result
+from paretone.commands.terminal import Session
 from paretone.techniques import guidance_free
 from paretone.techniques.guidance_free import METHODS, GuidanceFreeRequest
 from paretone.wording import percent
@@ -17,8 +17,7 @@ SUMMARY = "Fine-tune a model on recordings so that one branch replaces the two o
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
-    fine_tuning.add_speech(parser)
+    train.add_speech(parser)
     group = parser.add_argument_group("CFG-free")
     group.add_argument(
         "--weight",
@@ -53,7 +52,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take v_c - v_u from the averaged weights; a third pass per step",
     )
-    fine_tuning.add_training(
+    train.add_training(
         parser,
         "3e-4 below 20 million parameters, else 1e-5",
         "AdamW for everything; 0.005 suits small models",
@@ -61,16 +60,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Train, and say where the result lies."""
     request = GuidanceFreeRequest(
         weight=options.weight,
         method=options.method,
         weight_warm_up=options.weight_warm_up,
         latest=options.latest,
         average_difference=options.average_difference,
-        **fine_tuning.request_values(options),
+        **train.fine_tuning_request(options),
     )
-    tuned = fine_tuning.train(guidance_free.NAME, request, session)
+    tuned = train.trained(guidance_free.NAME, request, session)
     strength = tuned.figures["equivalent_guidance"]
     text = (
         f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "
@@ -79,7 +77,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if tuned.is_first:  # The others have validated nothing.
         text += f"\nOn held-out speech, one branch has learned {percent(tuned.validation['learnt'])} of the guidance."
     figures = {"weight": options.weight, "equivalent_guidance": strength, "method": options.method}
-    return fine_tuning.result(options, tuned, figures, text)
+    return train.result(options, tuned, text, figures)
 
 
 def _number(text: str) -> float:

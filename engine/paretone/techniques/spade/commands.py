@@ -6,10 +6,9 @@ from __future__ import annotations
 import argparse
 
 from paretone.bench.report import table
-from paretone.commands import arguments, companion_args
-from paretone.commands.command import Command
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
+from paretone.commands import arguments, train
+from paretone.commands.command import Command, Result
+from paretone.commands.terminal import JOB, Session
 from paretone.errors import SettingError
 from paretone.models import catalogue
 from paretone.models.base import LANGUAGE, Utterance
@@ -46,7 +45,6 @@ def _declare_measuring(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_measuring(options: argparse.Namespace, session: Session) -> Result:
-    """Measure, keep the record where the application looks, and show it."""
     model = arguments.load(options, session, options.model, options.variant)
     if model.info.family != LANGUAGE:
         raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
@@ -97,20 +95,20 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="errors of layer outputs as published, not relative to the teacher's size",
     )
-    companion_args.declare(parser)
+    train.add_companion(parser)
 
 
 def _run_training(options: argparse.Namespace, session: Session) -> Result:
-    """Train, and say where the result lies."""
     request = StudentRequest(
-        **companion_args.request(options),
+        **train.companion_request(options),
         depth=options.depth,
         retained=options.layers,
         stages=tuple(options.stages),
         relative_latents=not options.published_latents,
     )
-    done = session.carry_out(Prepare(JOB, spade.NAME, request), arguments.showing_training(session.terminal))
-    return companion_args.result(done.result)
+    trained = train.trained(spade.NAME, request, session)
+    text = f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}"
+    return train.result(options, trained, text)
 
 
 def _layers(text: str) -> tuple[int, ...]:

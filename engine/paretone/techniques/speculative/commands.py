@@ -6,12 +6,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paretone.commands import arguments, companion_args
-from paretone.commands.command import Command
+from paretone.commands import arguments, train
+from paretone.commands.command import Command, Result
 from paretone.commands.output import place_for_folder
-from paretone.commands.result import Result
-from paretone.commands.session import JOB, Session
-from paretone.session.commands import ExportWeights, Prepare
+from paretone.commands.terminal import JOB, Session
+from paretone.session.commands import ExportWeights
 from paretone.setting.knobs import Knob, Values
 from paretone.techniques import speculative
 from paretone.techniques.speculative import DraftRequest
@@ -44,21 +43,21 @@ def _declare_training(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     group.add_argument("--initial", type=Path, metavar="FILE", help="draft of the same layers to start from")
-    companion_args.declare(parser)
+    train.add_companion(parser)
 
 
 def _run_training(options: argparse.Namespace, session: Session) -> Result:
-    """Train, and say where the result lies."""
     request = DraftRequest(
-        **companion_args.request(options),
+        **train.companion_request(options),
         lower=options.lower,
         upper=options.upper,
         spoken_share=options.spoken_share,
         overlap_share=options.overlap_share,
-        initial=arguments.path_text(options.initial),
+        initial=train.path_text(options.initial),
     )
-    done = session.carry_out(Prepare(JOB, speculative.NAME, request), arguments.showing_training(session.terminal))
-    return companion_args.result(done.result)
+    trained = train.trained(speculative.NAME, request, session)
+    text = f"Wrote {trained.checkpoint}, {trained.steps} steps.\n{trained.summary}"
+    return train.result(options, trained, text)
 
 
 KINDS = ("student", "draft")
@@ -73,7 +72,6 @@ def _declare_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_export(options: argparse.Namespace, session: Session) -> Result:
-    """Write it."""
     settings = Values(arguments.given(options, _settings()))
     out = place_for_folder(options.out)
     command = ExportWeights(JOB, options.model, options.kind, options.file, str(out), settings, options.folder)

@@ -12,8 +12,7 @@ from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 
 from paretone.models.base import AttentionCapture
-from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel
-from paretone_app.features.attention.plots import similarity_map
+from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel, similarity_map
 from paretone_app.shell.colours import DARK, LIGHT
 from tests.app.acting import acts
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate

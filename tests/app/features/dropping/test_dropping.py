@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from paretone.models import catalogue
 from paretone.setting.profile import SUFFIX
 from paretone.studies.store import DATABASE
-from paretone_app.features.dropping.model import Target, dropped
+from paretone_app.features.dropping import Target, dropped
 from paretone_app.features.setup.presenter import SetupPresenter
 from paretone_app.features.studies.presenter import StudiesPresenter
 from paretone_app.shell.window import MainWindow

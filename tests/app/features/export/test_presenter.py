@@ -14,8 +14,8 @@ from safetensors import safe_open
 from paretone.export.copied import paretone_profile
 from paretone.export.programs.f5_tts import TARGET as F5_TTS
 from paretone.models import load_model
-from paretone.techniques.guidance_free.exports import SAFETENSORS
-from paretone_app.features.export.dialogs import ProfileDialog
+from paretone.techniques.guidance_free import SAFETENSORS
+from paretone_app.features.export import ProfileDialog
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
 from tests.app.conftest import PATIENCE_MILLISECONDS

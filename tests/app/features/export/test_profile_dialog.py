@@ -13,9 +13,8 @@ from paretone.export.programs.f5_tts import TARGET as F5_TTS
 from paretone.session.commands import ExportProfile
 from paretone.session.events import TakeReady
 from paretone.setting.profile import Profile
-from paretone.techniques.guidance_free.exports import SAFETENSORS
-from paretone_app.features.export.dialogs import ProfileDialog
-from paretone_app.features.export.model import ProfileExport
+from paretone.techniques.guidance_free import SAFETENSORS
+from paretone_app.features.export import ProfileDialog, ProfileExport
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
 
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from paretone.models.base import DraftWeights, ModelInfo, StudentWeights
-from paretone_app.features.export.dialogs import WeightsDialog
+from paretone_app.features.export import WeightsDialog
 from tests.app.presenters import INFO
 
 STUDENT = StudentWeights("/there/student-2.safetensors", "1" * 64, (0, 2), "recovered", 45.0)

@@ -12,7 +12,7 @@ from paretone.errors import SettingError
 from paretone.models.base import ModelInfo
 from paretone.models.files.layer_importance import DIVERGENCE, FILE, ImportanceRecord, LayerImportance
 from paretone.techniques import spade
-from paretone_app.features.layers.state import LayerChoice
+from paretone_app.features.layers.presenter import LayerChoice
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretone_app.features.listen.time_plot import outline
+from paretone_app.features.listen.plots import outline
 
 
 def test_no_sample_is_missed() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from paretone_app.features.log.presenter import LogPanel
+from paretone_app.features.log import LogPanel
 from paretone_app.shell.colours import LIGHT
 from paretone_app.shell.notices import Level
 

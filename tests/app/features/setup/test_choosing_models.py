@@ -119,4 +119,12 @@ def test_a_vocoder_can_be_chosen_for_models_whose_vocoder_is_another_release(
     dialog.fileSelected.emit(str(tmp_path))
     dialog.close()
     assert sent == [(MISSING, "", "", {"vocoder": str(tmp_path)})]
+    assert choice.usual_vocoder.isVisibleTo(choice) and not choice.usual_vocoder.isEnabled()
+    assert "usual" in choice.usual_vocoder.toolTip()
+    monkeypatch.setitem(window.state.selection.vocoders, MISSING, str(tmp_path))
+    choose(window, window.state.selection.model_id)
+    choose(window, MISSING)
+    assert str(tmp_path) in choice.vocoder.toolTip()
+    qtbot.mouseClick(choice.usual_vocoder, Qt.MouseButton.LeftButton)
+    assert sent[-1] == (MISSING, "", "", {"vocoder": ""})
     choose(window, window.state.selection.model_id)

@@ -6,7 +6,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from paretone.sampling.schedules import EPSS, time_grid
-from paretone_app.features.setup.step_grid import StepGrid
+from paretone_app.features.setup.cards import StepGrid
 from paretone_app.shell.colours import LIGHT
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from paretone.errors import ProfileError
-from paretone_app.features.strategy.calibration_store import CalibrationStore, read_record, write_record
+from paretone_app.features.strategy.state import CalibrationStore, read_record, write_record
 from tests.app.records import compatibility, record
 
 

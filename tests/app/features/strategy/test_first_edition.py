@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from paretone_app.features.strategy.calibration_store import CalibrationStore
+from paretone_app.features.strategy.state import CalibrationStore
 
 WRITTEN = Path(__file__).resolve().parents[3] / "first_edition" / "calibrations"
 

@@ -11,10 +11,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from paretone_app.features.feature import Feature, tour_stops
+from paretone_app.features.presenter import Part
 from paretone_app.features.registry import FEATURES
-from paretone_app.features.tour import panel
-from paretone_app.features.tour.model import Course, Part
-from paretone_app.features.tour.presenter import TourPresenter
+from paretone_app.features.tour import Course, TourPresenter, placed
 from paretone_app.shell.entries import EXPLORE, INSPECT, LISTEN, TEST, TourStop
 from paretone_app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
@@ -80,11 +79,11 @@ def test_the_card_keeps_off_what_it_speaks_of() -> None:
         QRect(0, 0, 500, 700),
         QRect(450, 300, 100, 100),
     ):
-        place = QRect(panel.placed(card, target, room), card)
+        place = QRect(placed(card, target, room), card)
         assert room.contains(place) and not place.intersects(target)
     step, bar = QRect(100, 40, 80, 24), QRect(90, 36, 900, 60)
-    assert not QRect(panel.placed(card, step, room, bar), card).intersects(bar), "nor does it cover words of its bar"
-    everything = QRect(panel.placed(card, room, room), card)
+    assert not QRect(placed(card, step, room, bar), card).intersects(bar), "nor does it cover words of its bar"
+    everything = QRect(placed(card, room, room), card)
     assert room.contains(everything)
 
 

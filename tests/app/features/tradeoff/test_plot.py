@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import Filter, PlotOptions
-from paretone_app.plotting.zoom_chart import EVERYTHING
+from paretone_app.plotting.chart import EVERYTHING
 from tests.app.features.tradeoff.test_scene import point
 from tests.app.features.tradeoff.using import (
     CONTROL,

@@ -30,7 +30,7 @@ from paretone_app.audio.sound import Sound
 from paretone_app.features.tradeoff.panel import TradeoffPanel
 from paretone_app.features.tradeoff.scene import Crossing, Filter, PlotOptions, Range
 from paretone_app.listening.stimuli import setting_key
-from paretone_app.plotting.zoom_chart import EVERYTHING
+from paretone_app.plotting.chart import EVERYTHING
 from paretone_app.results.points import Scores
 from paretone_app.results.study import read_study
 from paretone_app.shell.window import MainWindow

@@ -9,10 +9,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from paretone.techniques.guidance_free.training_form import FORM as GUIDANCE_FREE
-from paretone.techniques.spade.training_form import FORM as STUDENT
+from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
+from paretone.techniques.spade import FORM as STUDENT
 from paretone.training.requests import TrainingProgress
-from paretone_app.features.training.curves import TrainingCurves, _running_mean
+from paretone_app.features.training.panel import TrainingCurves, _running_mean
 from paretone_app.shell.colours import DARK, LIGHT
 
 

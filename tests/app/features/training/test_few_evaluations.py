@@ -11,8 +11,7 @@ from paretone.models.base import IntervalWeights
 from paretone.session.events import Prepared
 from paretone.setting.knobs import Values, defaults
 from paretone.techniques import average_velocity
-from paretone.techniques.average_velocity import METHODS, AverageVelocityRequest
-from paretone.techniques.average_velocity.training_form import FORM
+from paretone.techniques.average_velocity import FORM, METHODS, AverageVelocityRequest
 from paretone.training.forms import Place, TrainingPlan
 from paretone.training.requests import Trained
 from paretone_app.state.differences import weights_title

@@ -10,12 +10,12 @@ from paretone.models.catalogue import entry
 from paretone.session.jobs import preparation_for
 from paretone.setting.knobs import defaults
 from paretone.techniques import guidance_free
+from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
 from paretone.techniques.guidance_free import GuidanceFreeRequest
-from paretone.techniques.guidance_free.training_form import FORM as GUIDANCE_FREE
+from paretone.techniques.spade import FORM as STUDENT
 from paretone.techniques.spade import StudentRequest
-from paretone.techniques.spade.training_form import FORM as STUDENT
+from paretone.techniques.speculative import FORM as DRAFT
 from paretone.techniques.speculative import DraftRequest
-from paretone.techniques.speculative.training_form import FORM as DRAFT
 from paretone.training.forms import Place, TrainingForm, TrainingPlan, training_forms
 from paretone_app.features.training.model import figure_wording, training
 from tests.app.presenters import INFO

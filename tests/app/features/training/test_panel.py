@@ -9,9 +9,9 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from paretone.setting.knobs import NO_VALUES, Values
-from paretone.techniques.guidance_free.training_form import FORM as GUIDANCE_FREE
-from paretone.techniques.spade.training_form import FORM as STUDENT
-from paretone.techniques.speculative.training_form import FORM as DRAFT
+from paretone.techniques.guidance_free import FORM as GUIDANCE_FREE
+from paretone.techniques.spade import FORM as STUDENT
+from paretone.techniques.speculative import FORM as DRAFT
 from paretone.training import session
 from paretone.training.forms import TrainingPlan
 from paretone.training.requests import Trained, TrainingProgress

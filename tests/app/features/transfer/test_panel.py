@@ -8,8 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from paretone.models.base import Utterance, Voice
 from paretone.techniques import ditreducio
-from paretone.techniques.ditreducio.record import Sentence
-from paretone.techniques.ditreducio.requests import SentenceTransfer, TransferReport
+from paretone.techniques.ditreducio.record import Sentence, SentenceTransfer, TransferReport
 from paretone_app.features.transfer.panel import COMBINATIONS, TransferActions, TransferPanel
 from tests.app.acting import acts_of
 

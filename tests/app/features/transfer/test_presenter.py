@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from paretone.models.base import Utterance
-from paretone.techniques.ditreducio.requests import TransferRequest
+from paretone.techniques.ditreducio.record import TransferRequest
 from paretone_app.features.transfer.panel import TransferPanel
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind

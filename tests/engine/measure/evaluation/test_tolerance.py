@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from paretone.cli import main
-from paretone.commands.comparison_sides import prepare, typed_side
+from paretone.commands.compare import prepare, typed_side
 from paretone.measure.evaluation.judges import judge_named
 from paretone.models import load_model
 from paretone.models.base import SpeechModel

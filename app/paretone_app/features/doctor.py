@@ -1,0 +1,173 @@
+"""Doctor: what an installation lacks, in a dialog, and the button that says what computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QSizePolicy, QTextBrowser, QToolButton, QWidget
+
+from paretone.computing import Computing
+from paretone.doctor import GOOD, NOTE, PROBLEM, Check, as_text, examine, shareable
+from paretone.session.events import EngineReady, Event
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.shell.bridge import Background
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.theme import set_look
+from paretone_app.widgets import build
+from paretone_app.widgets.layouts import VBoxLayout
+
+_LEAST = 8
+"""Width that it keeps where there is little room, in heights of the font."""
+
+
+class ComputingButton(QToolButton):
+    """As wide as its line where there is room; ends with an ellipsis where there is not."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._line = ""
+        self.setAutoRaise(True)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.hide()
+
+    def show_computing(self, found: Computing | None) -> None:
+        """Show what computes; nothing before that is known."""
+        self._line = found.line if found is not None else ""
+        self.setVisible(bool(self._line))
+        if found is None:
+            return
+        advice = f"{found.advice[0].upper()}{found.advice[1:]}\n" if found.advice else ""
+        self.setToolTip(f"{found.line}\n{advice}Press for everything about this installation.")
+        self.setAccessibleName(f"Computing with {found.line}")
+        self.setAccessibleDescription(found.advice)
+        set_look(self, "alarm" if found.idle else "quiet")
+        self.updateGeometry()
+        self._fit()
+
+    @property
+    def line(self) -> str:
+        """All that it says, whether there is room for it or not."""
+        return self._line
+
+    def sizeHint(self) -> QSize:
+        room = super().sizeHint().width() - self.fontMetrics().horizontalAdvance(self.text())
+        return QSize(self.fontMetrics().horizontalAdvance(self._line) + room, super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(_LEAST * self.fontMetrics().height(), super().sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        room = super().sizeHint().width() - self.fontMetrics().horizontalAdvance(self.text())
+        wide = self.width() >= self.sizeHint().width()
+        cut = self.fontMetrics().elidedText(self._line, Qt.TextElideMode.ElideRight, self.width() - room)
+        self.setText(self._line if wide else cut)
+
+
+_LOOKING = "<p>Looking…</p>"
+_MARKS = {GOOD: "✓", NOTE: "–", PROBLEM: "✗"}
+_WIDTH, _HEIGHT = 44, 34
+
+
+class DoctorDialog(QDialog):
+    def __init__(self, colours: Colours, folder: Path, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours, self._folder = colours, folder
+        self._checks: tuple[Check, ...] = ()
+        self.setWindowTitle("Check installation")
+        self.page = build.named(QTextBrowser(), "Findings")
+        self.page.setHtml(_LOOKING)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        self.copy_button = buttons.addButton("&Copy for a bug report", QDialogButtonBox.ButtonRole.ActionRole)
+        self.copy_button.setToolTip("Copy these lines without any folder of yours")
+        self.copy_button.setEnabled(False)
+        self.copy_button.clicked.connect(self._copy)
+        buttons.rejected.connect(self.close)
+        build.fill(VBoxLayout(self), ((self.page, 1), buttons))
+        unit = self.fontMetrics().height()
+        self.resize(_WIDTH * unit, _HEIGHT * unit)
+
+    def show_findings(self, checks: Sequence[Check]) -> None:
+        self._checks = tuple(checks)
+        inks = {GOOD: self._colours.good, NOTE: self._colours.muted, PROBLEM: self._colours.danger}
+        rows = []
+        for one in self._checks:
+            mark = f'<span style="color:{inks[one.state]}">{_MARKS[one.state]}</span>'
+            advice = f"<br><i>{escape(one.advice)}</i>" if one.advice else ""
+            rows.append(
+                f"<tr><td>{mark}&nbsp;</td><td><b>{escape(one.name)}</b>: {escape(one.found)}{advice}</td></tr>"
+            )
+        self.page.setHtml(f"<table cellspacing='0' cellpadding='3'>{''.join(rows)}</table>")
+        self.copy_button.setEnabled(True)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(as_text(shareable(self._checks, self._folder)))
+        self.copy_button.setText("Copied")
+
+
+class DoctorPresenter(Presenter):
+    """Owns the page of findings, and what the status bar says of the device."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self.dialog: DoctorDialog | None = None
+        self._background: Background | None = None
+        self._actions.bind(self._actions["doctor"], self.look)
+        self._shown: Computing | None = None
+        self.button = ComputingButton()
+        self.button.clicked.connect(self._actions["doctor"].trigger)
+        services.status.add(self.button)
+
+    def follow(self, event: Event) -> None:
+        """Say what the engine computes with; aloud if a graphics card could do it and does not."""
+        if isinstance(event, EngineReady) and event.computing is not None:
+            found = event.computing
+            if found.idle:
+                question = f"Models run on the processor, not on {found.idle}: {found.lacking}."
+                self._notices.ask(question, ("What to do…",), lambda _: self.look())
+
+    def refresh(self) -> None:
+        """Show what computes, which the user may have chosen otherwise than the engine would."""
+        found, info = self._state.machine.computing, self._state.selection.info
+        if found is not None and not found.lacking and info is not None and info.device_type == "cpu":
+            found = replace(found, device=info.device, lacking=f"the processor is chosen, not {found.device}")
+        if found != self._shown:
+            self._shown = found
+            self.button.show_computing(found)
+
+    def look(self) -> None:
+        folder = self._results.library.folder.parent
+        dialog = DoctorDialog(self._theme.colours, folder, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.destroyed.connect(self._dialog_gone)
+        self.dialog = dialog
+        dialog.open()
+        self.shut_down()
+        devices, self._background = self._state.machine.devices, Background("doctor", self)
+        self._background.run(lambda: examine(devices, folder), lambda found: self._show(dialog, found))
+
+    def _show(self, dialog: DoctorDialog, found: tuple[Check, ...] | BaseException) -> None:
+        self.shut_down()  # A thread for one look.
+        if isinstance(found, BaseException):
+            raise found
+        if self.dialog is dialog:
+            dialog.show_findings(found)
+
+    @Slot()
+    def _dialog_gone(self) -> None:
+        self.dialog = None
+
+    def shut_down(self) -> None:
+        background, self._background = self._background, None
+        if background is not None:
+            background.shut_down(wait=False)
+            background.deleteLater()

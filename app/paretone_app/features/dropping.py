@@ -1,0 +1,294 @@
+"""The presenter of drops, and of what the command line names: finds out what it is, shows where it will go, and takes
+it there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QRect, Qt
+from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+
+from paretone.audio.recording import SOUND
+from paretone.errors import PlainError, TextError
+from paretone.front_end.speakable import LARGEST_TEXT, require_text
+from paretone.models import catalogue
+from paretone.models.files import config_file
+from paretone.models.files.config_file import ConfigFile
+from paretone.reading import printable, read_text
+from paretone.studies.store import DATABASE
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.profiles import ProfilesPresenter
+from paretone_app.features.setup.presenter import SetupPresenter
+from paretone_app.features.studies.presenter import StudiesPresenter
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.theme import GAP, HEADING, text_font
+
+TEXT = frozenset((".txt", ".text", ".md"))
+PROFILE = frozenset((".json", ".paretone"))
+MOST_LOOKED_AT = 2_000
+DEEPEST_WEIGHTS = 3
+"""Folders within each other in which a model has weights, its own counted."""
+KNOWN = "a recording, a text, a profile, a study, or a folder with a model or a study"
+
+
+class Target(Enum):
+    """Where something goes, with the words shown for it."""
+
+    VOICE = "Use as voice"
+    TEXT = "Use as text"
+    MODEL = "Load as"
+    STUDY = "Open study"
+    PROFILE = "Open profile"
+    NOTHING = ""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    target: Target
+    sentence: str
+    """What will happen, or why nothing will."""
+    path: Path = Path()
+    text: str = ""
+    model: str = ""
+    """Id of the model whose weights a folder holds."""
+
+
+def dropped(paths: Sequence[Path], text: str, remote: bool = False) -> Dropped:
+    """What is to be done with files or folders, or a ``text``; ``remote``: whether there are addresses of other
+    computers."""
+    if remote:
+        return _refused("Only files of this computer can be dropped: save it first.")
+    if len(paths) > 1:
+        return _refused(f"Drop one thing at a time, not {len(paths)}.")
+    if paths:
+        return _of_folder(paths[0]) if paths[0].is_dir() else _of_file(paths[0])
+    if text.strip():
+        return Dropped(Target.TEXT, Target.TEXT.value, text=text)
+    return _refused(f"There is nothing to use in this: drop {KNOWN}.")
+
+
+def text_of(path: Path) -> str:
+    """The text in a file. Raises :class:`TextError` if it cannot be read or spoken."""
+    try:
+        text = read_text(path, "utf-8-sig", LARGEST_TEXT)
+    except OSError as error:
+        raise TextError(f"The text {path} could not be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise TextError(f"The text {path} is not UTF-8 (byte {error.start + 1}); save it as UTF-8.") from error
+    require_text(text)
+    return text
+
+
+def _of_file(path: Path) -> Dropped:
+    ending = path.suffix.lower()
+    if ending in SOUND:  # Setup refuses what cannot be read, with a reason.
+        return Dropped(Target.VOICE, Target.VOICE.value, path)
+    if ending in TEXT:
+        return Dropped(Target.TEXT, Target.TEXT.value, path)
+    if ending == ".toml" or path.name == DATABASE:
+        return Dropped(Target.STUDY, Target.STUDY.value, path if ending == ".toml" else path.parent)
+    if ending in PROFILE:
+        return Dropped(Target.PROFILE, Target.PROFILE.value, path)
+    if ending in config_file.WEIGHTS:
+        return _model(_folder_of(path))
+    return _refused(f"{path.name} cannot be used here: Paretone opens {KNOWN}.")
+
+
+def _of_folder(path: Path) -> Dropped:
+    if (path / DATABASE).is_file():
+        return Dropped(Target.STUDY, Target.STUDY.value, path)
+    try:
+        looked_at = [one for one, _ in zip(path.rglob("*"), range(MOST_LOOKED_AT), strict=False)]
+    except OSError as error:
+        return _refused(f"The folder {path.name} cannot be read: {error.strerror or error}.")
+    if any(one.suffix.lower() in config_file.WEIGHTS for one in looked_at):
+        return _model(path)
+    return _refused(f"There are neither weights nor a study in the folder {path.name}: Paretone opens {KNOWN}.")
+
+
+def _model(folder: Path) -> Dropped:
+    entry = catalogue.entry(_model_in(folder))
+    return Dropped(Target.MODEL, f"{Target.MODEL.value} {entry.title}", folder, model=entry.id)
+
+
+def _model_in(folder: Path) -> str:
+    """The model that a folder's weights are likely of, by its files and its name."""
+    return _by_layout(folder) or _by_name(folder) or _by_config(folder) or "F5TTS_v1_Base"
+
+
+def _folder_of(weights: Path) -> Path:
+    """The folder of the model that a weight file belongs to, which may lie in a folder within it."""
+    if _by_layout(weights.parent) or _by_name(weights.parent):
+        return weights.parent
+    return next((one for one in weights.parents[1:DEEPEST_WEIGHTS] if _by_layout(one)), weights.parent)
+
+
+def _by_layout(folder: Path) -> str:
+    """The model whose files lie so; bundled models are told from the releases that they resemble."""
+    if (folder / "diffusion_transformer").is_dir():
+        return "megatts3-mini" if (folder / "diffusion_transformer" / "model.safetensors").is_file() else "MegaTTS3"
+    if (folder / "llm.pt").is_file() and (folder / "flow.pt").is_file():
+        return "CosyVoice2-0.5B"
+    if (folder / "layout.json").is_file():
+        return "omni-mini" if (folder / "codec").is_dir() or _by_config(folder) == "OmniVoice" else "lm-mini"
+    model = _entries(folder / "model.yaml").get("model")
+    return "f5-mini" if isinstance(model, dict) and model.get("text_frontend") == "natural phones" else ""
+
+
+def _by_name(folder: Path) -> str:
+    """The model whose name is in the folder's: the longest, since one is the beginning of another."""
+    spelled = _spelled(folder.resolve().name)
+    return max((one.id for one in catalogue.MODELS if _spelled(one.id) in spelled), key=len, default="")
+
+
+def _by_config(folder: Path) -> str:
+    described = _entries(folder / "config.json")
+    kind = f"{described.get('model_type', '')} {described.get('architectures', '')}".lower()
+    return "OmniVoice" if "omnivoice" in kind else "Llasa-1B" if "llama" in kind else ""
+
+
+def _entries(path: Path) -> Mapping[str, object]:
+    """What a description of a model says; nothing if it cannot be read, which loading says."""
+    try:
+        return ConfigFile.read(path).entries
+    except PlainError:
+        return {}
+
+
+def _spelled(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def _refused(sentence: str) -> Dropped:
+    return Dropped(Target.NOTHING, sentence)
+
+
+_VEIL = 150
+_LINE, _ROUND = 3, 8
+_CHARACTERS = 44
+
+
+class DropOverlay(QWidget):
+    """Covers the window, lets every event through, and takes part in nothing else."""
+
+    def __init__(self, window: QWidget, colours: Colours) -> None:
+        super().__init__(window, visible=False)
+        self._window = window
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.colours = colours
+        self.sentence = ""
+        self.part = QRect()
+
+    def tell(self, sentence: str, part: QRect) -> None:
+        self.sentence, self.part = sentence, part
+        self.setAccessibleName(sentence)
+        self.setGeometry(self._window.rect())
+        self.raise_()
+        self.show()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        veil = QColor(self.colours.base)
+        veil.setAlpha(_VEIL)
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.fillRect(self.rect(), veil)
+            painter.setPen(QPen(QColor(self.colours.accent), _LINE, Qt.PenStyle.DashLine))
+            painter.drawRoundedRect(self.part.adjusted(_LINE, _LINE, -_LINE, -_LINE), _ROUND, _ROUND)
+            painter.setFont(text_font(self.font(), HEADING))
+            wrapped = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
+            widest = min(self.width() - 4 * GAP, _CHARACTERS * painter.fontMetrics().averageCharWidth())
+            box = painter.boundingRect(QRect(0, 0, widest, self.height()), wrapped, self.sentence)
+            box.adjust(-2 * GAP, -GAP, 2 * GAP, GAP)
+            box.moveCenter(self.part.center())
+            box.moveLeft(max(GAP, min(box.left(), self.width() - box.width() - GAP)))
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(self.colours.accent))
+            painter.drawRoundedRect(box, _ROUND, _ROUND)
+            painter.setPen(QColor(self.colours.on_accent))
+            painter.drawText(box, wrapped, self.sentence)
+
+
+class DroppingPresenter(Presenter):
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._features = services.features
+        self.overlay = DropOverlay(services.window, services.theme.colours)
+        services.window.setAcceptDrops(True)
+        services.window.installEventFilter(self)
+
+    def panels_built(self) -> None:
+        """Watch lines and texts too, which take what is dropped on them themselves: of files, the address."""
+        lines = self._window.findChildren(QLineEdit)
+        for one in (*lines, *(text.viewport() for text in self._window.findChildren(QPlainTextEdit))):
+            one.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.DragLeave:
+            self.overlay.hide()
+        elif isinstance(event, QDropEvent) and (watched is self._window or event.mimeData().hasUrls()):
+            if isinstance(event, QDragEnterEvent):
+                self._show(_dropped(event.mimeData()))
+            event.setDropAction(Qt.DropAction.CopyAction)  # A program that moves would delete the user's file.
+            event.accept()
+            if event.type() == QEvent.Type.Drop:
+                found = _dropped(event.mimeData())
+                self.overlay.hide()
+                self._actions.attempt(lambda: self.use(found))
+            return True
+        return super().eventFilter(watched, event)
+
+    def open(self, path: Path) -> None:
+        """Use a file or folder as if it were dropped. Raises :class:`PlainError` if it cannot be used."""
+        if not path.exists():
+            raise PlainError(f"There is no file or folder {printable(str(path))}.")
+        self.use(dropped([path], ""))
+
+    def use(self, found: Dropped) -> None:
+        """Take ``found`` where it belongs. Raises :class:`PlainError` if it cannot be used there."""
+        match found.target:
+            case Target.VOICE:
+                self._workspaces.go_to("setup")
+                self._features.find(SetupPresenter).setup.voice_choice.propose(found.path)
+            case Target.TEXT:
+                text = found.text or text_of(found.path)
+                self._workspaces.go_to("setup")
+                self._state.editing.set_text(text.strip())
+            case Target.MODEL:
+                self._workspaces.go_to("setup")
+                self._features.find(SetupPresenter).load(found.model, str(found.path))
+            case Target.STUDY:
+                self._features.find(StudiesPresenter).open(found.path)
+            case Target.PROFILE:
+                self._features.find(ProfilesPresenter).open(found.path)
+            case Target.NOTHING:
+                self._notices.warn(found.sentence)
+
+    def _show(self, found: Dropped) -> None:
+        self.overlay.colours = self._theme.colours
+        self.overlay.tell(found.sentence, self._part(found.target))
+
+    def _part(self, target: Target) -> QRect:
+        """The part of the window where it will go, if that is to be seen; else the whole window."""
+        setup = self._features.find(SetupPresenter).setup
+        parts: dict[Target, QWidget | None] = {
+            Target.VOICE: setup.voice_choice,
+            Target.TEXT: setup.text,
+            Target.MODEL: setup.model_choice,
+            Target.STUDY: self._workspaces.panels.get("studies"),
+        }
+        part = parts.get(target)
+        if part is None or part.visibleRegion().isEmpty():
+            return self._window.rect()
+        shown = part.visibleRegion().boundingRect().translated(part.mapTo(self._window, QPoint()))
+        return shown.adjusted(-GAP, -GAP, GAP, GAP).intersected(self._window.rect())
+
+
+def _dropped(data: QMimeData) -> Dropped:
+    urls = data.urls()
+    local = [Path(one.toLocalFile()) for one in urls if one.isLocalFile()]
+    return dropped(local, "" if urls else data.text(), remote=len(local) < len(urls))

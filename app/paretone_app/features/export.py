@@ -1,0 +1,499 @@
+"""Export: dialogs that ask what goes out, in which form and to which place: the setting with its evidence, and
+weights."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QLineEdit, QTextBrowser, QWidget
+
+from paretone import files
+from paretone.errors import PlainError, SettingError
+from paretone.export.accounts import Account, Line
+from paretone.export.targets import Target, account, target, targets
+from paretone.models import catalogue
+from paretone.models.base import DraftWeights, ModelInfo, StudentWeights, TrainedWeights
+from paretone.session.commands import ExportProfile, ExportWeights
+from paretone.session.events import Event, ProfileExported, WeightsExported
+from paretone.setting.knobs import NO_VALUES, Values
+from paretone.setting.profile import SUFFIX, Evidence, Profile
+from paretone.setting.setting import Setting
+from paretone.setting.take import Take
+from paretone.techniques import techniques
+from paretone.techniques.base import Technique
+from paretone_app.features.presenter import Part, Presenter, Services
+from paretone_app.numbers import fixed, percent
+from paretone_app.shell import file_dialogs
+from paretone_app.shell.theme import set_look
+from paretone_app.state.app_state import AppState
+from paretone_app.state.availability import require
+from paretone_app.state.differences import option_words, technique_text, weights_title
+from paretone_app.state.jobs import Kind
+from paretone_app.widgets import build
+from paretone_app.widgets.boxes import ComboBox
+from paretone_app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
+
+
+class ProfileExport:
+    """Makes profiles of what is selected, and has them exported."""
+
+    def __init__(self, state: AppState) -> None:
+        self._state = state
+
+    @property
+    def evidence(self) -> Take | None:
+        """The take, A or B, that was made exactly as things are selected; a profile quotes its figures."""
+        return self._state.comparison.made_with(self._state.selection.setting)
+
+    def profile(self) -> Profile:
+        """The selected setting with its artefact and its evidence. Raises :class:`PlainError` when it makes none."""
+        state = self._state
+        require(state.availability.why_not_export())
+        take, baseline, evidence = self.evidence, state.comparison.take_a, None
+        if take is not None:
+            compared = baseline is not None and take.fidelity_to == baseline.id
+            evidence = Evidence.of(take, baseline if compared else None)
+        setting = state.selection.setting
+        return Profile.of(setting, state.selection.loaded, state.artefacts.of(setting), evidence)
+
+    def write(self, path: Path) -> None:
+        """Write the profile to a file. Raises :class:`PlainError` when that cannot be done."""
+        self.profile().save(path)
+
+    def account(self, target: Target) -> Account:
+        """What ``target`` honours and drops of the profile, or why it cannot have it."""
+        try:
+            profile = self.profile()
+        except PlainError as error:
+            return Account(why_not=str(error))
+        info = self._state.selection.info
+        return account(target, profile, info is not None and info.trained_guidance is not None)
+
+    def export(self, target: Target, folder: Path) -> None:
+        """Have the engine export the profile to ``target``. Raises :class:`PlainError` when it cannot be done."""
+        require(self.account(target).why_not)
+        profile, checkpoint = self.profile(), self._state.selection.model_folder
+        self._state.jobs.start(
+            Kind.EXPORT, lambda job: ExportProfile(job, profile, target.name, str(folder), checkpoint)
+        )
+
+
+def technique_of(weights: TrainedWeights, info: ModelInfo) -> Technique | None:
+    """The technique that runs these weights of a model, if there is one."""
+    return next((one for one in techniques() if one.weights is not None and weights in one.weights.all_of(info)), None)
+
+
+LINES = 11
+
+
+class AccountView(QTextBrowser):
+    """What is dropped comes first: it is what must not be missed. Hidden where there is nothing to say: for Paretone's
+    own profiles, which hold everything, and for targets that cannot have the profile, whose reason is below the path.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        build.named(self, "Dropped and honoured")
+        self.setTabChangesFocus(True)
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * LINES)
+        self.document().setDefaultStyleSheet("p { margin: 2px 0 } ul { margin: 0 0 0 14px; -qt-list-indent: 0 }")
+
+    def show_account(self, account: Account | None) -> None:
+        """Show what a target does with the profile; ``None``: nothing is lost."""
+        self.setVisible(account is not None and not account.why_not)
+        if account is not None:
+            self.setHtml(_list("Dropped", account.drops) + _list("Honoured", account.honours))
+
+
+def _list(title: str, lines: tuple[Line, ...]) -> str:
+    """A list in which lines with the same reason are one."""
+    if not lines:
+        return f"<p><b>{title}</b>: nothing</p>"
+    together: dict[str, list[str]] = {}
+    for line in lines:
+        together.setdefault(line.how, []).append(line.subject)
+    items = "".join(f"<li>{escape(', '.join(named))}: <i>{escape(how)}</i></li>" for how, named in together.items())
+    return f"<p><b>{title}</b></p><ul>{items}</ul>"
+
+
+_KIND = "export"
+
+
+class DestinationDialog(QDialog):
+    """Subclasses add rows to ``form`` and then call :meth:`finish`. Opened with ``open()``; never blocks the window."""
+
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(title)
+        self.form = FormLayout()
+        self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self.summary = QLabel(wordWrap=True)
+        set_look(self.summary, "muted")
+        self.path = QLineEdit()
+        self.note = QLabel(wordWrap=True)
+        set_look(self.note, "warning")
+
+    # --- What a subclass says -----------------------------------------------------------------------------------------
+    @property
+    def takes_folder(self) -> bool:
+        return True
+
+    def problem(self) -> tuple[str, str]:
+        """Why the typed path is invalid, and a remark on it, as sentences or ``""``."""
+        raise NotImplementedError
+
+    def export(self) -> None:
+        raise NotImplementedError
+
+    # --- The frame ----------------------------------------------------------------------------------------------------
+    def finish(self, label: str) -> None:
+        """Put the path, called ``label``, the note and the buttons below the rows of ``form``."""
+        browse = build.button("&Browse…", self._browse)
+        browse.setAutoDefault(False)
+        row = HBoxLayout()
+        row.addWidget(self.path, 1)
+        row.addWidget(browse)
+        self.path_label = QLabel(label)
+        self.path_label.setBuddy(self.path)
+        self.form.addRow(self.path_label, row)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.export_button = buttons.addButton("&Export", QDialogButtonBox.ButtonRole.AcceptRole)
+        self.export_button.setProperty("look", "primary")
+        buttons.accepted.connect(self.export)
+        buttons.rejected.connect(self.reject)
+        layout = VBoxLayout(self)
+        layout.addLayout(self.form)
+        layout.addWidget(self.note)
+        layout.addWidget(buttons)
+        self.setMinimumWidth(self.fontMetrics().height() * 34)
+        self.export_button.setDefault(True)
+        self.path.textChanged.connect(self.check)
+        self.path.setFocus()
+
+    @Slot()
+    def check(self) -> None:
+        problem, remark = self.problem()
+        self.export_button.setEnabled(not problem)
+        self.note.setText(problem or remark)
+
+    @property
+    def typed(self) -> str:
+        return self.path.text().strip()
+
+    @Slot()
+    def _browse(self) -> None:
+        title = self.windowTitle()
+        if self.takes_folder:
+            file_dialogs.ask_for_folder(self, title, self.take, self.typed)
+        else:
+            file_dialogs.ask_where_to_write(self, title, "Profile (*.json)", Path(self.typed), self.take)
+
+    def take(self, path: Path) -> None:
+        self.path.setText(str(path))
+
+    def proposed(self, name: str) -> str:
+        """A path called ``name`` where something was exported last."""
+        return str(file_dialogs.last_folder(self, _KIND) / name)
+
+    def accept(self) -> None:
+        file_dialogs.note_folder(self, _KIND, Path(self.typed).parent)
+        super().accept()
+
+
+def folder_problem(text: str) -> tuple[str, str]:
+    """Why the typed folder is invalid, and a remark on it, as sentences or ``""``."""
+    if not text.strip():
+        return "Type a folder.", ""
+    path = Path(text.strip())
+    try:
+        if path.exists() and not path.is_dir():
+            return f"{path} is a file; choose a folder.", ""
+        if path.is_dir() and next(path.iterdir(), None) is not None:
+            return "", f"{path.name} is not empty: existing files stay and are not overwritten."
+        return "", "" if path.is_dir() else f"The folder {path} will be created."
+    except OSError as error:
+        return f"{path} cannot be read: {files.reason(error)}.", ""
+
+
+_OWN = "Paretone"
+_OWN_SUMMARY = "one file for the application and the command line"
+
+
+class ProfileDialog(DestinationDialog):
+    """Shows what the profile will hold and asks for whom and where. A profile for Paretone is written at once;
+    everything else is a job of the engine."""
+
+    written = Signal(str)
+
+    def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
+        super().__init__("Export profile", parent)
+        self._state = state
+        self._export = ProfileExport(state)
+        for title, text in self._contents():
+            label = build.label(text, wrapped=True, selectable=True)
+            self.form.addRow(title, label)
+        self.target = build.combo("Target", ((_OWN, None), *((one.title, one.name) for one in targets())))
+        self._paths = [self.proposed(name) for name in self._proposals()]
+        self.target.currentIndexChanged.connect(self._show_target)
+        self.form.addRow("Fo&r", self.target)
+        self.form.addRow("", self.summary)
+        self.account = AccountView()
+        self.form.addRow(self.account)
+        self.finish("&File")
+        self._show_target(0)
+
+    @property
+    def _chosen(self) -> Target | None:
+        """The engine's target that is chosen; ``None`` for a profile for Paretone."""
+        index = self.target.currentIndex()
+        return targets()[index - 1] if index > 0 else None
+
+    def _contents(self) -> list[tuple[str, str]]:
+        state = self._state
+        info = state.selection.info
+        rows = []
+        if info is not None:
+            rows.append(("Model", f"{info.title}, {info.variant}, SHA-256 {info.fingerprint[:16]}…"))
+        rows.append(("Setting", f"{technique_text(state.selection.setting)}, seed {state.selection.seed}"))
+        rows.append(("Sampler", ", ".join(option_words(state.selection.entry, state.selection.options))))
+        if state.selection.setting.techniques:
+            rows.extend(one.origin for one in state.artefacts.sources if one.origin is not None)
+        take = self._export.evidence
+        if take is None:
+            rows.append(("Evidence", "none: synthesise this setting first"))
+        else:
+            measured = take.measurements
+            text = f"RTF {fixed(measured.real_time_factor, 3)} on {measured.device}, "
+            text += f"{percent(measured.ops_ratio)} of the operations"
+            if take.log_mel_distance is not None:
+                text += f", log-mel distance {fixed(take.log_mel_distance, 3)}"
+            rows.append(("Evidence", text))
+        return rows
+
+    def _proposals(self) -> list[str]:
+        name = "-".join(
+            [self._state.selection.model_id, *(one.technique for one in self._state.selection.setting.techniques)]
+        )
+        return [f"{name}{SUFFIX}", *(f"{name}-for-{one.name}" for one in targets())]
+
+    @Slot(int)
+    def _show_target(self, index: int) -> None:
+        chosen = self._chosen
+        self.summary.setText(f"Writes {f'a folder with {chosen.summary}' if chosen else _OWN_SUMMARY}.")
+        self.account.show_account(self._export.account(chosen) if chosen else None)
+        self.path_label.setText("&Folder" if chosen else "&File")
+        self.path.setAccessibleName("Folder to write to" if chosen else "File of the profile")
+        self.path.setText(self._paths[index])
+        self.path.selectAll()
+        self.check()
+
+    @property
+    def takes_folder(self) -> bool:
+        return self._chosen is not None
+
+    def problem(self) -> tuple[str, str]:
+        self._paths[self.target.currentIndex()] = self.path.text()
+        try:
+            return self._file() if self._chosen is None else self._folder(self._chosen)
+        except OSError as error:
+            return f"{self.path.text()} cannot be read: {files.reason(error)}.", ""
+
+    def _file(self) -> tuple[str, str]:
+        path = Path(self.typed)
+        if not self.typed:
+            return "Type a file name.", ""
+        if not path.parent.is_dir():
+            return f"The folder {path.parent} does not exist.", ""
+        if path.is_dir():
+            return f"{path} is a folder.", ""
+        return "", f"{path.name} exists and will be replaced." if path.exists() else ""
+
+    def _folder(self, target: Target) -> tuple[str, str]:
+        reason = self._export.account(target).why_not
+        return (reason, "") if reason else folder_problem(self.path.text())
+
+    @Slot()
+    def export(self) -> None:
+        path, target = Path(self.typed), self._chosen
+        try:
+            if target is None:
+                self._export.write(path)
+            else:
+                self._export.export(target, path)
+        except PlainError as error:
+            self.note.setText(str(error))
+            return
+        self.accept()
+        if target is None:
+            self.written.emit(str(path))
+
+
+STUDENT, DRAFT = "student", "draft"
+_OFFICIAL = (
+    "llm.pt and its configuration, which replace the release's: the official class loads them with this number of "
+    "layers."
+)
+_HUGGING_FACE = "a Hugging Face checkpoint: AutoModelForCausalLM.from_pretrained loads it."
+
+
+class WeightsDialog(DestinationDialog):
+    wanted = Signal(str, str, str)
+    """The user wants weights of this kind in this file, written to this folder."""
+
+    def __init__(self, info: ModelInfo, parent: QWidget | None = None) -> None:
+        super().__init__("Export student or draft", parent)
+        self._info = info
+        self._by_hand = False
+        self._found: tuple[StudentWeights | DraftWeights, ...] = (*info.students, *info.drafts)
+        self.weights = build.named(ComboBox(), "Weights")
+        for one in self._found:
+            self.weights.addItem(weights_title(one), one.path)
+            self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)
+        self.path.setAccessibleName("Folder to write to")
+        self.form.addRow("Model", QLabel(f"{info.title}, {info.layers} layers"))
+        self.form.addRow("&Weights", self.weights)
+        self.form.addRow("", self.summary)
+        self.finish("&Folder")
+        self.weights.currentIndexChanged.connect(self._show)
+        self.path.textEdited.connect(self._type)
+        self._show()
+
+    @property
+    def _chosen(self) -> StudentWeights | DraftWeights:
+        return self._found[self.weights.currentIndex()]
+
+    @Slot()
+    def _show(self) -> None:
+        """Describe what is chosen, and propose a folder for it unless the user has typed one."""
+        chosen = self._chosen
+        layers = ", ".join(map(str, chosen.retained))
+        runs = technique_of(chosen, self._info) if _kind(chosen) == DRAFT else None
+        settings = f" {runs.title.partition(' (')[0]}'s current settings are included." if runs is not None else ""
+        holds = _OFFICIAL if catalogue.entry(self._info.id).official_exports else _HUGGING_FACE
+        self.summary.setText(f"Layers {layers}. The folder will hold {holds}{settings}")
+        if not self._by_hand:
+            self.path.setText(self.proposed(f"{self._info.id}-{_kind(chosen)}-{len(chosen.retained)}"))
+            self.path.selectAll()
+        self.check()
+
+    @Slot()
+    def _type(self) -> None:
+        self._by_hand = True
+
+    def problem(self) -> tuple[str, str]:
+        return folder_problem(self.path.text())
+
+    def take(self, path: Path) -> None:
+        self._by_hand = True
+        super().take(path)
+
+    @Slot()
+    def export(self) -> None:
+        chosen = self._chosen
+        self.accept()
+        self.wanted.emit(_kind(chosen), chosen.path, self.typed)
+
+
+def _kind(weights: StudentWeights | DraftWeights) -> str:
+    return STUDENT if isinstance(weights, StudentWeights) else DRAFT
+
+
+class ExportPresenter(Presenter):
+    """Owns no panel: exporting is a dialog."""
+
+    written = Signal(str)
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._exported: tuple[Setting, str] | None = None
+        """Setting and voice of the profile that was exported last."""
+        actions, available = services.actions, services.state.availability
+        actions.bind(actions.export_profile, self._ask_about_profile, available.why_not_export)
+        actions.bind(actions.export_weights, self._ask_which_weights, self.why_no_weights)
+
+    def step_done(self, action: str) -> bool:
+        return self._exported is not None and self._exported == self._exporting
+
+    def step_changed(self, action: str) -> bool:
+        return self._exported is not None
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        return ("export_profile",)
+
+    @property
+    def _exporting(self) -> tuple[Setting, str]:
+        chosen = self._state.selection
+        return chosen.setting, chosen.voice.id if chosen.voice is not None else ""
+
+    def why_no_weights(self) -> str:
+        """Why the loaded model has no student or draft to write, as a sentence, or ``""``."""
+        if reason := self._state.selection.why_not_ready():
+            return reason
+        info = self._state.selection.loaded
+        if not info.students and not info.drafts:
+            return f"{info.title} has no student or draft to export; train one in the Training panel."
+        return ""
+
+    def follow(self, event: Event) -> None:
+        if isinstance(event, ProfileExported):
+            how = " Its README.md explains how to use it." if "README.md" in event.files else ""
+            self._done(event.folder, f"{event.folder} holds {target(event.target).summary}.{how}")
+        elif isinstance(event, WeightsExported):
+            self._notices.note(f"Wrote {event.folder}")
+            self._notices.say(f"The {event.kind} is in {event.folder}: {', '.join(event.files)}.", "info")
+
+    def write(self, path: Path) -> None:
+        """Export the present setting to ``path`` without asking. Raises :class:`PlainError` when it cannot be done."""
+        ProfileExport(self._state).write(path)
+        self._tell(str(path))
+
+    def _ask_about_profile(self) -> None:
+        dialog = ProfileDialog(self._state, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.written.connect(self._tell)
+        dialog.open()
+
+    def _ask_which_weights(self) -> None:
+        reason = self.why_no_weights()
+        if reason:
+            raise SettingError(reason)
+        dialog = WeightsDialog(self._state.selection.loaded, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.wanted.connect(self._export_weights)
+        dialog.open()
+
+    @Slot(str, str, str)
+    def _export_weights(self, kind: str, file: str, folder: str) -> None:
+        state = self._state
+        settings = self._settings_for(file)
+        model, place = state.selection.model_id, state.selection.model_folder
+        state.jobs.start(Kind.EXPORT, lambda job: ExportWeights(job, model, kind, file, folder, settings, place))
+
+    def _settings_for(self, file: str) -> Values:
+        """The present knobs of the technique that runs the draft in ``file``, without those that choose it."""
+        info = self._state.selection.loaded
+        draft = next((one for one in info.drafts if one.path == file), None)
+        runs = technique_of(draft, info) if draft is not None else None
+        if runs is None or runs.weights is None:
+            return NO_VALUES
+        choosing = runs.weights.knobs_of(draft)
+        knobs = self._state.selection.knobs(runs.name)
+        return Values({name: value for name, value in knobs.items() if name not in choosing})
+
+    @Slot(str)
+    def _tell(self, path: str) -> None:
+        place = self._state.selection.model_folder
+        folder = f" --folder {shlex.quote(place)}" if place else ""
+        command = f"paretone speak --profile {shlex.quote(path)}{folder} --text “…” --out out.wav"
+        self._done(path, f"The profile is in {path}. Run it: {command}")
+
+    def _done(self, path: str, sentence: str) -> None:
+        self._exported = self._exporting
+        self._notices.note(f"Wrote {path}")
+        self._notices.say(sentence, "info")
+        self.written.emit(path)
+        self.changed.emit()

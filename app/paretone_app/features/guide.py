@@ -1,0 +1,116 @@
+"""The guide: the main job as a row of steps, and one sentence that says what to press next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QToolButton, QWidget
+
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.shell.theme import NEAR
+from paretone_app.widgets import build
+from paretone_app.widgets.action import Action
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+_CHANGED = "It was done before, for another selection."
+
+
+@dataclass(frozen=True)
+class Step:
+    action: Action
+    title: str
+    hint: str
+
+
+class Guide(QWidget):
+    """Steps as buttons; the next one is highlighted, those that are done carry a tick."""
+
+    def __init__(self, steps: Sequence[Step], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._steps = tuple(steps)
+        self._buttons: list[QToolButton] = []
+        row = HBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        for step in self._steps:
+            button = QToolButton()
+            button.setDefaultAction(step.action)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            button.setProperty("look", "step")
+            self._buttons.append(button)
+            row.addWidget(button)
+        row.addStretch(1)
+        self._hint = build.words(name="What to do next")
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(NEAR, NEAR, NEAR, NEAR)
+        layout.setSpacing(NEAR)
+        layout.addLayout(row)
+        layout.addWidget(self._hint)
+
+    @property
+    def hint(self) -> str:
+        return self._hint.text()
+
+    def button(self, index: int) -> QToolButton:
+        return self._buttons[index]
+
+    def show_progress(self, done: Sequence[bool | None], changed: Sequence[bool], instead: str = "") -> None:
+        """Mark the steps that are done and point at the next one; ``None`` leaves out a step that the chosen model does
+        not have. ``changed``: steps that were done for another selection. ``instead`` replaces the hint while something
+        else matters."""
+        left_out = [one is None for one in done]
+        following = next((index for index, one in enumerate(done) if not one and not left_out[index]), None)
+        for index, (step, button) in enumerate(zip(self._steps, self._buttons, strict=True)):
+            button.setVisible(not left_out[index])
+            number = index + 1 - sum(left_out[:index])
+            shortcut = step.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            how_far = "done" if done[index] else "changed" if changed[index] else ""
+            button.setText(f"{'✓' if done[index] else number}  {step.title}{' (changed)' if changed[index] else ''}")
+            button.setAccessibleName(", ".join(filter(None, (f"Step {number}: {step.title}", how_far))))
+            tip = f"{step.action.toolTip()} ({shortcut})" if shortcut else step.action.toolTip()
+            button.setToolTip(f"{tip}\n{_CHANGED}" if changed[index] else tip)
+            if button.property("next") != (index == following):
+                button.setProperty("next", index == following)
+                button.style().unpolish(button)
+                button.style().polish(button)
+        if instead:
+            self._hint.setText(instead)
+        elif following is None:
+            self._hint.setText("All steps are done. Change anything on the left and run again; all takes are kept.")
+        else:
+            step, again = self._steps[following], f" {_CHANGED}" if changed[following] else ""
+            # What stands against a step comes first.
+            self._hint.setText(f"<b>Next:</b> {step.action.reason or step.hint}{again}")
+
+
+class GuidePresenter(Presenter):
+    """Owns the bar above the panels of the workspace that the main job is done in."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._job, self._features = services.job, services.features
+        self.guide = Guide([Step(services.actions[one.action], one.title, one.hint) for one in self._job])
+        services.workspaces.put("steps", self.guide)
+
+    def refresh(self) -> None:
+        state, running = self._state, self._state.jobs.running
+        done = {step.action: self._features[name].step_done(step.action) for step, name in self._job.items()}
+        changed = [
+            done[step.action] is False and self._features[name].step_changed(step.action)
+            for step, name in self._job.items()
+        ]
+        instead = ""
+        if state.jobs.held:
+            instead = "A listening test is on; background work is paused. The page shows the keys at the bottom."
+        elif running:
+            instead = f"{running[0].kind.value}… You can use the panels meanwhile; <b>Esc</b> cancels."
+        elif not state.machine.device:
+            instead = f"Opening Paretone: {state.selection.entry.title} is loaded next."
+        elif not state.selection.ready or state.selection.candidate:
+            instead = state.selection.why_not_ready()
+        elif done.get("baseline") and not done.get("accelerated") and not state.selection.setting.techniques:
+            instead = "<b>Next:</b> switch a technique on at the left, then speak the same sentence with it."
+        self.guide.show_progress(list(done.values()), changed, instead)

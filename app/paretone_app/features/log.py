@@ -1,0 +1,182 @@
+"""The log: what the window said and what the engine did, line by line, and all messages in a dialog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit, QTextEdit, QToolButton, QWidget
+
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.numbers import counted
+from paretone_app.shell.banner import ERROR, INFO, WARNING
+from paretone_app.shell.colours import Colours
+from paretone_app.shell.notices import Level, Said
+from paretone_app.shell.theme import icon
+from paretone_app.widgets import build
+from paretone_app.widgets.layouts import HBoxLayout, VBoxLayout
+
+_LEVELS = {INFO: "Information", WARNING: "Warning", ERROR: "Error"}
+
+
+class MessagesDialog(QDialog):
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Messages")
+        self._inks = {INFO: colours.muted, WARNING: colours.warning, ERROR: colours.danger}
+        self._history: tuple[Said, ...] = ()
+        self.text = build.named(QTextEdit(readOnly=True), "Messages, the newest first")
+        self.text.setTabChangesFocus(True)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        copy = buttons.addButton("Co&py all", QDialogButtonBox.ButtonRole.ActionRole)
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
+        buttons.rejected.connect(self.reject)
+        layout = VBoxLayout(self)
+        layout.addWidget(self.text)
+        layout.addWidget(buttons)
+        em = self.fontMetrics().height()
+        self.resize(44 * em, 26 * em)
+
+    def show_history(self, history: Iterable[Said]) -> None:
+        if tuple(history) == self._history and not self.text.document().isEmpty():
+            return
+        self._history = tuple(history)
+        self.text.clear()
+        cursor = QTextCursor(self.text.document())
+        plain, level = QTextCharFormat(), QTextCharFormat()
+        for one in reversed(self._history):
+            level.setForeground(QColor(self._inks[one.level]))
+            cursor.insertText(f"{one.when:%H:%M:%S}  {_LEVELS[one.level]}: ", level)
+            cursor.insertText(f"{one.sentence}\n", plain)
+        if not self._history:
+            cursor.insertText("No message was shown yet.", plain)
+        self.text.moveCursor(QTextCursor.MoveOperation.Start)
+
+
+_LONGEST = 20_000
+
+
+class LogPanel(QWidget):
+    """Entries with time and level; entries below the chosen level are kept but not shown."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._entries: list[tuple[str, Level, str]] = []
+        self._text = build.named(QPlainTextEdit(readOnly=True, undoRedoEnabled=False), "Log entries")
+        self._text.setMaximumBlockCount(_LONGEST)
+        self._text.setTabChangesFocus(True)
+        titles = "Everything", "Information", "Warnings", "Errors"
+        self._level = build.combo("Lowest level shown", zip(titles, Level, strict=True))
+        self._level.setCurrentIndex(Level.INFO)
+        self._level.currentIndexChanged.connect(self._show_all)
+        copy = build.button("Co&py all", self.copy, "Copy the whole log with details, for a bug report")
+        clear = build.button("C&lear", self.clear)
+        row = HBoxLayout()
+        label = QLabel("Sh&ow")
+        label.setBuddy(self._level)
+        for widget in (label, self._level):
+            row.addWidget(widget)
+        row.addStretch(1)
+        for widget in (copy, clear):
+            row.addWidget(widget)
+        layout = VBoxLayout(self)
+        layout.addLayout(row)
+        layout.addWidget(self._text)
+
+    def add(self, level: Level, text: str) -> None:
+        entry = datetime.now().strftime("%H:%M:%S.%f")[:-3], level, text.rstrip()
+        self._entries.append(entry)
+        del self._entries[:-_LONGEST]
+        if level >= self._level.currentData():
+            self._append(entry)
+
+    def plain_text(self) -> str:
+        return "\n".join(f"{when}  {level.name:<7}  {text}" for when, level, text in self._entries)
+
+    def set_colours(self, colours: Colours) -> None:
+        self._colours = colours
+        self._show_all()
+
+    @Slot()
+    def copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.plain_text())
+
+    @Slot()
+    def clear(self) -> None:
+        self._entries.clear()
+        self._text.clear()
+
+    @Slot()
+    def _show_all(self) -> None:
+        self._text.clear()
+        lowest = self._level.currentData()
+        for entry in self._entries:
+            if entry[1] >= lowest:
+                self._append(entry)
+
+    def _append(self, entry: tuple[str, Level, str]) -> None:
+        when, level, text = entry
+        colours = {
+            Level.DETAIL: self._colours.muted,
+            Level.INFO: self._colours.text,
+            Level.WARNING: self._colours.warning,
+            Level.ERROR: self._colours.danger,
+        }
+        at_end = self._text.verticalScrollBar().value() == self._text.verticalScrollBar().maximum()
+        cursor = QTextCursor(self._text.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        if not self._text.document().isEmpty():
+            cursor.insertBlock()
+        style = QTextCharFormat()
+        style.setForeground(QColor(self._colours.muted))
+        cursor.insertText(f"{when}  ", style)
+        style.setForeground(QColor(colours[level]))
+        cursor.insertText(text, style)
+        if at_end:
+            self._text.verticalScrollBar().setValue(self._text.verticalScrollBar().maximum())
+
+
+class LogPresenter(Presenter):
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self.log = LogPanel(services.theme.colours)
+        services.notices.noted.connect(self.log.add)
+        services.workspaces.put("log", self.log)
+        self.messages: MessagesDialog | None = None
+        self._actions.bind(self._actions["messages"], self.show_messages)
+        self.bell = build.named(QToolButton(), "Messages")
+        self.bell.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.bell.setProperty("look", "quiet")
+        self.bell.clicked.connect(self._actions["messages"].trigger)
+        services.status.add(self.bell)
+        services.notices.history_changed.connect(self._show_bell)
+        services.theme.changed.connect(self._show_bell)
+        self._show_bell()
+
+    def show_messages(self) -> None:
+        dialog = MessagesDialog(self._theme.colours, self._window)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.destroyed.connect(self._messages_gone)
+        self.messages = dialog
+        self._notices.look_back()
+        dialog.open()
+
+    @Slot()
+    def _show_bell(self) -> None:
+        missed = self._notices.missed
+        self.bell.setIcon(icon("bell"))
+        self.bell.setText(str(missed) if missed else "")
+        gone = counted(missed, "message went", "messages went")
+        self.bell.setAccessibleName(f"Messages: {gone} by itself" if missed == 1 else f"Messages: {gone} by themselves")
+        if not missed:
+            self.bell.setAccessibleName("Messages")
+        self.bell.setToolTip(f"{self.bell.accessibleName()} (Ctrl+Shift+M)")
+        if self.messages is not None:
+            self.messages.show_history(self._notices.history)
+
+    @Slot()
+    def _messages_gone(self) -> None:
+        self.messages = None

@@ -1,0 +1,92 @@
+"""The presenter of opened profiles: reads the file, has the model loaded that it is for, and selects what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Slot
+
+from paretone.errors import ProfileError
+from paretone.models import catalogue
+from paretone.models.voices import shown_name, without_folder
+from paretone.setting.profile import Profile
+from paretone_app.features.presenter import Presenter, Services
+from paretone_app.features.setup.presenter import SetupPresenter
+from paretone_app.shell import file_dialogs
+from paretone_app.state.differences import technique_text
+from paretone_app.state.jobs import Job, Kind, Outcome
+
+
+class ProfilesPresenter(Presenter):
+    """Owns no panel: what a profile says is shown where it is chosen."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._features = services.features
+        self._waiting: tuple[Path, Profile] | None = None
+        """The profile that is selected once its model is loaded."""
+        self._asked = False
+        self._actions.bind(self._actions["open_profile"], self._ask)
+        self._state.jobs.ended.connect(self._job_ended)
+
+    def open(self, path: Path) -> None:
+        """Select what the profile in a file says, after loading the model that it is for. Raises :class:`PlainError`
+        when the file is not a profile, or not for a model that is here."""
+        self._waiting, self._asked = None, False
+        profile = Profile.load(path)
+        self._waiting = path, profile
+        self._go_on()
+
+    def _ask(self) -> None:
+        kinds = "Profiles (*.json *.paretone)"
+        file_dialogs.ask_for_file(
+            self._window, "Open profile", kinds, lambda path: self._actions.attempt(lambda: self.open(path))
+        )
+
+    # --- From the file to the selection -------------------------------------------------------------------------------
+    def _go_on(self) -> None:
+        """Select what waits, or have its model loaded first; nothing while a model is being loaded."""
+        chosen = self._state.selection
+        if self._waiting is None or chosen.loading or not (chosen.ready or self._asked):
+            return
+        path, profile = self._waiting
+        if chosen.ready and chosen.model_id == profile.setting.model:
+            self._waiting = None
+            self._use(path, profile)
+        elif self._asked:
+            self._waiting = None
+            self._notices.warn(f"{path.name} was not opened: {chosen.entry.title} is loaded.")
+        else:
+            self._asked = True
+            entry = catalogue.entry(profile.setting.model)
+            self._features.find(SetupPresenter).choose_model(entry.id)
+            if not chosen.is_installed(entry.id):
+                self._workspaces.go_to("setup")
+                self._notices.warn(
+                    f"{path.name} is for {entry.title}, which is not here: choose its folder or download it in Setup."
+                )
+
+    def _use(self, path: Path, profile: Profile) -> None:
+        chosen, named = self._state.selection, profile.evidence.voice
+        try:
+            profile.check(chosen.loaded)
+        except ProfileError as error:
+            raise ProfileError(f"{path.name} was not opened. {error}") from error
+        voice = next((one.id for one in chosen.voices if named and named in (one.id, without_folder(one.id))), "")
+        self._state.editing.adopt_profile(profile.setting, profile.artefacts, voice, f"open {path.name}")
+        self._workspaces.go_to("setup")
+        self._notices.note(f"Opened {path}")
+        text = f"Opened {path.name}: {technique_text(profile.setting)}."
+        if named and not voice:
+            text += f" It was measured with the voice {shown_name(named)}, which is not here."
+        self._notices.say(text, "info")
+
+    @Slot(object, object)
+    def _job_ended(self, job: Job, outcome: Outcome) -> None:
+        if job.kind is not Kind.LOAD or self._waiting is None:
+            return
+        if outcome is Outcome.FAILED and self._asked:
+            # Why it could not be loaded is said by the code that knows which model stays.
+            self._waiting = None
+        else:
+            self._actions.attempt(self._go_on)

@@ -1,0 +1,58 @@
+"""The synthesis presenter: the two syntheses of the main job, cancelling them, and the device they run on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Slot
+
+from paretone.setting.setting import Setting
+from paretone_app.features.presenter import Part, Presenter, Services
+
+_ALL_OF_IT = "Speak the whole text"
+
+
+class SynthesisPresenter(Presenter):
+    """Owns no panel: runs are actions, and the status line shows how far they are."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        actions = services.actions
+        self._status = services.status
+        available, jobs = services.state.availability, services.state.jobs
+        actions.bind(actions.baseline, self._baseline, lambda: available.why_not_synthesise() or jobs.why_wait)
+        actions.bind(actions.accelerated, self._accelerated, lambda: available.why_not_accelerate() or jobs.why_wait)
+        actions.bind(actions.cancel, self.cancel, lambda: "" if jobs.busy else "Nothing to cancel.")
+
+    def _baseline(self) -> None:
+        self._ask_if_long(self._state.selection.baseline_setting, self._state.synthesis.synthesise_baseline)
+
+    def _accelerated(self) -> None:
+        self._ask_if_long(self._state.selection.setting, self._state.synthesis.synthesise_accelerated)
+
+    def _ask_if_long(self, setting: Setting, synthesise: Callable[[], None]) -> None:
+        """Synthesise at once, or after a question if that will take minutes."""
+        long = self._state.cost.why_ask(setting)
+        if not long:
+            synthesise()
+            return
+        question = f"{long} It can be cancelled at any time (Esc)."
+        self._notices.ask(question, (_ALL_OF_IT,), lambda _: self._actions.attempt(synthesise), "info")
+
+    @Slot()
+    def cancel(self) -> None:
+        if self._state.jobs.busy:
+            self._status.say("Cancelling…")
+            self._state.jobs.cancel_all()
+
+    def step_done(self, action: str) -> bool:
+        made = self._state.synthesis
+        return made.accelerated_is_current if action == "accelerated" else made.baseline_is_current
+
+    def step_changed(self, action: str) -> bool:
+        compared = self._state.comparison
+        take = compared.take_b if action == "accelerated" else compared.take_a
+        return take is not None and bool(take.setting.techniques) == (action == "accelerated")
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        return ("baseline",)
