@@ -21,6 +21,7 @@ from paretone_app.shell import banner
 from paretone_app.shell.theme import Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.holding import Posts
+from tests.app.presenters import Presenter
 from tests.app.sharing import Found, found, put_back
 from tests.engine import small_speech
 
@@ -58,6 +59,12 @@ def collect() -> None:
     """End what Qt and Python are done with, here and now."""
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     gc.collect()
+
+
+@pytest.fixture
+def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
+    """The application's state with a model loaded, without any engine."""
+    return Presenter(tmp_path / "calibrations")
 
 
 @pytest.fixture
