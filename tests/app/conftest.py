@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QSettings
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
@@ -96,6 +96,25 @@ def make_window(
             close(window, qtbot)
 
 
+def ready(window: MainWindow, qtbot: QtBot) -> MainWindow:
+    """``window``, once it is shown, its panels are built and its model is loaded."""
+    window.show()
+    qtbot.waitUntil(
+        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    return window
+
+
+def in_front(widget: QWidget, qtbot: QtBot, width: int = 0, height: int = 0) -> None:
+    """Show ``widget`` as the active window, in this size if one is given; it is closed after the test."""
+    qtbot.addWidget(widget)
+    if width:
+        widget.resize(width, height)
+    widget.show()
+    widget.activateWindow()
+    qtbot.waitUntil(widget.isActiveWindow)
+
+
 def close(window: MainWindow, qtbot: QtBot) -> None:
     """Close ``window`` and wait until its engine has stopped."""
     ended: list[bool] = []
@@ -144,10 +163,7 @@ def shared_window(
     folder, bot = tmp_path_factory.mktemp("shared"), QtBot(request)
     settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
     made = MainWindow(theme, settings, folder / "data", lambda post: EngineThread(shared_posts.to(post), loader))
-    made.show()
-    bot.waitUntil(
-        lambda: made.is_built and made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    ready(made, bot)
     # Threads that begin with the first work are there before the first test.
     done: list[object] = []
     made.features["lab"]._background.run(lambda: None, done.append)
@@ -182,9 +198,6 @@ def borrowed_window(
 def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> Iterator[MainWindow]:
     """A shown window whose panels are built and whose small model is loaded."""
     made = make_window()
-    made.show()
-    qtbot.waitUntil(
-        lambda: made.is_built and made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    ready(made, qtbot)
     yield made
     close(made, qtbot)

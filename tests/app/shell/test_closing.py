@@ -20,7 +20,7 @@ from paretone_app.shell.colours import DARK
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.conftest import PATIENCE_MILLISECONDS, close, ready
 from tests.app.shell.running import run
 from tests.engine import small_speech
 from tests.workload import workload
@@ -117,8 +117,7 @@ def test_an_architecture_that_nothing_says_is_asked_for_and_never_guessed(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
 ) -> None:
     window = make_window(_undecided)
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    ready(window, qtbot)
     window.state.loading.load_model("F5TTS_v1_Base", str(tmp_path))
     qtbot.waitUntil(lambda: bool(window.notices.banner.answers), timeout=PATIENCE_MILLISECONDS)
     assert QApplication.activeModalWidget() is None
@@ -186,8 +185,7 @@ def test_several_checkpoints_in_a_folder_are_offered(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
 ) -> None:
     window = make_window(_several)
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    ready(window, qtbot)
     window.state.loading.load_model("F5TTS_v1_Base", str(tmp_path))
     qtbot.waitUntil(lambda: bool(window.notices.banner.answers), timeout=PATIENCE_MILLISECONDS)
     assert "holds several checkpoints (model_last.pt, model_5.pt)" in window.notices.banner.text

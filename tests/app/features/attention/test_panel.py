@@ -17,7 +17,7 @@ from paretone_app.features.attention.panel import BRANCH_NAMES, AttentionPanel, 
 from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.window import MainWindow
 from tests.app.acting import acts
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
 from tests.engine.techniques.ditreducio.observing import LAYERS, STEPS, calibrate
 
 KEY = Qt.Key
@@ -27,11 +27,7 @@ FRAMES, PROMPT = 200, 60
 @pytest.fixture
 def panel(qtbot) -> AttentionPanel:
     panel = AttentionPanel(LIGHT, *acts(1))
-    qtbot.addWidget(panel)
-    panel.resize(1000, 480)
-    panel.show()
-    panel.activateWindow()
-    qtbot.waitUntil(panel.isActiveWindow)
+    in_front(panel, qtbot, 1000, 480)
     panel.setFocus()
     panel.set_layout(LAYERS, STEPS)
     return panel

@@ -24,7 +24,7 @@ from paretone.techniques.guidance_free.exports import SAFETENSORS
 from paretone_app.features.export import ProfileDialog, ProfileExport, WeightsDialog
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Outcome
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, ready
 from tests.app.presenters import INFO, OPERATIONS, Presenter, calibrated
 
 
@@ -261,10 +261,7 @@ def test_return_asks_for_what_is_chosen(qtbot: QtBot, tmp_path: Path) -> None:
 def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> MainWindow:
     """The window with the bundled model loaded and CFG-free used, which needs no calibration."""
     made = make_window(load=load_model)
-    made.show()
-    qtbot.waitUntil(
-        lambda: made.is_built and made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS
-    )
+    ready(made, qtbot)
     made.state.selection.switch("ditreducio", False)
     made.state.selection.switch("guidance_free", True)
     return made

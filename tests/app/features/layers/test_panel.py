@@ -30,6 +30,7 @@ from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.state.app_state import AppState
 from paretone_app.state.jobs import Jobs
 from tests.app.acting import acts, acts_of
+from tests.app.conftest import in_front
 
 KEY = Qt.Key
 RECORD = ImportanceRecord(
@@ -61,12 +62,8 @@ def layers_panel() -> LayersPanel:
 @pytest.fixture
 def panel(qtbot: QtBot) -> LayersPanel:
     made = layers_panel()
-    qtbot.addWidget(made)
-    made.resize(900, 500)
     made.set_layers(4, RECORD, RECORD.retained(2), 2, by_hand=False)
-    made.show()
-    made.activateWindow()
-    qtbot.waitUntil(made.isActiveWindow)
+    in_front(made, qtbot, 900, 500)
     made.setFocus()
     return made
 

@@ -38,7 +38,7 @@ from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.window import MainWindow
 from paretone_app.state.jobs import Kind, Outcome
 from tests.app.acting import acts, acts_of
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
 from tests.app.holding import Posts
 
 KEY = Qt.Key
@@ -68,13 +68,9 @@ def rooflines() -> RooflinePanel:
 @pytest.fixture
 def panel(qtbot: QtBot) -> RooflinePanel:
     made = rooflines()
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
     made.show_report("A", report())
     made.show_report("B", report(0.5, "bfloat16"))
-    made.show()
-    made.activateWindow()
-    qtbot.waitUntil(made.isActiveWindow)
+    in_front(made, qtbot, 1000, 640)
     return made
 
 
@@ -368,12 +364,13 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_
     assert "# side: B" in (tmp_path / "roofline.csv").read_text()
 
 
-def test_measuring_can_be_cancelled(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
+def test_measuring_can_be_cancelled(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
+    window = borrowed_window
     panel = window.panels["roofline"]
-    posts.hold_at(EngineStatus)
+    shared_posts.hold_at(EngineStatus)
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         panel.measure_buttons["A"].click()
         panel.cancel_button.click()
-        posts.go_on()
+        shared_posts.go_on()
     assert ended.args[1] is Outcome.CANCELLED
     assert panel.reports["A"] is None and panel.state.startswith("Cancelled")

@@ -23,7 +23,7 @@ from paretone_app.shell.colours import DARK, LIGHT
 from paretone_app.shell.theme import Scheme, Theme
 from paretone_app.shell.window import MainWindow
 from tests.app.acting import acts
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.conftest import PATIENCE_MILLISECONDS, in_front
 from tests.app.holding import Posts
 from tests.app.plotting.test_sheet import BARS, LINES, MAP
 from tests.engine.views.test_figure import figure as of
@@ -34,11 +34,7 @@ KEY = Qt.Key
 @pytest.fixture
 def panel(qtbot: QtBot) -> ViewsPanel:
     panel = ViewsPanel(LIGHT, *acts(2))
-    qtbot.addWidget(panel)
-    panel.resize(1000, 480)
-    panel.show()
-    panel.activateWindow()
-    qtbot.waitUntil(panel.isActiveWindow)
+    in_front(panel, qtbot, 1000, 480)
     panel.set_model(8, "flow")
     return panel
 
