@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from paretone import installing
+from paretone import extras
 
 MODULE, REQUIREMENT = "paretone_tiny", "paretone-tiny"
 
@@ -33,7 +33,7 @@ def tiny_package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
         wheel.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in (*texts, f"{info}/RECORD")))
     for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(wheels), "TARGET": str(target)}.items():
         monkeypatch.setenv(f"PIP_{name}", value)
-    monkeypatch.setattr(installing, "why_not", lambda: "")
+    monkeypatch.setattr(extras, "why_no_installing", lambda: "")
     monkeypatch.syspath_prepend(str(target))
     yield
     sys.modules.pop(MODULE, None)

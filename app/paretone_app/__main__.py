@@ -45,10 +45,10 @@ except ModuleNotFoundError as missing:  # A machine that only computes has no wi
 from paretone import __version__
 from paretone.errors import DeviceError, PlainError
 from paretone.locks import LockedError
+from paretone.own_process import cap_threads, leave_deleted_folder, share_one_heap
 from paretone.paths import resource
 from paretone.reading import printable
 from paretone.session.events import AudioReady, EngineReady, Event, ModelLoaded
-from paretone.surroundings import cap_threads, leave_deleted_folder, share_one_heap
 from paretone_app import numbers
 from paretone_app.shell.theme import EMBLEM
 

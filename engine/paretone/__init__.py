@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from paretone.surroundings import cap_kernels
+from paretone.own_process import cap_kernels
 
 cap_kernels()  # Here, because it has to precede torch's first convolution, and every program imports this first.
 

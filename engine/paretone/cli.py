@@ -13,7 +13,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 
-from paretone import __version__, errors, failures, files, surroundings
+from paretone import __version__, errors, files, own_process
 from paretone.commands import output
 from paretone.commands.arguments import ArgumentsError, Parser, asks_for_json
 from paretone.commands.terminal import Session, Terminal, cancelling, exit_code, terminable
@@ -32,10 +32,10 @@ def main(arguments: Sequence[str] | None = None, call: Callable[[list[str]], int
 def _answered(arguments: list[str], call: Callable[[list[str]], int]) -> int:
     as_json = asks_for_json(arguments)
     try:
-        surroundings.cap_threads()
+        own_process.cap_threads()
         output.prepare()
         if not {"-h", "--help", "--version"} & set(arguments):
-            surroundings.require_working_folder()
+            own_process.require_working_folder()
         return call(arguments)
     except ArgumentsError as error:
         sys.stderr.write(error.usage)
@@ -47,7 +47,7 @@ def _answered(arguments: list[str], call: Callable[[list[str]], int]) -> int:
         sentence = str(error)
         if isinstance(error, CheckpointError) and error.candidates:
             sentence = f"{sentence} Here: {' or '.join(f'--variant {name}' for name in error.candidates)}."
-        sys.stderr.write(failures.details(error))
+        sys.stderr.write(errors.details(error))
         if isinstance(error, CheckpointError) and error.files:
             sentence = f"{sentence} Type one of: {' or '.join(f'--folder {shlex.quote(one)}' for one in error.files)}."
         if error.lacks_transcript:
@@ -62,8 +62,8 @@ def _answered(arguments: list[str], call: Callable[[list[str]], int]) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # Plug-ins have kinds of their own.
-        sys.stderr.write(failures.details(error))
-        sentence = failures.sentence(error, f"running {arguments[0] if arguments else 'paretone'}")
+        sys.stderr.write(errors.details(error))
+        sentence = errors.sentence(error, f"running {arguments[0] if arguments else 'paretone'}")
         return _failed(sentence, type(error).__name__, PlainError.exit_code, as_json)
 
 

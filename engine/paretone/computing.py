@@ -24,10 +24,7 @@ _PCI = Path("/sys/bus/pci/devices")
 
 @dataclass(frozen=True)
 class Computing:
-    """What computes, and what does not."""
-
     torch: str
-    """PyTorch's version."""
     device: str
     """``CPU: 2 cores, 1 thread``, or the graphics card's name."""
     lacking: str = ""
@@ -65,7 +62,6 @@ def computing(devices: Sequence[str], device: str) -> Computing:
 
 
 def torch_version() -> str:
-    """The installed PyTorch's version, or ``""``."""
     try:
         return version("torch")
     except PackageNotFoundError:

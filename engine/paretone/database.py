@@ -74,7 +74,6 @@ class Database:
         raise NotImplementedError
 
     def _kept(self) -> set[str]:
-        """Names of the audio files that have a row."""
         raise NotImplementedError
 
     def _require_no_links(self) -> None:
@@ -296,7 +295,6 @@ _TYPES = {"TEXT": ("text",), "INTEGER": ("integer",), "REAL": ("real", "integer"
 
 
 def _quoted(name: str) -> str:
-    """A name within a statement."""
     return f'"{name.replace(chr(34), chr(34) * 2)}"'
 
 
@@ -322,5 +320,4 @@ def texts_of(text: str) -> tuple[str, ...]:
 
 
 def json_text(data: object) -> str:
-    """JSON as rows hold it."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

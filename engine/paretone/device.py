@@ -10,8 +10,7 @@ import torch
 
 from paretone.errors import DeviceError
 from paretone.measure.machine import usable_cores
-from paretone.own_process import packaged
-from paretone.surroundings import set_allocator, wanted_threads
+from paretone.own_process import packaged, set_allocator, wanted_threads
 
 NAMES = ("auto", "cuda", "mps", "cpu")
 """Device names; ``auto`` takes the first available one."""
@@ -40,7 +39,6 @@ def choose(wanted: str = "auto") -> torch.device:
 
 
 def answers(device: torch.device | str) -> bool:
-    """Whether ``device`` still computes."""
     try:
         return bool(torch.zeros(1, device=device).add(1).cpu().item() == 1)
     except RuntimeError:
@@ -110,7 +108,6 @@ def synchronise(device: torch.device | str) -> None:
 
 
 def release_memory() -> None:
-    """Give back what torch keeps for later."""
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     if torch.backends.mps.is_available():

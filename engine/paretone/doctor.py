@@ -33,8 +33,6 @@ _BREAKING = (6, 12)
 
 @dataclass(frozen=True)
 class Check:
-    """One finding."""
-
     name: str
     state: str
     """:data:`GOOD`, :data:`NOTE` or :data:`PROBLEM`."""
@@ -43,7 +41,6 @@ class Check:
     """What to do, as a sentence; ``""`` if nothing."""
 
     def to_json(self) -> dict[str, str]:
-        """Plain JSON values."""
         return {"name": self.name, "state": self.state, "found": self.found, "advice": self.advice}
 
 

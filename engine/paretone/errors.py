@@ -1,10 +1,16 @@
-"""Errors that the user can act on.
+"""Errors that the user can act on, and a sentence for every other exception. Torch-free.
 
 Every message is one or two sentences: what is wrong, with which file or value, and what to do. The engine thread turns
-these into :class:`paretone.session.events.JobFailed`; the command line prints them and exits with ``exit_code``.
-"""
+these into :class:`paretone.session.events.JobFailed`; the command line prints them and exits with ``exit_code``."""
 
 from __future__ import annotations
+
+import contextlib
+import errno
+import traceback
+from collections.abc import Iterator
+
+from paretone.wording import listed
 
 
 class PlainError(Exception):
@@ -88,3 +94,128 @@ class Cancelled(Exception):
     """As shells have it after Ctrl-C."""
     signal = 0
     """The signal that asked for it, if the job itself has taken it."""
+
+
+plug_ins: dict[str, str] = {}
+"""Plug-ins for messages, by the package that their code is in; :mod:`paretone.techniques.registry` fills it."""
+_FULL = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "failed to allocate",
+    "alloc_failed",
+    "invalid buffer size",
+)
+"""Torch's messages on lack of memory: allocators of CPU, CUDA and MPS, and cuBLAS."""
+
+
+_LOST = (
+    "cuda error",
+    "device-side assert",
+    "unspecified launch failure",
+    "illegal memory access",
+    "uncorrectable ecc",
+    "status_execution_failed",
+    "command buffer",
+)
+"""Messages when a GPU has failed and everything on it is lost."""
+
+
+def is_device_lost(error: BaseException) -> bool:
+    """Whether ``error`` says that a GPU has failed, so that nothing on it can be used any more."""
+    if not isinstance(error, RuntimeError) or is_out_of_memory(error):
+        return False
+    return any(words in str(error).lower() for words in _LOST)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether ``error`` says that memory was short, whichever device and library it comes from."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _FULL)
+
+
+@contextlib.contextmanager
+def enough_memory(device: str, what: str) -> Iterator[None]:
+    """Raises :class:`DeviceError` if memory on ``device`` turns out to be short for ``what``, such as ``a passage of
+    about 900 speech tokens``."""
+    try:
+        yield
+    except (MemoryError, RuntimeError, OSError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise DeviceError(
+            f"{device} ran out of memory at {what}; use a shorter text or recording, close other programs, or load a "
+            "smaller model."
+        ) from error
+
+
+def sentence(error: BaseException, activity: str, device: str = "cpu", afterwards: str = "") -> str:
+    """A sentence for the user: what failed during ``activity`` (such as ``calibrating``) on ``device``, and what to do.
+
+    ``afterwards`` says what happens after an unforeseen error.
+    """
+    if isinstance(error, PlainError):
+        return str(error)
+    if is_out_of_memory(error):
+        return _out_of_memory(activity, device)
+    if is_device_lost(error):
+        return (
+            f"The graphics card failed while {activity}; the model is loaded again, on the processor if the card does "
+            "not answer. Details are in the log."
+        )
+    if isinstance(error, OSError):
+        return _system_error(error, activity)
+    said = f"Something unexpected went wrong while {activity}: {type(error).__name__}: {error}."
+    owner = next((plug_ins[one] for one in _packages(error) if one in plug_ins), "")
+    advice = f"That is in {owner}; mend it, or do without it." if owner else ""
+    return " ".join(filter(None, (said, advice, afterwards)))
+
+
+def _packages(error: BaseException) -> Iterator[str]:
+    """The packages whose code an error passed through, the innermost last."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        yield str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def exit_code(error: BaseException) -> int:
+    """Exit code of a process that ends so."""
+    return getattr(error, "exit_code", PlainError.exit_code)
+
+
+def failure(said: str, error: BaseException) -> dict[str, object]:
+    """What ``--json`` says of an ``error``; ``said`` is its sentence."""
+    return {"error": said, "kind": type(error).__name__, "exit_code": exit_code(error)}
+
+
+def details(error: BaseException) -> str:
+    """The traceback for the log; ``""`` for problems that the sentence explains in full. Authors of plug-ins want
+    theirs."""
+    explained = isinstance(error, PlainError) and not (isinstance(error, PlugInError) and error.__cause__)
+    return "" if explained else "".join(traceback.format_exception(error))
+
+
+def _out_of_memory(activity: str, device: str) -> str:
+    if device.startswith("cpu"):
+        where, remedies = "This machine", ["close other programs"]
+    else:
+        where, remedies = "The graphics card", ["close other programs that use it", "load the model on the CPU"]
+    if activity.startswith("loading"):
+        remedies.insert(0, "unload the current model first")
+    else:
+        remedies.insert(0, "use a shorter text")
+    return f"{where} ran out of memory while {activity}; {listed(remedies, 'or')}."
+
+
+def _system_error(error: OSError, activity: str) -> str:
+    name = str(error.filename or "")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"The disk is full{f' at {name}' if name else ''}; free some space and try again."
+    if isinstance(error, FileNotFoundError) and name:
+        return f"The file {name} is missing, which is needed for {activity}; put it back or choose another."
+    if isinstance(error, PermissionError) and name:
+        return f"{name} may not be opened; change its permissions or choose another place."
+    if isinstance(error, ConnectionError | TimeoutError):
+        return f"The connection broke while {activity} ({error}); check the network and try again."
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"The system refused {name or 'an operation'} while {activity}: {reason}. Try again or choose another place."

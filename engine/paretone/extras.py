@@ -1,14 +1,28 @@
-"""Optional packages of Paretone, as the extras of ``pyproject.toml``: what each is for, and whether it is there.
-Torch-free."""
+"""Optional packages of Paretone, as the extras of ``pyproject.toml``: what each is for, whether it is there, and
+installing it into the running environment. Torch-free."""
 
 from __future__ import annotations
 
+import importlib
+import os
+import queue
 import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
 import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, requires
+from importlib.machinery import PathFinder
+from importlib.metadata import PackageNotFoundError, distributions, requires
 from importlib.util import find_spec
+from pathlib import Path
 
+from paretone.by_name import by_name
 from paretone.errors import PlainError
 from paretone.own_process import packaged
 from paretone.paths import CHECKOUT
@@ -48,7 +62,6 @@ class Extra:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The packages that are not there."""
         found = (*self.modules, *(one.partition("==")[0] for one in self.alone))
         return tuple(one for one in found if find_spec(one) is None)
 
@@ -75,11 +88,8 @@ EXTRAS = (
 
 
 def extra(name: str) -> Extra:
-    """The extra called ``name``. Raises :class:`PlainError` that lists the known ones."""
-    found = next((one for one in EXTRAS if one.name == name), None)
-    if found is None:
-        raise PlainError(f"There is no extra {name!r}; there are {', '.join(one.name for one in EXTRAS)}.")
-    return found
+    """The extra called ``name``. Raises :class:`paretone.errors.SettingError` that suggests one."""
+    return by_name(name, {one.name: one for one in EXTRAS}, "extra", "extras")
 
 
 def named_in(sentence: str) -> Extra | None:
@@ -128,3 +138,151 @@ def requirements(name: str) -> tuple[str, ...]:
         stated = []
     marked = (_MARKED.fullmatch(one) for one in stated)
     return tuple(one["what"].strip() for one in marked if one is not None and one["extra"] == name)
+
+
+# --- Installing -------------------------------------------------------------------------------------------------------
+# Nothing that is installed already is changed, since it may be in use: every package is held at its version. A
+# checkout's own pins hold for what is new.
+_PINS = CHECKOUT / "packaging" / "constraints.txt"
+_POLL_SECONDS = 0.1
+_PATIENCE_SECONDS = 5.0
+"""Time for the installer to tidy up after it was told to stop."""
+PHASES = ("Looking for packages", "Downloading", "Installing")
+_BEGINNINGS = {"Collecting": 0, "Downloading": 1, "Using cached": 1, "Prepared": 1, "Installing": 2, "Installed": 2}
+"""How lines of the installers begin, with the phase that they are in."""
+_NO_REASON = "the installer gave no reason"
+
+
+def why_no_installing() -> str:
+    """Why nothing can be installed into the running environment, as a sentence, or ``""``."""
+    if packaged():
+        return "The packaged program cannot add packages; install Paretone with pip or uv to add them."
+    if sys.prefix == sys.base_prefix:
+        return "Paretone runs outside a virtual environment, which it does not change; install the package yourself."
+    if not _installer():
+        return "This environment has neither pip nor uv; install one of them to add packages."
+    return ""
+
+
+def install(extra: Extra, tell: Callable[[int, int, str], None], check: Callable[[], None]) -> bool:
+    """Install ``extra``; whether it can be used at once, without a restart of the application.
+
+    ``tell`` is given the phase, the number of phases and a line; ``check`` raises to cancel. Raises
+    :class:`PlainError` that says why nothing was installed.
+    """
+    if reason := why_no_installing():
+        raise PlainError(reason)
+    wanted = requirements(extra.name)
+    with _held() as constraints:
+        tell(0, len(PHASES), PHASES[0])
+        for asked, alone in ((wanted, False), (extra.alone, True)):
+            if asked:
+                options = ["--no-deps"] if alone else ["--constraint", str(constraints)]
+                _carry_out([*_installer(), *options, *asked], extra, tell, check)
+    importlib.invalidate_caches()
+    tell(len(PHASES), len(PHASES), f"Installed: {extra.title}")
+    return not extra.missing
+
+
+def _installer() -> list[str]:
+    """The command that installs into this environment; empty without one."""
+    # Not by find_spec: setuptools takes that for pip at work, and then cannot be imported any more, nor can compilers.
+    if PathFinder.find_spec("pip") is not None:
+        command = [sys.executable, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+        return [*command, "--progress-bar", "off"]
+    uv = shutil.which("uv")
+    return [uv, "pip", "install", "--no-progress", "--python", sys.executable] if uv else []
+
+
+@contextmanager
+def _held() -> Iterator[Path]:
+    """A file of constraints: what is installed stays as it is, and what is new follows a checkout's pins."""
+    there = {_normal(one.name): one.version for one in distributions() if one.name and _normal(one.name) != OURS}
+    lines = [f"{name}=={version}" for name, version in sorted(there.items())]
+    if _PINS.is_file():
+        pinned = _PINS.read_text(encoding="utf-8").splitlines()
+        lines += [one for one in pinned if "==" in one and _normal(one.partition("==")[0]) not in {*there, OURS}]
+    with tempfile.TemporaryDirectory(prefix="paretone-") as folder:
+        path = Path(folder) / "constraints.txt"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        yield path
+
+
+def _normal(name: str) -> str:
+    """A distribution's name as the index spells it."""
+    return name.strip().lower().replace("_", "-").replace(".", "-")
+
+
+def _carry_out(
+    command: Sequence[str], extra: Extra, tell: Callable[[int, int, str], None], check: Callable[[], None]
+) -> None:
+    """Run the installer to its end, or stop it when ``check`` raises."""
+    process = subprocess.Popen(
+        list(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        start_new_session=os.name != "nt",
+    )
+    assert process.stdout is not None
+    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    reader = threading.Thread(target=_read, args=(process.stdout, lines), name="installer", daemon=True)
+    reader.start()
+    said: list[str] = []
+    try:
+        while (line := _next(lines, check)) is not None:
+            said.append(line)
+            phase = next((phase for start, phase in _BEGINNINGS.items() if line.strip().startswith(start)), None)
+            if phase is not None:
+                tell(phase, len(PHASES), line.strip())
+        code = process.wait()
+    finally:
+        _stop(process)
+        reader.join()
+        process.stdout.close()
+    if code:
+        names = ", ".join(extra.missing) or extra.title
+        raise PlainError(f"{names} could not be installed: {_reason(said)}. Check the network, then try again.")
+
+
+def _read(stream: Iterator[str], lines: queue.SimpleQueue[str | None]) -> None:
+    for line in stream:
+        lines.put(line.rstrip())
+    lines.put(None)
+
+
+def _next(lines: queue.SimpleQueue[str | None], check: Callable[[], None]) -> str | None:
+    while True:
+        check()
+        try:
+            return lines.get(timeout=_POLL_SECONDS)
+        except queue.Empty:
+            continue
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """End the installer with all that it started, if it still runs; it may put back what it was replacing."""
+    if process.poll() is not None:
+        return
+    if os.name == "nt":
+        process.terminate()
+    else:
+        os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(_PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        if os.name == "nt":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _reason(said: Sequence[str]) -> str:
+    """Why the installer failed, from what it said."""
+    errors = [one.partition("ERROR:")[2].strip() for one in said if "ERROR:" in one]
+    words = (errors or [one.strip() for one in said if one.strip()] or [_NO_REASON])[-1]
+    return words.rstrip(".")[:200]

@@ -131,15 +131,12 @@ class Fields:
         return dict(self.values)
 
     def text(self, name: str, default: str = "") -> str:
-        """A text."""
         return self._typed(name, str, "a text", default)
 
     def flag(self, name: str) -> bool:
-        """True or false."""
         return self._typed(name, bool, "true or false", False)
 
     def number(self, name: str, default: float | None = None) -> float | None:
-        """A number."""
         value = self.get(name, default)
         if value is not None and not is_of(value, int | float):
             raise self._error(f"{self._prefix}{name} must be a number, not {shown(value)}.")
@@ -155,12 +152,10 @@ class Fields:
         return value
 
     def list(self, name: str) -> list[object]:
-        """A list of anything."""
         found: Any = self._typed(name, list, "a list", [])
         return found
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts."""
         return self._all(name, str, "texts", ())
 
     def wholes(self, name: str, default: Sequence[int]) -> tuple[int, ...]:
@@ -171,11 +166,9 @@ class Fields:
         return found
 
     def table(self, name: str) -> Mapping[str, object]:
-        """A table of fields."""
         return self._typed(name, dict, "a table of fields", {})
 
     def require_known(self) -> None:
-        """Raise for an unknown field."""
         for name in self.values:
             if name not in self._asked:
                 ending = meant(str(name), sorted(self._asked), "known ones:")

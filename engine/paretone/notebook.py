@@ -23,6 +23,7 @@ import numpy as np
 from paretone import files
 from paretone.audio.recording import write_sound
 from paretone.by_name import meant
+from paretone.commands import output
 from paretone.commands.technique_args import used_technique, with_file, with_weights
 from paretone.commands.terminal import JOB, Session, Terminal
 from paretone.errors import Cancelled, PlainError, SettingError, StudyError, TextError
@@ -126,7 +127,7 @@ class _Desk(Session):
     def study(self, file: str | Path, folder: str | Path = "", ray: str = "", workers: int | None = None) -> Rows:
         if workers and not ray:
             raise StudyError("workers needs ray: without a cluster, this process does everything.")
-        place = Path(folder) if folder else results_folder(file)
+        place = output.folder(folder) if folder else results_folder(file)
         self.carry_out(RunStudy(JOB, str(Path(file).resolve()), str(place), ray, workers))
         return Rows(read(place))
 
@@ -291,8 +292,7 @@ class Model:
             **_varied(options or {}, techniques or {}),
         }
         owner = tempfile.TemporaryDirectory(prefix="paretone-sweep-") if folder is None else None
-        place = Path(owner.name if owner is not None else str(folder))
-        place.mkdir(parents=True, exist_ok=True)
+        place = output.folder(owner.name if owner is not None else str(folder))
         file = place / "sweep.json"
         content = {name: value for name, value in definition.items() if value not in ("", [])}
         files.write(file, json.dumps(content, ensure_ascii=False, indent=1, default=_refuse).encode())
@@ -428,12 +428,10 @@ class Speech:
 
     @property
     def seconds(self) -> float:
-        """Length of the audio in seconds."""
         return self.take.seconds
 
     @property
     def setting(self) -> Setting:
-        """Model, options, techniques and seed."""
         return self.take.setting
 
     @property
@@ -549,7 +547,6 @@ class Rows(Sequence[dict[str, Any]]):
 
 
 def _varied(options: Knobs, techniques: Mapping[str, Knobs]) -> dict[str, Any]:
-    """The fields of a study for these options and techniques."""
     chosen = _mapping(options, "options")
     fixed = {name: one for name, one in chosen.items() if not _is_list(one)}
     grid = {name: list(one) for name, one in chosen.items() if _is_list(one)}

@@ -1,9 +1,11 @@
-"""Observers of work of every kind, and how long it will still take. Torch-free."""
+"""Observers of work of every kind, how long it will still take, and stopping it from within. Torch-free."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,12 +31,10 @@ class StepReport:
 
     @property
     def steps_done(self) -> int:
-        """Finished steps of all chunks."""
         return (self.chunk * self.steps if self.before is None else self.before) + self.step + 1
 
     @property
     def steps_in_all(self) -> int:
-        """Steps of all chunks."""
         return self.chunks * self.steps if self.total is None else self.total
 
 
@@ -132,3 +132,31 @@ class RemainingTime:
     def units_per_second(self) -> float:
         """The pace; 0 before anything is known."""
         return self._units / self._seconds if self._seconds > 0 else 0.0
+
+
+def _go_on() -> None:
+    pass
+
+
+_check: ContextVar[Callable[[], None]] = ContextVar("check", default=_go_on)
+
+
+@contextmanager
+def stoppable(check: Callable[[], None]) -> Iterator[None]:
+    """Let ``check`` end, by raising, what this thread does within the block. Checks of outer blocks stay in force."""
+    around = _check.get()
+
+    def both() -> None:
+        check()
+        around()
+
+    token = _check.set(both)
+    try:
+        yield
+    finally:
+        _check.reset(token)
+
+
+def may_stop() -> None:
+    """Raise if what is being done is to be stopped."""
+    _check.get()()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import DeviceError
-from paretone.surroundings import KERNELS
+from paretone.own_process import KERNELS
 
 APPLICATION = (
     "paretone_app.__main__ paretone_app.shell.window paretone_app.shell.headless_tour "

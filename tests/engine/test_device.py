@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from paretone import device, surroundings
+from paretone import device, own_process
 from paretone.errors import DeviceError
 from paretone.measure.machine import usable_cores
 
@@ -61,12 +61,12 @@ def test_cuda() -> None:
 def test_freed_memory_is_kept_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {}
     library = SimpleNamespace(mallopt=lambda option, value: options.update({option: value}))
-    monkeypatch.setattr(surroundings.ctypes, "CDLL", lambda name: library)
-    monkeypatch.setattr(surroundings.sys, "platform", "linux")
+    monkeypatch.setattr(own_process.ctypes, "CDLL", lambda name: library)
+    monkeypatch.setattr(own_process.sys, "platform", "linux")
     device.keep_freed_memory()
     assert options == {-1: 256 << 20, -3: 32 << 20}
-    monkeypatch.setattr(surroundings.ctypes, "CDLL", lambda name: SimpleNamespace())
+    monkeypatch.setattr(own_process.ctypes, "CDLL", lambda name: SimpleNamespace())
     device.keep_freed_memory()
-    monkeypatch.setattr(surroundings.sys, "platform", "win32")
-    monkeypatch.setattr(surroundings.ctypes, "CDLL", lambda name: pytest.fail("asked the C library"))
+    monkeypatch.setattr(own_process.sys, "platform", "win32")
+    monkeypatch.setattr(own_process.ctypes, "CDLL", lambda name: pytest.fail("asked the C library"))
     device.keep_freed_memory()

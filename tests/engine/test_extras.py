@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from paretone import extras, installing
+from paretone import extras
 from paretone.errors import Cancelled, PlainError
 from paretone.extras import EXTRAS, Extra, named_in
 from paretone.measure.evaluation.judges import JUDGES
@@ -28,10 +28,10 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def ask_for(monkeypatch: pytest.MonkeyPatch, *wanted: str) -> None:
-    monkeypatch.setattr(installing, "requirements", lambda name: wanted)
+    monkeypatch.setattr(extras, "requirements", lambda name: wanted)
 
 
-needs_pip = pytest.mark.skipif(not installing._installer(), reason="neither pip nor uv is installed")
+needs_pip = pytest.mark.skipif(not extras._installer(), reason="neither pip nor uv is installed")
 
 
 @needs_pip
@@ -39,7 +39,7 @@ def test_a_package_is_installed_and_can_be_used_at_once(tiny: None, monkeypatch:
     ask_for(monkeypatch, "paretone-tiny>=1")
     assert TINY.missing == ("paretone_tiny",)
     told: list[tuple[int, int, str]] = []
-    assert installing.install(TINY, lambda *said: told.append(said), lambda: None)
+    assert extras.install(TINY, lambda *said: told.append(said), lambda: None)
     assert TINY.missing == ()
     assert importlib.import_module("paretone_tiny").ANSWER == 42
     assert [phase for phase, _, _ in told] == sorted(phase for phase, _, _ in told)
@@ -50,7 +50,7 @@ def test_a_package_is_installed_and_can_be_used_at_once(tiny: None, monkeypatch:
 def test_what_fails_is_one_sentence(tiny: None, monkeypatch: pytest.MonkeyPatch) -> None:
     ask_for(monkeypatch, "paretone-tiny>=2")
     with pytest.raises(PlainError) as raised:
-        installing.install(TINY, lambda *said: None, lambda: None)
+        extras.install(TINY, lambda *said: None, lambda: None)
     assert str(raised.value).startswith("paretone_tiny could not be installed: ")
     assert str(raised.value).endswith("Check the network, then try again.")
     assert "\n" not in str(raised.value) and "paretone-tiny>=2" in str(raised.value)
@@ -79,12 +79,12 @@ def test_cancelling_ends_the_installer(tiny: None, monkeypatch: pytest.MonkeyPat
                 raise Cancelled
 
         began = []
-        real = installing.subprocess.Popen
+        real = extras.subprocess.Popen
         monkeypatch.setattr(
-            installing.subprocess, "Popen", lambda *given, **more: began.append(real(*given, **more)) or began[-1]
+            extras.subprocess, "Popen", lambda *given, **more: began.append(real(*given, **more)) or began[-1]
         )
         with pytest.raises(Cancelled):
-            installing.install(TINY, lambda *said: None, check)
+            extras.install(TINY, lambda *said: None, check)
         for one in kept:
             one.close()
     assert began[0].poll() is not None
@@ -92,7 +92,7 @@ def test_cancelling_ends_the_installer(tiny: None, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_is_installed_stays_as_it_is() -> None:
-    with installing._held() as path:
+    with extras._held() as path:
         lines = path.read_text(encoding="utf-8").splitlines()
     from importlib.metadata import version
 
@@ -103,19 +103,19 @@ def test_what_is_installed_stays_as_it_is() -> None:
 
 def test_nothing_is_installed_outside_an_environment_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "base_prefix", sys.prefix)
-    assert "outside a virtual environment" in installing.why_not()
+    assert "outside a virtual environment" in extras.why_no_installing()
     with pytest.raises(PlainError, match="outside a virtual environment"):
-        installing.install(TINY, lambda *said: None, lambda: None)
+        extras.install(TINY, lambda *said: None, lambda: None)
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert "cannot add packages" in installing.why_not()
+    assert "cannot add packages" in extras.why_no_installing()
 
 
 def test_every_extra_is_declared_and_asks_for_its_packages() -> None:
     for one in EXTRAS:
         assert extras.requirements(one.name), one.name
         assert extras.extra(one.name) is one
-    with pytest.raises(PlainError, match="no extra 'nothing'"):
-        extras.extra("nothing")
+    with pytest.raises(PlainError, match="did you mean 'train'"):
+        extras.extra("trian")
 
 
 def test_an_installed_package_tells_its_extras_by_its_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

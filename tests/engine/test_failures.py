@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from paretone.errors import AudioError
-from paretone.failures import details, is_device_lost, is_out_of_memory, sentence
+from paretone.errors import AudioError, details, is_device_lost, is_out_of_memory, sentence
 
 
 def caught(action: object) -> BaseException:

@@ -15,7 +15,6 @@ import torch
 
 from paretone.audio.recording import read_recording
 from paretone.listening import trials
-from paretone.measure.evaluation import manifests
 from paretone.models import load_model
 from paretone.models.f5.checkpoint import read_f5_checkpoint
 from paretone.models.files import packing
@@ -161,7 +160,7 @@ def write_megatts3(root: Path) -> None:
 
 
 def read_list(root: Path, path: Path) -> object:
-    return manifests.read(path, root)
+    return definition.read(path, root)
 
 
 KINDS = (

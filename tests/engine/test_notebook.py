@@ -174,6 +174,8 @@ REFUSED: dict[str, tuple[Callable[[Model], object], str]] = {
     "job's needs": (lambda model: model.prepare("guidance_free", "train"), "'work'"),
     "times": (lambda model: model.speak(TEXT, options=FEW, repeat=-1), "times must be at least 1"),
     "study": (lambda model: paretone.run_study("no.toml"), "There is no study"),
+    "sweep's folder": (lambda model: model.sweep([TEXT], folder=__file__), "is a file; give the name of a folder"),
+    "study's folder": (lambda model: paretone.run_study("no.toml", folder=__file__), "is a file; give the name"),
     "workers": (lambda model: paretone.run_study("no.toml", workers=2), "workers needs ray"),
 }
 

@@ -36,7 +36,7 @@ def test_the_packaged_program_runs_it_itself(
 
 
 def test_no_other_place_starts_this_interpreter() -> None:
-    """Where the packaged program cannot, there is a sentence: see :mod:`paretone.installing`."""
+    """Where the packaged program cannot, there is a sentence: see :mod:`paretone.extras`."""
     root = Path(own_process.__file__).parents[2]
     starting = {
         path.relative_to(root).as_posix()
@@ -46,5 +46,5 @@ def test_no_other_place_starts_this_interpreter() -> None:
     }
     assert starting == {
         "engine/paretone/own_process.py",
-        "engine/paretone/installing.py",
+        "engine/paretone/extras.py",
     }

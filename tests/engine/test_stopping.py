@@ -9,7 +9,7 @@ import pytest
 
 from paretone.errors import Cancelled
 from paretone.front_end.reading import NaturalReader
-from paretone.stopping import may_stop, stoppable
+from paretone.observer import may_stop, stoppable
 
 WORD = "".join(np.random.default_rng(0).choice(list(string.ascii_lowercase), 20_000))
 

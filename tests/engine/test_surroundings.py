@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from paretone.surroundings import HEAPS, KERNELS
+from paretone.own_process import HEAPS, KERNELS
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGICAL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -31,7 +31,7 @@ def started(code: str, folder: Path, **variables: str) -> subprocess.CompletedPr
 def test_thousands_of_threads_are_not_started(tmp_path: Path) -> None:
     code = """
 import os
-from paretone.surroundings import cap_threads
+from paretone.own_process import cap_threads
 cap_threads()
 import numpy, torch
 torch.set_num_threads(__import__("paretone.device").device.thread_count())
@@ -93,7 +93,7 @@ def test_what_threads_have_freed_can_be_given_back(
     code = """
 import ctypes, threading
 from paretone.device import keep_freed_memory
-from paretone.surroundings import share_one_heap
+from paretone.own_process import share_one_heap
 share_one_heap()
 keep_freed_memory()
 library = ctypes.CDLL(None)
@@ -147,7 +147,7 @@ def test_the_window_goes_home_from_a_deleted_folder(tmp_path: Path) -> None:
     code = """
 import os
 os.mkdir("gone"); os.chdir("gone"); os.rmdir(os.getcwd())
-from paretone.surroundings import leave_deleted_folder
+from paretone.own_process import leave_deleted_folder
 leave_deleted_folder()
 print(os.getcwd())
 """

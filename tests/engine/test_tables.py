@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paretone.tables import comma_separated, comments
+from paretone.wording import comma_separated, comments
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,4 +39,4 @@ def test_nobody_else_writes_such_tables() -> None:
     files = [path for folder in ("app", "engine") for path in (ROOT / folder).rglob("*.py")]
     assert len(files) > 500
     found = [path for path in files if re.search(r"csv\.(writer|DictWriter)\(", path.read_text(encoding="utf-8"))]
-    assert found == [ROOT / "engine" / "paretone" / "tables.py"]
+    assert found == [ROOT / "engine" / "paretone" / "wording.py"]

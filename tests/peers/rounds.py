@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
+from torch.autograd.profiler import profile
 
 from paretone import device as devices
 from paretone.bench import bundled
@@ -20,7 +21,6 @@ from paretone.bench.budget import Budget
 from paretone.bench.report import Report
 from paretone.commands.arguments import above_zero, positive
 from paretone.measure.machine import describe
-from paretone.measure.profiler import profile_operators
 from paretone.measure.roofline.benchmarks import best_seconds
 from paretone.measure.timing import Interval, PairedTimes, interval, paired_ratio, stopwatch
 from paretone.models.kernels import products
@@ -124,7 +124,7 @@ REST = "everything else"
 
 def seconds_by_kind(run: Callable[[], object]) -> dict[str, float]:
     """Seconds that one ``run`` spends in operators of each kind, without the operators that these call."""
-    with profile_operators() as profiler:
+    with profile() as profiler:
         run()
     seconds = dict.fromkeys((*KINDS, REST), 0.0)
     for event in profiler.key_averages():

@@ -36,8 +36,7 @@ from paretone.studies import definition
 from paretone.studies.running import StudyFollower, WorkerLost
 from paretone.studies.running import run as run_study
 from paretone.studies.store import Store, StoredTake
-from paretone.studies.study import Study
-from paretone.studies.tasks import Equipment, Made, Outcome, Speak, Task, take_id
+from paretone.studies.study import Equipment, Made, Outcome, Speak, Study, Task, take_id
 from paretone.wording import grouped
 
 NAME = "study-scale"

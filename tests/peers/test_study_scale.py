@@ -12,7 +12,7 @@ import pytest
 
 from paretone.observer import Observer
 from paretone.studies.running import FINISHED, WorkerLost, run
-from paretone.studies.tasks import Outcome
+from paretone.studies.study import Outcome
 from tests.peers.__main__ import main
 from tests.peers.study_scale import Growth, SimulatedWorkers, TimedStore, simulated_study
 

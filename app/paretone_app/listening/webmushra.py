@@ -29,7 +29,7 @@ from paretone.listening.trials import (
     TrialRecord,
     complete_sessions,
 )
-from paretone.tables import comma_separated
+from paretone.wording import comma_separated
 from paretone_app.listening import stimuli as calibration
 from paretone_app.listening.stimuli import LONGEST_SECONDS, SILENT_LUFS, PreparedItem
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QRect, QSize
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 
-from paretone import files, tables
+from paretone import files, wording
 from paretone.errors import PlainError
 
 PIXELS_PER_UNIT = 2
@@ -50,7 +50,7 @@ def png(size: QSize, paint: Paint) -> bytes:
 def comma_separated(table: str) -> bytes:
     """Tab-separated text as CSV."""
     rows = (line.split("\t") for line in table.splitlines())
-    return tables.comma_separated(rows, end="\r\n").encode(errors="replace")
+    return wording.comma_separated(rows, end="\r\n").encode(errors="replace")
 
 
 def write(path: Path, kinds: Mapping[str, Callable[[], bytes]]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from PySide6.QtCore import QDir, QSettings, QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from paretone.audio.recording import readable, writable
+from paretone.audio.recording import readable_kinds, writable_kinds
 
 JSON = "JSON (*.json)"
 PLOTS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
@@ -23,12 +23,12 @@ _FOLDERS = "last folders"
 
 def sound() -> str:
     """The forms in which sound can be written here."""
-    return _filter("Sound", writable())
+    return _filter("Sound", writable_kinds())
 
 
 def recordings() -> str:
     """The forms in which sound can be read here."""
-    return _filter("Audio", readable())
+    return _filter("Audio", readable_kinds())
 
 
 def _filter(name: str, endings: Iterable[str]) -> str:

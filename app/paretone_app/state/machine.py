@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from paretone import extras, installing
+from paretone import extras
 from paretone.computing import Computing
 from paretone.errors import SettingError
 from paretone.extras import Extra
@@ -50,7 +50,7 @@ class Installing(QObject):
 
     def why_not(self) -> str:
         """Why nothing can be installed now, as a sentence, or ``""``."""
-        return installing.why_not() or self._jobs.why_wait
+        return extras.why_no_installing() or self._jobs.why_wait
 
     def start(self, name: str) -> None:
         if reason := self.why_not():

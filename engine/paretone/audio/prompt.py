@@ -59,11 +59,9 @@ class Track:
     sample_rate: int
 
     def __len__(self) -> int:
-        """Whole milliseconds, rounded."""
         return round(1000 * len(self.samples) / self.sample_rate)
 
     def position(self, milliseconds: int) -> int:
-        """The sample at a time."""
         return int(milliseconds * (self.sample_rate / 1000.0))
 
     def cut(self, start: int, end: int) -> Track:
@@ -73,7 +71,6 @@ class Track:
         return replace(self, samples=np.pad(part, (0, max(last - first - len(part), 0))))
 
     def joined(self, other: Track) -> Track:
-        """This track, then the other."""
         return replace(self, samples=np.concatenate([self.samples, other.samples]))
 
     def levels(self, starts: np.ndarray, length: int) -> np.ndarray:

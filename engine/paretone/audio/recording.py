@@ -48,7 +48,6 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """Length in seconds."""
         return len(self.samples) / self.sample_rate
 
 
@@ -141,7 +140,7 @@ COMPRESSIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Compression levels of Vorbis, the best quality first."""
 
 
-def readable() -> tuple[str, ...]:
+def readable_kinds() -> tuple[str, ...]:
     """Endings of the sound that can be read here."""
     import soundfile
 
@@ -149,7 +148,7 @@ def readable() -> tuple[str, ...]:
     return tuple(ending for ending, form in _READ.items() if form in known)
 
 
-def writable() -> tuple[str, ...]:
+def writable_kinds() -> tuple[str, ...]:
     """Endings of the sound that can be written here."""
     return tuple(filter(_is_writable, KINDS))
 
@@ -208,7 +207,7 @@ def _kind(path: Path) -> str:
     if not ending or ending == ".wav":
         return ".wav"
     if ending not in KINDS:
-        raise PlainError(f"{path.name} ends in none of {', '.join(writable())}; choose one of these endings.")
+        raise PlainError(f"{path.name} ends in none of {', '.join(writable_kinds())}; choose one of these endings.")
     if not _is_writable(ending):
         raise PlainError(f"{path.name}: the libsndfile here cannot write {ending[1:].upper()}; choose .wav or .flac.")
     return ending

@@ -39,7 +39,6 @@ class Sound:
 
     @property
     def usable(self) -> bool:
-        """Whether something can be played."""
         return not self.reason
 
     def device(self, wanted: int | str | None = None) -> OutputDevice | None:

@@ -31,7 +31,6 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Seconds."""
         return self._end - time.monotonic()
 
     def rounds(self, seconds: float, share: float = 1.0) -> int:

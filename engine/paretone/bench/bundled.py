@@ -111,7 +111,6 @@ def loaded_on_threads(arguments: argparse.Namespace) -> SpeechModel:
 
 
 def setting(arguments: argparse.Namespace) -> Setting:
-    """The baseline setting that the options describe."""
     return Setting(
         arguments.model,
         entry(arguments.model).options_with(steps=arguments.steps),
@@ -125,7 +124,6 @@ def used(name: str, **knobs: object) -> UsedTechnique:
 
 
 def speaker(arguments: argparse.Namespace) -> Voice:
-    """The voice that the options name."""
     return voice(arguments.voice, arguments.model)
 
 

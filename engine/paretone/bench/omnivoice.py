@@ -33,7 +33,7 @@ from paretone.bench.report import Report
 from paretone.commands.arguments import count, positive
 from paretone.measure.machine import describe
 from paretone.measure.memory import PeakMemory
-from paretone.measure.roofline.launches import launches
+from paretone.measure.roofline.clock import launches
 from paretone.measure.timing import interval, paired_ratio, running_order
 from paretone.measure.verdicts import ORIGINAL
 from paretone.models.base import ModelInfo, Voice
@@ -76,8 +76,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Way:
-    """One way of speaking."""
-
     setting: Setting
     judged: bool = True
     """Whether the judge listens to it."""

@@ -32,7 +32,7 @@ from paretone.errors import DeviceError
 from paretone.measure.machine import describe
 from paretone.measure.roofline.benchmarks import ceilings_of
 from paretone.measure.roofline.ceilings import Ceilings
-from paretone.measure.roofline.launches import launches
+from paretone.measure.roofline.clock import launches
 from paretone.measure.roofline.masked_stages import masked_stages
 from paretone.measure.timing import paired_ratio
 from paretone.models.families.masked_script import MaskedInternals

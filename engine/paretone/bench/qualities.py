@@ -2,7 +2,7 @@
 
 A model in one step speaks the average reading: its words are clear and it sounds natural, but every seed sounds alike.
 So what passes has to keep the spread over seeds and the pitch range as well. Limits are judged by intervals over the
-sentences (:mod:`paretone.measure.limits`): of what too few were heard, a bench says that it is undecided.
+sentences (:mod:`paretone.measure.estimates`): of what too few were heard, a bench says that it is undecided.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from paretone.bench import budget, bundled
 from paretone.bench.budget import Budget, Turns
 from paretone.bench.voices import Heard, Panel
 from paretone.commands.arguments import at_least
+from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Judgement, margin
 from paretone.measure.fidelity import log_mel_distance
-from paretone.measure.limits import FAILS, PASSES, UNDECIDED, Judgement, margin
 from paretone.measure.pitch import diversity
 from paretone.measure.timing import Interval
 from paretone.measure.verdicts import Way

@@ -25,7 +25,7 @@ from paretone.bench.report import Report
 from paretone.bench.voices import Panel
 from paretone.commands.arguments import finite, positive
 from paretone.errors import PlainError
-from paretone.measure.limits import Judgement
+from paretone.measure.estimates import Judgement
 from paretone.measure.machine import describe
 from paretone.measure.timing import Interval, PairedTimes, interval
 from paretone.measure.verdicts import Way

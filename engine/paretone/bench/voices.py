@@ -48,8 +48,6 @@ DEFINITION = (
 
 @dataclass(frozen=True)
 class Heard:
-    """What the judges say of one take."""
-
     edits: float
     words: float
     naturalness: float
@@ -120,7 +118,6 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def sentences() -> tuple[str, ...]:
-    """Harvard sentences and everyday ones, alternately."""
     return tuple(chain.from_iterable(zip(harvard_sentences(), unseen_sentences(), strict=True)))
 
 
@@ -215,7 +212,6 @@ def _row(title: str, takes: Takes, floor: Takes, panel: Panel) -> dict[str, obje
 
 
 def _words(takes: Takes, count: int) -> Estimate:
-    """The word error rate, with its interval over the sentences."""
     by_sentence = [[one for (at, _), one in takes.items() if at == sentence] for sentence in range(count)]
     return estimate(
         "word_error_rate",

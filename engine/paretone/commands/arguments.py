@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from paretone.audio.recording import writable
+from paretone.audio.recording import writable_kinds
 from paretone.by_name import nearest
 from paretone.commands import output
 from paretone.commands.technique_args import needs_file, typed_techniques
@@ -76,7 +76,6 @@ def add_sampler(parser: argparse.ArgumentParser) -> None:
 
 
 def add_techniques(group: argparse._ArgumentGroup) -> None:
-    """Which techniques to use."""
     names = ", ".join(one.name for one in techniques())
     group.add_argument(
         "--technique",
@@ -118,7 +117,7 @@ def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: 
 
 def sound_file() -> str:
     """The meaning of an option that names the sound file to write."""
-    kinds = [f"{ending} (32-bit float)" if ending == ".wav" else ending for ending in writable()]
+    kinds = [f"{ending} (32-bit float)" if ending == ".wav" else ending for ending in writable_kinds()]
     return (
         f"sound file to write: {listed(kinds, 'or')}, mono; - for WAV on standard output, with messages on standard "
         "error"
@@ -153,7 +152,6 @@ positive, count = at_least(1), at_least(0)
 
 
 def above_zero(text: str) -> float:
-    """A number above zero."""
     try:
         value = float(text)
     except ValueError:
@@ -164,7 +162,6 @@ def above_zero(text: str) -> float:
 
 
 def finite(text: str) -> float:
-    """A number."""
     try:
         value = float(text)
     except ValueError:
@@ -234,7 +231,6 @@ def given(options: argparse.Namespace, knobs: Iterable[Knob]) -> Mapping[str, ob
 
 
 def text(options: argparse.Namespace) -> str:
-    """The text to speak."""
     if options.text is not None:
         return options.text
     return catalogue.sentences()[0] if options.text_file is None else _read(options.text_file)

@@ -33,13 +33,10 @@ class Command:
     name: str
     summary: str
     declare: Callable[[argparse.ArgumentParser], None]
-    """Adds its arguments."""
     run: Callable[[argparse.Namespace, Session], Result]
-    """Has the work done."""
 
     @classmethod
     def of(cls, given: ModuleType | Command) -> Command:
-        """The command that ``given`` is."""
         if isinstance(given, Command):
             return given
         return cls(given.NAME, given.SUMMARY, given.declare, given.run)

@@ -17,8 +17,7 @@ from paretone.commands.speak import figures, heard_line
 from paretone.commands.technique_args import from_files, number, typed, typed_techniques, with_file, with_weights
 from paretone.commands.terminal import Session, Terminal
 from paretone.commands.terminal import exit_code as interrupted
-from paretone.errors import Cancelled, PlainError, SettingError
-from paretone.failures import exit_code, failure, sentence
+from paretone.errors import Cancelled, PlainError, SettingError, exit_code, failure, sentence
 from paretone.files import write_wav
 from paretone.measure.evaluation.judges import JUDGES, judge_named
 from paretone.measure.fidelity import with_difference
@@ -55,7 +54,6 @@ RUNS_PER_REPEAT = 3
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     parser.epilog = EPILOGUE
     parser.add_argument("a", metavar="A", help="the reference")
     parser.add_argument("b", metavar="B", help="the setting to compare with it")
@@ -90,9 +88,7 @@ class _Measured:
     last: tuple[Synthesis, Synthesis]
     distance: float | None
     metrics: Metrics
-    """Metrics of B against A."""
     why_not: str
-    """Why there is no distance."""
 
     @property
     def speed_up(self) -> float:
@@ -109,7 +105,6 @@ class _Measured:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Measure both sides on every text."""
     terminal = session.terminal
     place = None if options.out is None else folder(options.out)
     texts = arguments.texts(options)
@@ -220,7 +215,6 @@ class _Runs(Observer):
         self._terminal.check()
 
     def next(self) -> None:
-        """Another run is done."""
         self._done += 1
         self._terminal.progress(self._done, self._total)
 
@@ -408,7 +402,6 @@ def _bounds(one: Mapping[str, object]) -> str:
 
 # --- Showing ----------------------------------------------------------------------------------------------------------
 def _texts_table(measured: list[_Measured]) -> list[str]:
-    """One row for each of several texts."""
     if len(measured) == 1:
         return []
     rows = [
@@ -509,8 +502,6 @@ def difference_line(distance: float | None, metrics: Metrics, of: str) -> str:
 # --- The two sides ----------------------------------------------------------------------------------------------------
 @dataclass
 class Side:
-    """One side of a comparison."""
-
     title: str
     setting: Setting
     variant: str = ""
@@ -573,7 +564,6 @@ def _baseline(other: Side) -> Side:
 
 
 def _side(text: str, options: argparse.Namespace) -> Side:
-    """A side from a profile's path, or from options such as ``steps=16,guidance=1.5``."""
     if not text.strip(" ,"):
         raise SettingError(
             "A side of the comparison is empty; give a profile (FILE.json), 'baseline', or options such as steps=16."

@@ -12,12 +12,10 @@ SUMMARY = "Check this installation: versions, device, sound, fonts, folders, spa
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add the argument."""
     parser.add_argument("--share", action="store_true", help="name no folder of yours, for a report to others")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Look at everything."""
     from paretone import device
     from paretone.doctor import PROBLEM, as_text, examine, shareable
 

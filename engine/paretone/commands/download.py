@@ -26,7 +26,6 @@ RELEASED_VOICES = (
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     parser.add_argument("model", metavar="MODEL", help=f"one of {', '.join(RELEASES)}")
     parser.add_argument(
         "--folder",
@@ -37,7 +36,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Download missing files; resumes interrupted downloads."""
     terminal = session.terminal
     entry = catalogue.entry(options.model)
     if entry.id not in RELEASES:
@@ -126,7 +124,6 @@ def _terms(release: Release, known: Extent | None) -> str:
 
 
 def _size(count: float) -> str:
-    """A number of bytes as people read it."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

@@ -22,7 +22,6 @@ EPILOGUE = (
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     parser.epilog = EPILOGUE
     parser.add_argument(
         "--target",
@@ -55,7 +54,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _all(profile: Profile, folder: str) -> Result:
-    """What each target would do."""
     data, lines = {}, []
     for one in targets():
         try:

@@ -28,7 +28,6 @@ COLUMNS = {
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     parser.add_argument("files", nargs="+", metavar="WAV", help="recordings: WAV, FLAC, OGG, MP3; any rate, channels")
     text = parser.add_mutually_exclusive_group()
     text.add_argument("--text", action="append", help="what all of them say, or one per recording; adds word errors")
@@ -44,7 +43,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Judge the recordings."""
     from paretone.measure.evaluation.judging import Judgement, judge_files
 
     terminal = session.terminal

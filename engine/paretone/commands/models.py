@@ -24,7 +24,6 @@ SUMMARY = "List models, voices and techniques, with licences."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     parser.add_argument(
         "model", nargs="?", metavar="MODEL", help="list only what this model has: options, voices, techniques, files"
     )
@@ -33,7 +32,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """List models, voices and techniques."""
     if options.model is not None:
         return _of_one(catalogue.entry(options.model), options.folder, options.techniques)
     found = [

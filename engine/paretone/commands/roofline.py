@@ -26,7 +26,6 @@ SUMMARY = "Measure the time of each component against the least time that this m
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser)
     group = parser.add_argument_group("acceleration")
     group.add_argument("--profile", metavar="FILE", help="profile with the setting to measure")
@@ -56,7 +55,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Measure and show."""
     trace, csv = (None if one is None else writable(one) for one in (options.trace, options.csv))
     apart({"--trace": trace, "--csv": csv}, {"--profile": options.profile, "--text-file": options.text_file})
     if options.published:

@@ -29,7 +29,6 @@ LARGEST_BYTES = 60_000
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="which samples (TOML; default: those of the documentation)"
     )
@@ -48,7 +47,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Speak, judge, compress, and write the page."""
     from paretone.audio.recording import ogg
     from paretone.studies import samples
     from paretone.studies.store import read_audio
@@ -76,7 +74,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _studied(choices: SampleChoices, model: str, work: Path, session: Session) -> Results:
-    """Run the study of one model's samples."""
     from paretone.studies import results
 
     file = work / f"{model}.json"

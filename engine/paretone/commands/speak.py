@@ -15,10 +15,9 @@ from paretone.commands.output import apart, writable, writable_sound
 from paretone.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
 from paretone.commands.terminal import JOB, Session
 from paretone.commands.terminal import exit_code as interrupted
-from paretone.errors import Cancelled, SettingError
-from paretone.failures import exit_code, failure, sentence
+from paretone.errors import Cancelled, SettingError, exit_code, failure, sentence
+from paretone.measure.loudness import with_signal_metrics
 from paretone.measure.processor_time import load_line
-from paretone.measure.signal import with_signal_metrics
 from paretone.measure.timing import spread
 from paretone.models.base import SpeechModel, Synthesis
 from paretone.session.commands import Command, Synthesise, TimeAgain
@@ -38,7 +37,6 @@ SUMMARY = "Synthesise a text with a profile or a setting."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser)
     group = parser.add_argument_group("acceleration")
     group.add_argument("--profile", metavar="FILE", help="profile to run: model, options and table")
@@ -173,12 +171,10 @@ def _problem(take: Take, stopped: Exception, out: Path) -> str:
 
 
 def _times(measured: Measurements) -> dict[str, float | None]:
-    """One repeat, by the names of metrics."""
     return {name: getattr(measured, name) for name in (*TIMES, "other_share", "busy")}
 
 
 def _figure(take: Take, name: str, form: str) -> str:
-    """A time with its interval, if there is one."""
     interval, value = spread(take, name), form.format(getattr(take.measurements, name))
     return value if interval is None else f"{value} ({form.format(interval.low)} to {form.format(interval.high)})"
 

@@ -40,7 +40,6 @@ ACTIONS = ("run", "status", "export", SET_ASIDE, EXAMPLE)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     parser.epilog = EPILOGUE
     parser.add_argument("action", choices=ACTIONS, help="action")
     parser.add_argument("study", metavar="FILE", help="the study (TOML or JSON), or the folder with its results")
@@ -64,7 +63,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Do what the action says."""
     from paretone.studies import results as found
     from paretone.studies.store import StudyDamaged
 
@@ -84,7 +82,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _folder(options: argparse.Namespace) -> Path:
-    """Folder of the results."""
     path = Path(options.study)
     if options.results:
         return Path(options.results)
@@ -148,7 +145,6 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _example(options: argparse.Namespace, session: Session) -> Result:
-    """Run the study, and pack its results so that they can ship."""
     from paretone.studies import example
 
     file = Path(options.study)

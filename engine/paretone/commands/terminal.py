@@ -58,12 +58,10 @@ class Terminal:
         """What was said before anything was spoken."""
 
     def check(self) -> None:
-        """Raise when the job was cancelled."""
         if self.cancelled.is_set():
             raise Cancelled
 
     def status(self, text: str) -> None:
-        """Begin another part of the job."""
         self.check()
         self._activity = text
         if not self._screen:
@@ -191,14 +189,12 @@ class Session:
 
     @property
     def model(self) -> SpeechModel:
-        """The loaded model."""
         if self.executor.model is None:
             raise SettingError("No model is loaded.")
         return self.executor.model
 
     @property
     def machine(self) -> str:
-        """The machine in a line."""
         return self.executor.machine
 
     @cached_property
@@ -217,7 +213,6 @@ class Cancellation(threading.Event):
         self.seen = threading.Event()
 
     def is_set(self) -> bool:
-        """Whether the command is cancelled."""
         cancelled = super().is_set()
         if cancelled and threading.current_thread() is threading.main_thread():
             self.seen.set()

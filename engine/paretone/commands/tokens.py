@@ -27,7 +27,6 @@ MOST = 100_000
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments."""
     arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
     parser.add_argument(
         "--tokens",
@@ -42,7 +41,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Encode a text, or decode tokens."""
     out = writable(options.out) if options.tokens is None else writable_sound(options.out)
     apart({"--out": out}, {"--tokens": options.tokens, "--text-file": options.text_file, "--voice": options.voice})
     given = None if options.tokens is None else _read(Path(options.tokens))

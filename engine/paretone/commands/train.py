@@ -85,7 +85,6 @@ def training_request(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def path_text(path: Path | None) -> str:
-    """``path`` as requests have it."""
     return str(path or "")
 
 
@@ -309,8 +308,6 @@ def _run_bundled(options: argparse.Namespace, session: Session) -> Result:
 
 
 class _TerminalFollower(Follower):
-    """Shows a training in the terminal."""
-
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
 

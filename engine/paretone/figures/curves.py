@@ -43,8 +43,6 @@ class Level:
 
 @dataclass(frozen=True)
 class Curves:
-    """A small plot."""
-
     x: Dimension
     y: Dimension
     curves: tuple[Curve, ...] = ()

@@ -68,8 +68,6 @@ def marks_in_turn(names: Sequence[str]) -> Callable[[str], Mark]:
 
 @dataclass(frozen=True)
 class Glyph:
-    """Style of a point."""
-
     colours: tuple[str, ...]
     """One for each name, the first on the left."""
     shape: str

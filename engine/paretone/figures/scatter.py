@@ -17,8 +17,6 @@ Corners = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Dimension:
-    """One axis."""
-
     title: str
     """Title with the unit."""
     short: str = ""

@@ -91,15 +91,12 @@ def draw(shown: Scatter) -> str:
 
 
 class _Plot:
-    """The plot beneath ``top``."""
-
     def __init__(self, shown: Scatter, top: float) -> None:
         self.shown, self.top = shown, top
         self.across, self.up = shown.scales()
         self.right, self.bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
 
     def parts(self) -> list[str]:
-        """Axes, front and points."""
         edge, _ = self.shown.edge(self.across, self.up)
         points = [self._point(index) for index in range(len(self.shown.glyphs))]
         return [*self._axes(), *self._line(edge), *points]

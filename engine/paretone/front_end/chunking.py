@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from paretone.front_end.writing import LONGEST_WORD, TITLES
-from paretone.stopping import may_stop
+from paretone.observer import may_stop
 
 PIECE_SECONDS = 6.0
 """New speech in one piece; the models were trained on up to ten seconds, prompt included."""

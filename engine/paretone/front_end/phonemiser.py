@@ -22,7 +22,7 @@ from paretone.front_end.phones import CONSONANTS, PUNCTUATION, VOWELS
 from paretone.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text
 from paretone.front_end.tagger import Tagger, Token, default_tagger, tokens
 from paretone.front_end.writing import write_out
-from paretone.stopping import may_stop
+from paretone.observer import may_stop
 
 # Words whose neighbours say how they are pronounced, where their part of speech, as the tagger finds it, does not.
 

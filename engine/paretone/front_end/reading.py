@@ -27,7 +27,7 @@ from paretone.front_end.lengths import SymbolLengths, default_lengths
 from paretone.front_end.phonemiser import NaturalPhonemiser, NaturalText
 from paretone.front_end.phones import EDGE, PUNCTUATION, TimedPhone, last_sound, timed_phones
 from paretone.front_end.speakable import language_of
-from paretone.stopping import may_stop
+from paretone.observer import may_stop
 
 # How fast a sentence is spoken, and when each of its sounds.
 #

@@ -39,8 +39,6 @@ class Preferred:
 
 @dataclass(frozen=True)
 class Ranked:
-    """One of those that were compared."""
-
     number: int
     strength: float
     """Log odds of being preferred to the mean."""
@@ -339,8 +337,6 @@ def _two_sided(more: int, votes: int) -> float:
 # --- Means of clusters -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class MeanInterval:
-    """A mean and its 95 % interval."""
-
     mean: float
     low: float
     high: float
@@ -428,8 +424,6 @@ class Rating:
 
 @dataclass(frozen=True)
 class ConditionSummary:
-    """Ratings of one condition."""
-
     condition: str
     median: float
     lower_quartile: float

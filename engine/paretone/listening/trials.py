@@ -129,8 +129,6 @@ class TrialConditions:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One answered trial."""
-
     session: str
     method: str
     listener: str
@@ -146,7 +144,6 @@ class TrialRecord:
     reference and then the sliders of MUSHRA; the labelled reference, A and B of a staircase."""
     answer: Mapping[str, Any]
     switches: int
-    """Number of switches between sounds."""
     around: TrialConditions
     void: bool = False
     """Whether the sound was interrupted, so that the trial counts for nothing."""
@@ -160,8 +157,6 @@ class TrialRecord:
 
 @dataclass(frozen=True)
 class Records:
-    """The trials read."""
-
     trials: tuple[TrialRecord, ...] = ()
     """By session, in the order they were answered."""
     problems: tuple[str, ...] = field(default=())
@@ -180,7 +175,6 @@ def new_name() -> str:
 
 
 def listening_folder() -> Path:
-    """Folder of trials."""
     return data_folder() / FOLDER
 
 

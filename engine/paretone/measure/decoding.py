@@ -59,8 +59,6 @@ class PositionAcceptance:
 
 @dataclass(frozen=True)
 class Drafting:
-    """Drafting figures of a whole take."""
-
     tokens: int
     stops: int
     """Passages that ended by themselves: the stop was a token, too, though it is not heard."""
@@ -156,7 +154,6 @@ def running_tokens_per_pass(trace: DecodingTrace, window: int = WINDOW) -> tuple
 
 
 def drafting(trace: DecodingTrace) -> Drafting:
-    """Drafting figures over all of ``trace``."""
     cycles = trace.cycles
     return Drafting(
         sum(len(one.tokens) for one in cycles),

@@ -74,7 +74,6 @@ def graphics() -> tuple[str, ...]:
 
 @cache
 def processor() -> str:
-    """The processor's own name."""
     if sys.platform == "linux":
         for line in _read("/proc/cpuinfo").splitlines():
             name, _, value = line.partition(":")

@@ -32,7 +32,6 @@ class PeakMemory:
         self.sample()
 
     def sample(self) -> int:
-        """Bytes in use now."""
         now = bytes_in_use(self._device)
         self._highest = max(self._highest, now)
         return now

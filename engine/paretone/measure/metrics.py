@@ -23,8 +23,6 @@ LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure."""
-
     name: str
     title: str
     definition: str

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from paretone import device
-from paretone.measure.loudness import too_loud
-from paretone.measure.signal import with_signal_metrics
+from paretone.measure.loudness import too_loud, with_signal_metrics
 from paretone.models.base import Synthesis, Voice
 from paretone.setting.setting import Setting
 from paretone.setting.take import Metrics, Take

@@ -40,7 +40,6 @@ class Command:
 
     @property
     def doing(self) -> str:
-        """Its activity while it runs."""
         return self.activity
 
 
@@ -207,7 +206,6 @@ class MeasureRoofline(Command):
     artefacts: tuple[Artefact, ...] = ()
     again: bool = False
     rounds: int = 5
-    """Number of rounds."""
     trace: str = ""
 
 

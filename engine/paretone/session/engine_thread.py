@@ -18,7 +18,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from paretone import failures
+from paretone import errors
 from paretone.errors import Cancelled, CheckpointError, DeviceError
 from paretone.session.commands import Cancel, Command, Hold, LoadModel, PauseStudy, Release, ShutDown
 from paretone.session.events import EngineHeld, EngineStatus, Event, JobCancelled, JobFailed, JobFinished
@@ -125,7 +125,6 @@ class EngineThread:
             self._post(EngineHeld(0))
 
     def release(self) -> None:
-        """Continue; no effect if nothing is held."""
         with self._changed:
             self._held = False
             self._changed.notify_all()
@@ -244,11 +243,11 @@ class EngineThread:
         except Cancelled:
             return JobCancelled(command.job)
         except BaseException as error:  # Not even SystemExit in some library may end the thread.
-            self._device_lost = self._executor is not None and failures.is_device_lost(error)
+            self._device_lost = self._executor is not None and errors.is_device_lost(error)
             device = self._executor.device if self._executor else "cpu"
-            sentence = failures.sentence(error, command.doing, device, "The engine continues; details are in the log.")
+            sentence = errors.sentence(error, command.doing, device, "The engine continues; details are in the log.")
             choices = (error.candidates, error.files) if isinstance(error, CheckpointError) else ((), ())
-            return JobFailed(command.job, sentence, failures.details(error), *choices)
+            return JobFailed(command.job, sentence, errors.details(error), *choices)
 
     def _recover(self) -> None:
         """Load the model again after its device was lost."""
@@ -259,7 +258,7 @@ class EngineThread:
             self._executor.recover(self._post)
         except Exception as error:
             _log.exception("The model could not be loaded again.")
-            sentence = failures.sentence(error, LoadModel.activity)
+            sentence = errors.sentence(error, LoadModel.activity)
             self._post(EngineStatus(0, f"The model could not be reloaded; load it again. {sentence}"))
 
     def _post(self, event: Event) -> None:

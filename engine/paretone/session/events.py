@@ -62,8 +62,6 @@ class EngineHeld(Event):
 
 @dataclass(frozen=True)
 class ModelLoaded(Event):
-    """A model is loaded and warm."""
-
     info: ModelInfo
     seconds: float
 
@@ -220,8 +218,6 @@ class StudyEnded(Event):
 
 @dataclass(frozen=True)
 class ViewComputed(Event):
-    """A view's figure."""
-
     figure: Figure
 
 
@@ -260,8 +256,6 @@ class PromptsEncoded(Event):
 
 @dataclass(frozen=True)
 class TokensHeard(Event):
-    """The sound of speech tokens."""
-
     samples: np.ndarray = field(repr=False)
     """(n,) float32."""
     sample_rate: int

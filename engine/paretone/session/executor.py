@@ -18,13 +18,13 @@ from paretone.computing import computing
 from paretone.errors import SettingError
 from paretone.measure.machine import describe
 from paretone.models.base import ModelInfo, SpeechModel
+from paretone.observer import stoppable
 from paretone.reading import shown
 from paretone.session.commands import Command, LoadModel
 from paretone.session.events import EngineReady, Event
 from paretone.session.observers import JobObserver, Post, RunningJob
 from paretone.setting.plan import imported
 from paretone.setting.setting import Setting
-from paretone.stopping import stoppable
 
 Load = Callable[..., SpeechModel]
 """See :func:`paretone.models.load_model`."""
@@ -37,7 +37,6 @@ class Executor:
         torch.set_num_threads(device.thread_count())
         self.load = load
         self.model: SpeechModel | None = None
-        """The loaded model."""
         self.device = str(device.choose())
         """Device of the model, loaded or not."""
         self.machine = describe().line
@@ -47,7 +46,6 @@ class Executor:
 
     @property
     def ready(self) -> EngineReady:
-        """The event that describes the ready engine."""
         there, threads = device.available(), torch.get_num_threads()
         title = device.title(self.device)
         if self.device == "cpu":

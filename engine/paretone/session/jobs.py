@@ -16,8 +16,7 @@ from typing import Any
 
 from paretone import device
 from paretone.errors import SettingError, StudyError
-from paretone.extras import extra
-from paretone.installing import install
+from paretone.extras import extra, install
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.evaluation.judging import judged_figures
 from paretone.models.base import ModelInfo
@@ -77,7 +76,6 @@ def download_model(command: DownloadModel, executor: Executor, job: RunningJob) 
 
 
 def install_extra(command: InstallExtra, executor: Executor, job: RunningJob) -> ExtraInstalled:
-    """Install an extra into the running environment."""
     observer = JobObserver(job)
 
     def tell(phase: int, phases: int, line: str) -> None:
@@ -169,7 +167,6 @@ class StudyObserver(JobObserver, StudyFollower):
         self.check()
 
     def begun(self, title: str, done: int, total: int) -> None:
-        """Tell what is being made."""
         self._under_way, self._percent = (done, total, title), 0
         self._tell(title)
 
@@ -195,13 +192,11 @@ class StudyObserver(JobObserver, StudyFollower):
         return self._pausing.is_set()
 
     def take(self, take: StoredTake) -> None:
-        """Tell of a finished take."""
         self.made += 1
         self.post(StudyTakeDone(self.job, self._folder, take))
 
 
 def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEnded:
-    """Do what is left of a study."""
     study = definition.read(command.file)
     folder = Path(command.folder) if command.folder else results_folder(command.file)
     workers: TaskExecutor

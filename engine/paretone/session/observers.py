@@ -37,12 +37,10 @@ class JobObserver(Observer):
         self._remaining = RemainingTime()
 
     def check(self) -> None:
-        """Raise when the job was cancelled."""
         if self._cancelled.is_set():
             raise Cancelled
 
     def status(self, text: str) -> None:
-        """Show a line."""
         self.check()
         self.post(EngineStatus(self.job, text))
 
@@ -62,7 +60,6 @@ class JobObserver(Observer):
         self.advance(done, total, text)
 
     def advance(self, done: int, total: int, text: str) -> None:
-        """Post progress with an estimate."""
         self.post(Progress(self.job, done, total, self._remaining.update(done, total), text))
 
 
@@ -150,11 +147,9 @@ class PreparationObserver(JobObserver):
         self.check()
 
     def progress(self, done: int, total: int, text: str = "") -> None:
-        """Tell how much is done."""
         super().progress(done, total, text or self._title)
 
     def report(self, name: str, value: object) -> None:
-        """Pass on what was found."""
         self.check()
         self.post(PreparationReport(self.job, self._technique, value))
 

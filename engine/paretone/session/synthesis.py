@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paretone import views as computing
 from paretone.errors import SettingError
-from paretone.measure.signal import audible, require_finite
+from paretone.measure.loudness import audible, require_finite
 from paretone.measure.takes import make_take
 from paretone.models.base import (
     FLOW,
@@ -208,7 +208,6 @@ def capture_attention(command: CaptureAttention, executor: Executor, job: Runnin
 
 
 def compute_view(command: ComputeView, executor: Executor, job: RunningJob) -> ViewComputed:
-    """Compute a view's figure."""
     model = executor.model_for(command.setting)
     task = Task(model, command.utterance, command.setting, command.knobs, JobObserver(job), command.records)
     return ViewComputed(command.job, computing.compute_view(command.view, task))

@@ -181,7 +181,6 @@ class Values(Mapping[str, Any]):
         return Values.complete, (dict(self._items), dict(self._implied))
 
     def replace(self, **changes: object) -> Values:
-        """A copy with some values changed."""
         return Values.complete({**self._items, **changes}, self._implied)
 
 
@@ -189,7 +188,6 @@ NO_VALUES = Values()
 
 
 def defaults(knobs: Iterable[Knob]) -> Values:
-    """The default value of every knob."""
     return checked(knobs, {}, "")
 
 

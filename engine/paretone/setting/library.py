@@ -78,7 +78,6 @@ class TakeSummary:
     setting: Setting
     sample_rate: int
     frames: int
-    """Number of samples."""
     measurements: Measurements = field(repr=False)
     label: str = ""
     starred: bool = False
@@ -93,7 +92,6 @@ class TakeSummary:
 
     @property
     def seconds(self) -> float:
-        """Length of the audio in seconds."""
         return self.frames / self.sample_rate
 
 
@@ -247,7 +245,6 @@ class Library(Database):
         self._change(take, "starred = ?", int(starred))
 
     def label(self, take: str, label: str) -> None:
-        """Name the take ``take``."""
         self._change(take, "label = ?", label)
 
     def measure(self, take: str, figures: Mapping[str, float]) -> TakeSummary:

@@ -18,8 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from paretone.errors import Cancelled, PlainError, PlugInError, SettingError
-from paretone.failures import is_device_lost, is_out_of_memory
+from paretone.errors import Cancelled, PlainError, PlugInError, SettingError, is_device_lost, is_out_of_memory
 from paretone.reading import shortened, shown
 from paretone.sampling.guidance import BRANCHES, Saturation, Strength, most_branches
 from paretone.setting.compatibility import Compatibility
@@ -188,7 +187,6 @@ class Graphing:
     bucket: int
     """Lengths are rounded up to multiples of this; 1: every length has its own graph."""
     most: int
-    """Maximum number of graphs."""
     share: float
     """Share of the device's memory for all graphs, at most 1."""
 
@@ -211,7 +209,6 @@ class Idle:
     """What a take says if a part of its plan turns out to have saved nothing."""
 
     part: str
-    """Its slot: ``skipping``, ``guidance`` or ``draft``."""
     technique: str
     """Title of the technique."""
     reason: str
@@ -223,7 +220,6 @@ class Blocks:
     """Division of a canvas of masked tokens into blocks."""
 
     size: int
-    """Frames of a block, at most."""
     first_size: int
     """Frames of the very first block."""
     first_steps: int
@@ -265,7 +261,6 @@ class Plan:
     """What to say of parts that may save nothing, which only a run can tell."""
 
     def noted(self, *sentences: str) -> Self:
-        """The same with more notes."""
         return replace(self, notes=(*self.notes, *sentences))
 
     def idle_notes(self, saved: Collection[str]) -> tuple[str, ...]:
@@ -280,7 +275,6 @@ class Plan:
 
     @property
     def parts(self) -> dict[str, Part]:
-        """Its parts, by field."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: value for name, value in found.items() if isinstance(value, Part)}
 
@@ -315,7 +309,6 @@ class FlowPlan(Plan):
     """The plan of a model that goes from noise to speech."""
 
     weights: WeightSet | IntervalWeights | None = None
-    """Weights that replace the model's own."""
     temperature: float = 1.0
     """Scale of the initial noise."""
     branches: int = 1
@@ -379,7 +372,6 @@ class LanguagePlan(Plan):
     """The plan of a model that decodes token by token."""
 
     weights: StudentWeights | None = None
-    """Weights that replace the model's own."""
     layers: tuple[int, ...] | None = None
     """Which of the model's layers run, in order, where not all do."""
     products: Part | None = None
@@ -387,7 +379,6 @@ class LanguagePlan(Plan):
     ``function(tokens, **arguments)`` with a :class:`paretone.models.families.token_model.TokenModel`; returns
     another."""
     draft: DraftWeights | StudentWeights | None = None
-    """The draft model that proposes tokens."""
     sampler: Part | None = None
     """Changes how tokens are drawn: called for each passage as ``function(own, **arguments)`` with the model's own
     :class:`paretone.sampling.tokens.TokenSampler`; returns another."""

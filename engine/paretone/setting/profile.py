@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from paretone import files
-from paretone.errors import AudioError, ProfileError, SettingError
+from paretone.errors import AudioError, PlainError, ProfileError, SettingError
 from paretone.fields import is_of, require_usual_numbers
 from paretone.models import catalogue, load_model
 from paretone.models.base import ModelInfo, Synthesis, Voice
@@ -26,7 +26,7 @@ from paretone.setting.compatibility import Compatibility, checkpoint_text
 from paretone.setting.knobs import NO_VALUES, Knob, Values, checked
 from paretone.setting.setting import Artefact, Setting, UsedTechnique, checked_seed
 from paretone.setting.take import Take, repeated
-from paretone.techniques import conflict, foreseen, problem, resolve, technique
+from paretone.techniques import conflict, foreseen, resolve, technique
 from paretone.techniques.base import ArtefactType, Technique
 from paretone.techniques.registry import techniques
 from paretone.techniques.resolving import known
@@ -202,7 +202,6 @@ class Profile:
     checkpoint: str
     variant: str
     artefacts: tuple[Artefact, ...] = ()
-    """Artefacts of the setting."""
     evidence: Evidence = field(default_factory=Evidence)
     schema: int = SCHEMA
 
@@ -256,7 +255,6 @@ class Profile:
 
     @property
     def _info(self) -> ModelInfo:
-        """Information on the model, without loading it."""
         return replace(known(self.setting.model), fingerprint=self.checkpoint, variant=self.variant)
 
     @classmethod
@@ -286,14 +284,13 @@ class Profile:
 
     @property
     def baseline(self) -> Profile:
-        """The same without any technique."""
         return replace(self, setting=self.setting.baseline, artefacts=(), evidence=Evidence())
 
-    def check(self, info: ModelInfo, compatibility: Compatibility | None = None) -> None:
-        """Raise :class:`ProfileError` with the reason unless the profile may run on the loaded model.
+    def check(self, info: ModelInfo, compatibility: Compatibility | None = None) -> Any:
+        """The plan on the loaded model that ``info`` describes. Raises :class:`ProfileError` with the reason unless the
+        profile may run there.
 
-        ``info`` describes that model; ``compatibility`` is that of the setting that shall run, the profile's own if
-        ``None``.
+        ``compatibility`` is that of the setting that shall run, the profile's own if ``None``.
         """
         for name, mine, theirs in (
             ("model", self.setting.model, info.id),
@@ -306,12 +303,14 @@ class Profile:
                     f"The profile cannot be used here: it is for {name} {shown[0]}, but {shown[1]} is loaded. "
                     "Load what it was made for, or calibrate again."
                 )
-        reason = problem(info, self.setting, self.artefacts)
-        if reason:
-            raise ProfileError(f"The profile cannot be used here: {reason}")
+        try:
+            plan = resolve(info, self.setting, self.artefacts)
+        except PlainError as error:
+            raise ProfileError(f"The profile cannot be used here: {error}") from error
         mismatch = self.compatibility.mismatch(compatibility) if compatibility is not None else None
         if mismatch:
             raise ProfileError(f"The profile cannot be used here: {mismatch}. Use its own setting, or calibrate again.")
+        return plan
 
     def synthesise(
         self,
@@ -327,14 +326,13 @@ class Profile:
         holds the checkpoint if it is not where the catalogue has it. With ``repeat``, the same is timed that many times
         again: the times are then medians. What should be known of the voice is a warning before anything is spoken,
         such as a transcript that its recording does not say. Raises :class:`paretone.errors.PlainError`;
-        :func:`engine.finished_part` gives what was finished before an error or an interrupt.
+        :func:`paretone.finished_part` gives what was finished before an error or an interrupt.
         """
         if not isinstance(voice, Voice):
             voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
         model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
-        self.check(model.info)
+        plan = self.check(model.info)
         observer = _Warning()
-        plan = resolve(model.info, self.setting, self.artefacts)
         model.make_ready(plan, observer, voice)
 
         def spoken() -> Synthesis:
@@ -363,7 +361,6 @@ class Profile:
         return shipped[name]
 
     def encoded(self) -> bytes:
-        """The content of a profile's file."""
         return encoded(self.to_json())
 
     def save(self, path: str | Path) -> None:

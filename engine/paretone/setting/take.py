@@ -96,7 +96,7 @@ class Metrics:
     """Metrics of the sound of one take: alone, and against its baseline if that has the same words, timing and noise.
     ``None``: not measured, or not measurable.
 
-    What each one is, exactly: :mod:`paretone.measure.signal`, :mod:`paretone.measure.fidelity`,
+    What each one is, exactly: :mod:`paretone.measure.loudness`, :mod:`paretone.measure.fidelity`,
     :mod:`paretone.measure.pitch`; of those below the line, which judges give, :mod:`paretone.measure.evaluation`.
     """
 
@@ -181,12 +181,10 @@ class DecodingTrace:
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """All committed tokens."""
         return tuple(token for cycles in self.passages for cycle in cycles for token in cycle.tokens)
 
     @property
     def cycles(self) -> tuple[DecodingCycle, ...]:
-        """All cycles."""
         return tuple(cycle for cycles in self.passages for cycle in cycles)
 
     @property
@@ -200,7 +198,6 @@ class DecodingTrace:
 
     @property
     def cycle_of(self) -> tuple[int, ...]:
-        """The cycle that committed each token."""
         return tuple(number for number, cycle in enumerate(self.cycles) for _ in cycle.tokens)
 
     @property
@@ -246,7 +243,6 @@ class DemaskedPassage:
     probability: np.ndarray = field(repr=False, compare=False)
     """Probability of each code when it was committed, after guidance, float32."""
     steps: int
-    """Number of steps."""
     start: float
     """When the first frame begins in the audio, in seconds; below 0 if silence was cut off at the beginning."""
     blocks: tuple[Block, ...] = ()
@@ -283,7 +279,6 @@ class DemaskingTrace:
     """Demasking of a take's codes, without those of the prompt."""
 
     frame_seconds: float
-    """Seconds per frame."""
     mask: int
     """The code that stands for none."""
     passages: tuple[DemaskedPassage, ...] = ()
@@ -313,9 +308,7 @@ class Trace:
     computed: tuple[tuple[float, ...], ...] = ()
     """Computed share of each backbone evaluation, by operations: 1 if nothing was skipped."""
     decoding: DecodingTrace | None = None
-    """Decoding, of language models."""
     demasking: DemaskingTrace | None = None
-    """Demasking, of masked models."""
 
     @property
     def drawn_mel(self) -> np.ndarray:
@@ -357,7 +350,6 @@ class Take:
 
     @property
     def seconds(self) -> float:
-        """Length of the audio in seconds."""
         return len(self.samples) / self.sample_rate
 
 

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from paretone import failures
+from paretone import errors
 from paretone.errors import StudyError
 from paretone.extras import NO_CLUSTER
 from paretone.models.base import SpeechModel
 from paretone.observer import Observer
 from paretone.studies.running import WorkerLost
-from paretone.studies.tasks import Equipment, Outcome, Task
+from paretone.studies.study import Equipment, Outcome, Task
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -121,7 +121,7 @@ class Worker:
             self._runner = TaskRunner(self._equipment, self._load or load_model)
             info = self._runner.equip(Observer()).info
         except Exception as error:
-            return failures.sentence(error, "loading the model for a study")
+            return errors.sentence(error, "loading the model for a study")
         return _Ready(info.all_weights, ray.get_runtime_context().get_node_id())
 
     def carry_out(self, task: Task) -> Outcome:
@@ -243,7 +243,6 @@ class Cluster:
         return [actor for actor in self._alive if actor not in busy]
 
     def start(self, worker: Any, task: Task) -> None:
-        """Send ``worker`` its task."""
         self._tasks[worker.carry_out.remote(task)] = worker
 
     def wait(self, observer: Observer) -> list[tuple[object, Outcome | WorkerLost]]:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from paretone.errors import PlainError, StudyError
 from paretone.fields import Fields, is_of, require_usual_numbers
-from paretone.measure.evaluation import manifests
 from paretone.measure.evaluation.judges import judge_named
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
@@ -89,8 +88,6 @@ def parse(data: object, where: str = "study", root: Path = Path()) -> Study:
 
 
 class _Reader:
-    """Reads one definition."""
-
     def __init__(self, fields: Fields, root: Path) -> None:
         self._fields, self._root = fields, root
         self._model = fields.text("model", catalogue.MODELS[0].id)
@@ -160,10 +157,8 @@ class _Reader:
             if "sentences" in fields or "voices" in fields:
                 raise StudyError("manifest has its own sentences and voices; omit 'sentences' and 'voices'.")
             file, audio = self._path(fields.text("manifest")), fields.text("manifest_audio")
-            rows = manifests.read(file, self._path(audio) if audio else None)
-            found = [
-                StudySentence(row.text, row.voice, row.recording) for row in rows[: fields.whole("count", len(rows), 1)]
-            ]
+            rows = read_evaluation(file, self._path(audio) if audio else None)
+            found = [*rows[: fields.whole("count", len(rows), 1)]]
         else:
             found = [StudySentence(text, voice) for voice in self._voices() for text in self._sentences()]
         if len({one.key for one in found}) < len(found):
@@ -406,3 +401,68 @@ def _value(value: object) -> str:
 
 def _text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# --- Lists of sentences that papers evaluate on, as they are published ------------------------------------------------
+# LibriSpeech-PC test-clean, cross-sentence: librispeech_pc_test_clean_cross_sentence.lst of the F5-TTS repository, 1127
+# lines of six fields between tabs: id, seconds and text of the prompt; id, seconds and text of what is to be said. The
+# recordings are LibriSpeech's, speaker/chapter/id.flac in a separate folder.
+#
+# Seed-TTS test-en: meta.lst of four or five fields between bars: id, text and recording of the prompt, what is to be
+# said, and maybe a recording of that, which else is wavs/id.wav next to the list.
+def read_evaluation(path: Path, audio: Path | None = None) -> tuple[StudySentence, ...]:
+    """The rows of the list at ``path``; ``audio`` is the folder of LibriSpeech's recordings.
+
+    Raises :class:`StudyError` that names the line at fault, or the first recording that is not there.
+    """
+    try:
+        lines = read_text(path).splitlines()
+    except OSError as error:
+        raise StudyError(f"The list {path} could not be read: {error.strerror or error}; check the path.") from error
+    except UnicodeDecodeError as error:
+        raise StudyError(f"The list {path} is not UTF-8 text; choose the list as it was published.") from error
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        parts = line.strip("\n").split("\t")
+        if len(parts) == 6:
+            rows.append(_librispeech(parts, path, number, audio))
+        elif len(parts := line.strip().split("|")) in (4, 5):
+            rows.append(_seed_tts(parts, path))
+        else:
+            raise StudyError(
+                f"Line {number} of {path} has neither six fields between tabs (LibriSpeech-PC) nor four or five "
+                "between bars (Seed-TTS); choose the list as it was published."
+            )
+    if not rows:
+        raise StudyError(f"The list {path} is empty; choose the list as it was published.")
+    for row in rows:
+        if not Path(row.voice.audio).is_file():
+            raise StudyError(
+                f"The recording {row.voice.audio} of the list {path} is missing; check where its audio lies."
+            )
+    return tuple(rows)
+
+
+def _librispeech(parts: list[str], path: Path, number: int, audio: Path | None) -> StudySentence:
+    if audio is None:
+        raise StudyError(f"{path} is a list of LibriSpeech; give the folder of test-clean as 'manifest_audio'.")
+    prompt, _, transcript, spoken, _, text = parts
+
+    def recording(name: str) -> str:
+        pieces = name.split("-")
+        if len(pieces) != 3:
+            raise StudyError(f"Line {number} of {path}: {shown(name)} is not speaker-chapter-number.")
+        return str(audio / pieces[0] / pieces[1] / f"{name}.flac")
+
+    return StudySentence(text.strip(), own_voice(recording(prompt), transcript.strip()), recording(spoken))
+
+
+def _seed_tts(parts: list[str], path: Path) -> StudySentence:
+    name, transcript, prompt, text, *rest = parts
+    folder = path.parent
+    spoken = folder / (rest[0] if rest else f"wavs/{name}.wav")
+    return StudySentence(
+        text.strip(), own_voice(str(folder / prompt), transcript.strip()), str(spoken) if spoken.is_file() else ""
+    )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from paretone import device
 from paretone.audio.spectrogram import drawn_or_heard
-from paretone.errors import Cancelled, PlainError, SettingError
-from paretone.failures import is_out_of_memory, sentence
+from paretone.errors import Cancelled, PlainError, SettingError, is_out_of_memory, sentence
 from paretone.measure.evaluation.judges import Judge, Verdict, judge_named
 from paretone.measure.evaluation.judging import reference_speech
 from paretone.measure.fidelity import Sounded, with_difference
@@ -22,11 +22,9 @@ from paretone.measure.takes import make_take
 from paretone.measure.timing import stopwatch
 from paretone.models.base import SpeechModel, Synthesis
 from paretone.observer import Observer, Passing
-from paretone.setting.setting import Artefact
 from paretone.setting.take import Take, Trace
-from paretone.studies.hooks import preparer
-from paretone.studies.study import StudySentence
-from paretone.studies.tasks import (
+from paretone.studies.hooks import calibrated
+from paretone.studies.study import (
     Equipment,
     Failed,
     Made,
@@ -36,6 +34,7 @@ from paretone.studies.tasks import (
     Prepared,
     ReferenceMeasured,
     Speak,
+    StudySentence,
     Task,
     take_id,
 )
@@ -57,7 +56,7 @@ class TaskRunner:
         self._model = model
         self._judges: dict[str, Judge] | None = None
         self._warm: set[tuple[str, str]] = set()
-        self._preparers: dict[str, Callable[..., Artefact]] = {}
+        self._preparers: dict[str, Callable[..., Any]] = {}
         self._device = str(device.choose(equipment.device))
         self._machine = describe().line
 
@@ -105,10 +104,8 @@ class TaskRunner:
 
     # --- Tasks --------------------------------------------------------------------------------------------------------
     def _prepare(self, model: SpeechModel, task: Prepare, observer: Observer, started: float) -> Prepared:
-        prepare = self._preparers.get(task.technique)
-        if prepare is None:
-            prepare = self._preparers[task.technique] = preparer(task.technique)
-        artefact = prepare(model, task.utterances, task.setting, Passing(observer, "caution", "progress"))
+        quiet = Passing(observer, "caution", "progress")
+        artefact = calibrated(task.technique, model, task.utterances, task.setting, quiet, self._preparers)
         return Prepared(task, artefact, time.perf_counter() - started)
 
     def _refer(self, task: MeasureReference, started: float) -> ReferenceMeasured:

@@ -53,7 +53,6 @@ class Gain:
     ratio: float
     """The metric without the technique over that with it."""
     pairs: int
-    """Number of pairs of takes."""
     created: str
     """When the last of them was made, UTC, ISO 8601."""
     others: tuple[str, ...] = ()

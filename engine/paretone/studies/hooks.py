@@ -96,8 +96,17 @@ def preparer(name: str) -> Callable[..., Any]:
 
 
 def calibrated(
-    name: str, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: Observer
+    name: str,
+    model: SpeechModel,
+    utterances: Sequence[Utterance],
+    setting: Setting,
+    observer: Observer,
+    preparers: dict[str, Callable[..., Any]] | None = None,
 ) -> Artefact:
-    """The artefact of the technique called ``name`` on ``utterances``. Raises :class:`PlainError`."""
+    """The artefact of the technique called ``name`` on ``utterances``. With ``preparers``, what the technique learns is
+    kept there for the next setting. Raises :class:`PlainError`."""
     observer.status(f"Calibrating {technique(name).title} …")
-    return preparer(name)(model, tuple(utterances), setting, Passing(observer, "caution", "progress"))
+    kept = {} if preparers is None else preparers
+    if name not in kept:
+        kept[name] = preparer(name)
+    return kept[name](model, tuple(utterances), setting, Passing(observer, "caution", "progress"))

@@ -23,12 +23,12 @@ from paretone.figures import svg
 from paretone.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from paretone.figures.scatter import Dimension, Scatter
 from paretone.figures.svg import escape
+from paretone.listening.results import Listened, agreement_page
 from paretone.measure.estimates import Estimate
 from paretone.measure.loudness import headroom
 from paretone.measure.metrics import JUDGED, METRICS, Metric, metric
 from paretone.models.own_voices import shown_name
 from paretone.setting.compatibility import checkpoint_text
-from paretone.studies.agreement import Listened, agreement_page
 from paretone.studies.curves import curves_page, curves_sheet
 from paretone.studies.definition import written
 from paretone.studies.hooks import hooks
@@ -49,8 +49,8 @@ from paretone.studies.wording import (
     short_title,
     takes_text,
 )
-from paretone.tables import comma_separated
 from paretone.techniques.registry import in_order, technique_mark
+from paretone.wording import comma_separated
 
 AUDIO_BYTES = 30 * 2**20
 """Most FLAC in a page."""
@@ -294,7 +294,6 @@ def to_csv(results: Results) -> str:
 
 
 def takes_csv(results: Results) -> str:
-    """One row a finished take, as measured."""
     return _with_head(rows_of_takes(results))
 
 
@@ -324,7 +323,6 @@ def _cells(results: Results, figures: Mapping[str, Estimate]) -> dict[str, objec
 
 
 def rows_of_takes(results: Results) -> list[dict[str, object]]:
-    """One row per finished take."""
     own = {one.name: one for one in METRICS if one.of is not None}
     with Store(results.folder, read_only=True) as store:
         return [

@@ -25,8 +25,11 @@ from paretone.observer import Observer
 from paretone.setting.setting import Artefact
 from paretone.studies.search import Searcher
 from paretone.studies.store import RUNNING, Store, StoredTake
-from paretone.studies.study import BASELINE, SEARCH, Candidate, Cell, Study, StudySentence, seeded
-from paretone.studies.tasks import (
+from paretone.studies.study import (
+    BASELINE,
+    SEARCH,
+    Candidate,
+    Cell,
     Equipment,
     Failed,
     Made,
@@ -36,7 +39,10 @@ from paretone.studies.tasks import (
     Prepared,
     ReferenceMeasured,
     Speak,
+    Study,
+    StudySentence,
     Task,
+    seeded,
 )
 from paretone.studies.wording import described
 
@@ -273,7 +279,6 @@ class Queue:
 
 
 def _name(task: Task) -> object:
-    """Identity of a task, equal if it is handed out again."""
     match task:
         case MeasureReference():
             return task.spoken.key
@@ -516,7 +521,6 @@ class _Run:
         self._follower.advanced(*self._queue.progress, self._queue.seconds_left(self._executor.size))
 
     def _title(self, task: Task) -> str:
-        """A task in words."""
         if isinstance(task, MeasureReference):
             return "reference speech"
         candidate = self._candidates[task.key if isinstance(task, Prepare) else task.cell.setting]

@@ -77,7 +77,6 @@ class SampleChoices:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that speak, each once."""
         return tuple(dict.fromkeys(one.model for one in self.samples if one.model))
 
     def study(self, model: str) -> dict[str, Any]:

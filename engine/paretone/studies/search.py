@@ -2,7 +2,7 @@
 
 Everything that Optuna knows is in the study's file: after a crash its memory is made new from the finished trials
 there. Constraints are kept by its samplers as soft ones; the answer is chosen here, among the trials that keep all of
-them with their whole 95 % intervals (:mod:`paretone.measure.limits`) or, without any, among the undecided ones.
+them with their whole 95 % intervals (:mod:`paretone.measure.estimates`) or, without any, among the undecided ones.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ import numpy as np
 
 from paretone.errors import SettingError, StudyError
 from paretone.extras import NO_SEARCH
-from paretone.measure.limits import FAILS, PASSES, UNDECIDED, Judgement, advice
+from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Judgement, advice
 from paretone.measure.metrics import metric
 from paretone.models import catalogue
 from paretone.setting.knobs import Values, checked
-from paretone.studies.front import costs_of, front
-from paretone.studies.results import figures_of, margins_of
+from paretone.studies.results import costs_of, figures_of, front, margins_of
 from paretone.studies.space import Range, Search, VariedKnob
 from paretone.studies.store import COMPLETE, FAILED, RULED_OUT, RUNNING, Store, StoredTrial
 from paretone.studies.study import SEARCH, Candidate, Study, assembled
@@ -36,8 +35,6 @@ RULED_OUT_AT_MOST = 3
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer of a search."""
-
     trials: tuple[StoredTrial, ...]
     """The best one; the whole front if there are several objectives."""
     kept: int
@@ -49,7 +46,6 @@ class Answer:
     complete: int
     """Number of evaluated trials."""
     failed: int
-    """Number of failed trials."""
     ruled_out: int
     """Number of proposed settings that techniques rule out."""
 

@@ -16,7 +16,7 @@ import numpy as np
 from paretone.by_name import meant
 from paretone.errors import SettingError, StudyError
 from paretone.fields import Fields
-from paretone.measure.limits import Margin, margin
+from paretone.measure.estimates import Margin, margin
 from paretone.measure.metrics import metric
 from paretone.models.catalogue import CatalogueEntry
 from paretone.reading import shown

@@ -28,8 +28,7 @@ from paretone.reading import parsed_json, require_regular, shown
 from paretone.setting.compatibility import checkpoint_text
 from paretone.setting.setting import Artefact, Setting, setting_of
 from paretone.setting.take import DecodingTrace, Measurements, Metrics
-from paretone.studies.study import Candidate, Cell, Study
-from paretone.studies.tasks import Made, Prepared, ReferenceMeasured
+from paretone.studies.study import Candidate, Cell, Made, Prepared, ReferenceMeasured, Study
 from paretone.techniques import technique
 from paretone.techniques.base import ArtefactType
 
@@ -114,8 +113,6 @@ MIGRATIONS: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class StoredSetting:
-    """A setting of a study."""
-
     key: str
     place: int
     name: str
@@ -127,7 +124,6 @@ class StoredSetting:
 
     @property
     def candidate(self) -> Candidate:
-        """The same as the study has it."""
         return Candidate(self.setting, self.origin, self.name)
 
 
@@ -424,7 +420,6 @@ class Store(Database):
             self._open_connection().execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", values)
 
     def failures(self) -> dict[Cell, str]:
-        """Why takes could not be made."""
         rows = self._rows("SELECT setting, utterance, seed, round, sentence FROM failures")
         return {Cell(*row[:4]): row[4] for row in rows}
 
@@ -504,7 +499,6 @@ def _artefact(name: str, content: str) -> Artefact:
 
 
 def _kind(name: str) -> ArtefactType:
-    """How files hold the artefact of the technique called ``name``."""
     kind = technique(name).artefact
     if kind is None:
         raise ValueError(f"{shown(name)} has no artefact")

@@ -9,16 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from paretone.measure.evaluation.judges import Verdict
+from paretone.measure.fidelity import Sounded
 from paretone.models import catalogue
 from paretone.models.base import Utterance, Voice
 from paretone.models.own_voices import with_folder
 from paretone.setting.knobs import Values, checked
-from paretone.setting.setting import Setting, UsedTechnique
+from paretone.setting.setting import Artefact, Setting, UsedTechnique
+from paretone.setting.take import Take
 from paretone.studies.space import Search, VariedKnob
 from paretone.techniques import technique
 from paretone.wording import grouped
@@ -58,12 +61,10 @@ class Candidate:
 
     @cached_property
     def key(self) -> str:
-        """Key of it within the study."""
         return self.setting.fingerprint
 
     @cached_property
     def baseline(self) -> str:
-        """The key of its baseline."""
         return self.setting.baseline.fingerprint
 
     @cached_property
@@ -113,7 +114,6 @@ class Study:
 
     @property
     def takes_each(self) -> int:
-        """Number of takes per setting."""
         return len(self.utterances) * len(self.seeds) * self.rounds
 
     def cells(self, candidate: Candidate) -> Iterator[Cell]:
@@ -124,7 +124,6 @@ class Study:
                     yield Cell(candidate.key, spoken.key, seed, number)
 
     def to_json(self) -> dict:
-        """The definition, as JSON values."""
         return dict(self.definition)
 
 
@@ -168,3 +167,103 @@ def seeded(candidate: Candidate, seed: int, artefact: str = "") -> Setting:
 
 def _digest(data: object) -> str:
     return hashlib.sha256(json.dumps(data, ensure_ascii=False).encode()).hexdigest()[:16]
+
+
+# --- Tasks of workers, and their outcomes -----------------------------------------------------------------------------
+# Picklable: both may be on other machines.
+@dataclass(frozen=True)
+class Equipment:
+    """Equipment of a worker: model, device and judges."""
+
+    model: str
+    folder: str = ""
+    variant: str = ""
+    device: str = "auto"
+    judges: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    """All sentences of the study, over which the offline judge is closed."""
+    vocoder: str = ""
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Prepare the artefact of ``technique`` for the setting called ``key``."""
+
+    key: str
+    technique: str
+    setting: Setting
+    utterances: tuple[Utterance, ...]
+
+
+@dataclass(frozen=True)
+class MeasureReference:
+    """Let the judges hear the reference speech of an utterance."""
+
+    spoken: StudySentence
+
+
+@dataclass(frozen=True)
+class Speak:
+    """Make one take, and compare it with ``baseline``, the spectrogram and the sound of its baseline, if they are
+    given."""
+
+    cell: Cell
+    setting: Setting
+    spoken: StudySentence
+    artefacts: tuple[Artefact, ...] = ()
+    baseline: Sounded | None = field(default=None, repr=False, compare=False)
+
+
+Task = Prepare | MeasureReference | Speak
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The artefact that was prepared."""
+
+    task: Prepare
+    artefact: Artefact
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ReferenceMeasured:
+    """The judges' verdicts on the reference speech; ``why_not`` says why there are none."""
+
+    task: MeasureReference
+    verdicts: tuple[Verdict, ...]
+    seconds: float
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A finished take, with its figures against its baseline. In later rounds it has no samples: they are those of the
+    first."""
+
+    task: Speak
+    take: Take
+    clock_seconds: float
+    """Seconds by ``clock``, which speed-ups are measured by."""
+    clock: str
+    busy_seconds: float
+    """Wall seconds that the worker was busy with it, warm-up and judges included."""
+    verdicts: tuple[Verdict, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A task that could not be done, and why. ``whole_setting`` says that no task with this setting can."""
+
+    task: Task
+    sentence: str
+    seconds: float
+    whole_setting: bool = False
+
+
+Outcome = Prepared | ReferenceMeasured | Made | Failed
+
+
+def take_id(cell: Cell) -> str:
+    """The id of a cell's take: always the same, so that what is delivered twice is kept once."""
+    return hashlib.sha256("|".join(map(str, astuple(cell)[:3])).encode()).hexdigest()[:32]

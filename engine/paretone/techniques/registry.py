@@ -21,8 +21,7 @@ from importlib.metadata import Distribution, EntryPoint, distributions, entry_po
 from typing import IO, Any, TextIO, cast
 
 from paretone.by_name import nearest
-from paretone.errors import SettingError
-from paretone.failures import plug_ins
+from paretone.errors import SettingError, plug_ins
 from paretone.figures.glyphs import Mark, derived_mark
 from paretone.models.base import LANGUAGE
 from paretone.own_process import packaged

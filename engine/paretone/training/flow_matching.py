@@ -27,7 +27,7 @@ from torch import Tensor
 from paretone.models.f5.dit import DiT
 from paretone.models.megatts3.phones import NO_PHONE, NO_TONE
 from paretone.models.networks.layers import modulate_items
-from paretone.stopping import may_stop
+from paretone.observer import may_stop
 from paretone.training.batches import moved
 from paretone.training.optimisers import LayerMatrices
 

@@ -21,12 +21,11 @@ from typing import Any, Protocol
 
 import torch
 
-from paretone.errors import Cancelled, CheckpointError, PlainError, TrainingError
-from paretone.failures import is_out_of_memory
+from paretone.errors import Cancelled, CheckpointError, PlainError, TrainingError, is_out_of_memory
 from paretone.files import append_line, reason, write_atomically
 from paretone.models.files.checkpoints import read_checkpoint
+from paretone.observer import stoppable
 from paretone.reading import first_line, parsed_json, read_bytes, shortened, shown
-from paretone.stopping import stoppable
 
 
 class Diverged(TrainingError):

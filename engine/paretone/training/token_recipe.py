@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from paretone.errors import TrainingError
 from paretone.models.families.training_layout import Parts, TensorNames
 from paretone.models.networks.causal import CausalConfig, CausalTransformer
-from paretone.stopping import may_stop
+from paretone.observer import may_stop
 from paretone.training.batches import BatchQueue, held_out_pairs
 from paretone.training.learner import Learner, LearningOptions, LearningRecipe
 from paretone.training.optimisers import LayerMatrices

@@ -17,7 +17,7 @@ from paretone.models.base import Utterance
 from paretone.models.own_voices import shown_name
 from paretone.setting.knobs import NO_VALUES, Values
 from paretone.setting.setting import Setting
-from paretone.tables import comma_separated, comments
+from paretone.wording import comma_separated, comments
 
 COLUMNS = ("panel", "series", "x", "y", "value", "low", "high", "note")
 """Columns of a figure's table. Lines have their values at an x, bars at the name of a group, heat maps at x and y."""
@@ -141,12 +141,9 @@ Panel = HeatMap | Lines | Bars
 
 @dataclass(frozen=True)
 class Provenance:
-    """Provenance of a figure."""
-
     model: str
     """Its title, as people call it."""
     fingerprint: str
-    """SHA-256 of the checkpoint, hexadecimal."""
     setting: Setting
     utterances: tuple[Utterance, ...]
     knobs: Values = NO_VALUES
@@ -177,13 +174,10 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Figure:
-    """Result of a view."""
-
     view: str
     title: str
     question: str
     source: str
-    """Publication of such a figure."""
     panels: tuple[Panel, ...]
     caption: str
     """Caption with numbers computed from the data."""
@@ -192,7 +186,6 @@ class Figure:
     """Number of panels side by side."""
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """All values as rows of :data:`COLUMNS`."""
         for panel in self.panels:
             for line in panel.lines():
                 yield panel.title, *line

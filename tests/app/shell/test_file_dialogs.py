@@ -15,7 +15,7 @@ from PySide6.QtCore import QDir, QSettings, QStandardPaths
 from PySide6.QtWidgets import QDialog, QFileDialog, QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
 
-from paretone.audio.recording import readable, writable
+from paretone.audio.recording import readable_kinds, writable_kinds
 from paretone_app.features.export import DestinationDialog
 from paretone_app.shell import file_dialogs
 from paretone_app.shell.window import MainWindow
@@ -179,8 +179,8 @@ def test_kinds_have_folders_of_their_own(make: Callable[[], Window], documents: 
 
 
 def test_sound_is_offered_as_it_can_be_read_and_written_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert file_dialogs.sound() == f"Sound ({' '.join(f'*{one}' for one in writable())})"
-    assert file_dialogs.recordings() == f"Audio ({' '.join(f'*{one}' for one in readable())})"
+    assert file_dialogs.sound() == f"Sound ({' '.join(f'*{one}' for one in writable_kinds())})"
+    assert file_dialogs.recordings() == f"Audio ({' '.join(f'*{one}' for one in readable_kinds())})"
     monkeypatch.setattr(soundfile, "check_format", lambda form, subtype=None: form != "MP3")
     assert file_dialogs.sound() == "Sound (*.wav *.flac *.ogg)"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from paretone.audio.recording import KINDS, SOUND, ogg, read_recording, readable, writable, write_sound
+from paretone.audio.recording import KINDS, SOUND, ogg, read_recording, readable_kinds, writable_kinds, write_sound
 from paretone.errors import AudioError, PlainError
 from paretone.measure.loudness import headroom
 
@@ -158,18 +158,18 @@ def test_another_ending_is_refused_with_those_that_can_be_written(tmp_path: Path
 
 def test_what_can_be_read_and_written_follows_libsndfile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tone = 0.5 * np.sin(np.arange(RATE) * 2 * np.pi * 440 / RATE).astype(np.float32)
-    for ending in writable():
+    for ending in writable_kinds():
         write_sound(tmp_path / f"a{ending}", tone, RATE)
-        assert ending in readable() and soundfile.info(tmp_path / f"a{ending}").frames
-    assert set(readable()) < SOUND and {".m4a", ".wma"} < SOUND - set(readable())
-    for ending in set(readable()) & {".aiff", ".au", ".caf", ".w64", ".oga"}:
+        assert ending in readable_kinds() and soundfile.info(tmp_path / f"a{ending}").frames
+    assert set(readable_kinds()) < SOUND and {".m4a", ".wma"} < SOUND - set(readable_kinds())
+    for ending in set(readable_kinds()) & {".aiff", ".au", ".caf", ".w64", ".oga"}:
         soundfile.write(tmp_path / f"b{ending}", tone, RATE, format={".aiff": "AIFF", ".oga": "OGG"}.get(ending))
         assert soundfile.info(tmp_path / f"b{ending}").frames == RATE
     # As of libsndfile before 1.1.
     known, able = soundfile.available_formats(), soundfile.check_format
     monkeypatch.setattr(soundfile, "available_formats", lambda: {one: known[one] for one in known if one != "MP3"})
     monkeypatch.setattr(soundfile, "check_format", lambda form, *rest: form != "MP3" and able(form, *rest))
-    assert writable() == tuple(one for one in KINDS if one != ".mp3") and ".mp3" not in readable()
+    assert writable_kinds() == tuple(one for one in KINDS if one != ".mp3") and ".mp3" not in readable_kinds()
     with pytest.raises(PlainError, match=r"ends in none of \.wav, \.flac, \.ogg; choose one"):
         write_sound(tmp_path / "speech.txt", tone, RATE)
 

@@ -16,8 +16,8 @@ from paretone.bench import voices
 from paretone.bench.qualities import Spoken, compared, headline, judged, target
 from paretone.bench.voices import DEFAULT, FLOOR, Heard
 from paretone.errors import PlainError
+from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, Judgement, Margin
 from paretone.measure.evaluation.judges import judge_named
-from paretone.measure.limits import FAILS, PASSES, UNDECIDED, Judgement, Margin
 from paretone.measure.timing import Interval
 from paretone.models import catalogue
 from paretone.training.natural_teacher import decoder_copy

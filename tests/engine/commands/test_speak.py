@@ -378,7 +378,7 @@ def test_a_long_text_is_cancelled_while_it_is_read(tmp_path: Path, number: signa
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
-    "imported", ["argparse", "paretone.failures", "paretone.commands.arguments", "paretone.commands.command"]
+    "imported", ["argparse", "paretone.errors", "paretone.commands.arguments", "paretone.commands.command"]
 )
 def test_a_signal_while_the_command_line_is_imported_ends_as_later(
     tmp_path: Path, imported: str, number: signal.Signals, code: int

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from paretone.measure.limits import FAILS, PASSES, UNDECIDED, UNKNOWN, Judgement, Margin, advice, margin
+from paretone.measure.estimates import FAILS, PASSES, UNDECIDED, UNKNOWN, Judgement, Margin, advice, margin
 
 SENTENCES = np.linspace(-1, 1, 20)
 """How far each of twenty sentences lies from the mean."""

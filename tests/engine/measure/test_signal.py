@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone.measure.signal import clipping, silence, with_signal_metrics
+from paretone.measure.loudness import clipping, silence, with_signal_metrics
 from paretone.setting.take import Metrics
 
 RATE = 24_000

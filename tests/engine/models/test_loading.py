@@ -22,7 +22,7 @@ from paretone.paths import resource
 from paretone.setting.knobs import Values
 from paretone.studies.definition import parse
 from paretone.studies.execution import TaskRunner
-from paretone.studies.tasks import Equipment
+from paretone.studies.study import Equipment
 from paretone.training.own_speech import flow_speaker
 from paretone.training.requests import FineTuningRequest
 

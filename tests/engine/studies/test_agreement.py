@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from paretone.listening.results import Listened, agreement_page, agreements, rank_correlation
 from paretone.measure.estimates import Estimate
 from paretone.setting.setting import Setting
-from paretone.studies.agreement import Listened, agreement_page, agreements, rank_correlation
 from paretone.studies.report import to_html
 from paretone.studies.results import Results, SettingResult
 

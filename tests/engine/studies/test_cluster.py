@@ -22,8 +22,7 @@ from paretone.studies.example import FILE
 from paretone.studies.results import read
 from paretone.studies.running import FINISHED, LocalExecutor, WorkerLost, run
 from paretone.studies.store import Store, StoredTake, read_audio
-from paretone.studies.study import Study
-from paretone.studies.tasks import Equipment, Outcome
+from paretone.studies.study import Equipment, Outcome, Study
 from tests.engine.studies import small
 from tests.engine.studies.small import Follower, finished, study
 from tests.workload import only_in_full, workload
@@ -173,7 +172,7 @@ def test_a_cluster_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) ->
         "from ray._private import services\n"
         "services.find_gcs_addresses, services.find_bootstrap_address = functools.cache(set), lambda folder: None\n"
         "from paretone.studies.cluster import Cluster\n"
-        "from paretone.studies.tasks import Equipment\n"
+        "from paretone.studies.study import Equipment\n"
         "from paretone.observer import Observer\n"
         "from paretone.errors import StudyError\n"
         "try:\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paretone.studies.front import costs_of, front
+from paretone.studies.results import costs_of, front
 
 
 def by_definition(costs: np.ndarray) -> list[bool]:

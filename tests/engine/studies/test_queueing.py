@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 from paretone.studies.running import ATTEMPTS, Queue
-from paretone.studies.study import Cell, Study
-from paretone.studies.tasks import MeasureReference, Prepare, Speak, Task
+from paretone.studies.study import Cell, MeasureReference, Prepare, Speak, Study, Task
 from tests.engine.studies.small import study
 
 

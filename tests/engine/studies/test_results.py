@@ -23,7 +23,7 @@ from paretone.setting.plan import NOTHING_SKIPPED
 from paretone.studies.report import takes_csv, to_csv, to_html, to_latex
 from paretone.studies.results import figures_of, read, to_json
 from paretone.studies.store import DATABASE, Store
-from paretone.studies.tasks import MeasureReference, ReferenceMeasured
+from paretone.studies.study import MeasureReference, ReferenceMeasured
 from paretone.studies.wording import REFERENCE, busy_lines, figure_text, idle_lines, reference_lines, setting_title
 from tests.engine.studies.small import finished, study
 

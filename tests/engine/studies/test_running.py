@@ -26,8 +26,7 @@ from paretone.studies.execution import TaskRunner
 from paretone.studies.results import read
 from paretone.studies.running import FINISHED, PAUSED, LocalExecutor, alone_with, run
 from paretone.studies.store import DATABASE, Store
-from paretone.studies.study import Study, seeded
-from paretone.studies.tasks import Speak, take_id
+from paretone.studies.study import Speak, Study, seeded, take_id
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.studies.small import Follower, finished, load, study
 from tests.voices import SECOND

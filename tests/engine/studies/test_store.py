@@ -22,7 +22,7 @@ from paretone.studies.report import write_report
 from paretone.studies.results import read
 from paretone.studies.running import LocalExecutor, run
 from paretone.studies.store import DATABASE, Store, StoredTrial, StudyDamaged
-from paretone.studies.tasks import Prepare, Prepared
+from paretone.studies.study import Prepare, Prepared
 from paretone.techniques import technique
 from paretone.techniques.base import ArtefactType
 from tests.engine.studies.small import Follower, finished, load, study

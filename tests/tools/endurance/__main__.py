@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from paretone.surroundings import cap_threads, share_one_heap
+from paretone.own_process import cap_threads, share_one_heap
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication

@@ -15,7 +15,7 @@ import numpy as np
 from paretone.listening.results import HeardFrom
 from paretone.measure.metrics import NEITHER
 from paretone.setting.setting import Setting
-from paretone.studies.front import costs_of, front
+from paretone.studies.results import costs_of, front
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import AXES, TIMES, TradeoffAxis, axis, said, values, varied
 from paretone_app.numbers import counted, fixed

@@ -14,7 +14,7 @@ from paretone.measure.metrics import HIGHER, LOWER
 from paretone.measure.processor_time import busy_line
 from paretone.models.own_voices import shown_name
 from paretone.setting.setting import Setting
-from paretone.tables import comma_separated
+from paretone.wording import comma_separated
 from paretone_app.features.tradeoff.axes import AXES, TradeoffAxis, figure_text, said
 from paretone_app.features.tradeoff.scene import PlotOptions, Scene
 from paretone_app.numbers import counted, localised

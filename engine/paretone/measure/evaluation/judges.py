@@ -56,8 +56,6 @@ class Verdict:
 
 
 class Judge(Protocol):
-    """A loaded judge."""
-
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
         """Judge mono ``samples`` (n,) at ``rate`` Hz, in which ``voice`` says ``text``. Raises :class:`PlainError`."""
 

@@ -19,9 +19,9 @@ from paretone.audio.recording import Recording, read_recording
 from paretone.errors import AudioError, PlainError, TextError
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import judge_named
+from paretone.measure.loudness import with_signal_metrics
 from paretone.measure.metrics import estimate, metric
 from paretone.measure.pitch import diversity, log_pitch, pitch_range
-from paretone.measure.signal import with_signal_metrics
 from paretone.models.base import Voice
 from paretone.reading import require_regular
 
@@ -133,8 +133,6 @@ AVERAGED = ("word_error_rate", "naturalness", "voice_similarity", "pitch_range",
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is said of one file."""
-
     file: str
     seconds: float = 0.0
     sample_rate: int = 0
@@ -152,8 +150,6 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Judgements:
-    """What is said of several files."""
-
     files: tuple[Judgement, ...]
     missing: tuple[str, ...] = ()
     """Why judges were left out, as sentences."""

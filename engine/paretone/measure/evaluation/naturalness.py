@@ -170,8 +170,6 @@ def windows(samples: np.ndarray) -> np.ndarray:
 
 
 class NaturalnessJudge:
-    """The network, loaded."""
-
     def __init__(self, network: NaturalnessNetwork, device: str = "cpu") -> None:
         self._network, self._device = network.eval(), device
 

@@ -58,7 +58,6 @@ LARGE = {
 
 
 def load_similarity(texts: Sequence[str], folder: Path, device: str) -> SimilarityJudge:
-    """The judge from the file in ``folder``."""
     return SimilarityJudge(read_speaker_network(folder / SPEAKER_FILE, LARGE).to(device), device)
 
 
@@ -216,7 +215,6 @@ _WAV2VEC = "wav2vec2."
 
 
 def load_utmos(texts: Sequence[str], folder: Path, device: str) -> UtmosJudge:
-    """The judge from the file in ``folder``."""
     return UtmosJudge(read_utmos_network(folder / UTMOS_FILE).to(device), device)
 
 
@@ -263,8 +261,6 @@ def read_utmos_network(path: Path, config: Mapping[str, Any] | None = None, **si
 
 
 class UtmosJudge:
-    """The network, loaded."""
-
     def __init__(self, network: UtmosNetwork, device: str) -> None:
         self._network, self._device = network.eval(), device
 
@@ -333,7 +329,6 @@ PUNCTUATION = frozenset(string.punctuation + _CHINESE + _WIDE + "\u3000〰〾〿
 
 
 def load_whisper(texts: Sequence[str], folder: Path, device: str) -> WhisperJudge:
-    """The judge from the files in ``folder``."""
     return WhisperJudge(folder, device)
 
 

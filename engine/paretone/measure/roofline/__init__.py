@@ -6,7 +6,7 @@
 * :mod:`~paretone.measure.roofline.report`: what was found, and what follows from it; torch-free;
 * :mod:`~paretone.measure.roofline.published`: the table that the roofline post computes for OmniVoice; torch-free;
 * :mod:`~paretone.measure.roofline.benchmarks`: measures the ceilings;
-* :mod:`~paretone.measure.roofline.clock`: measures parts of a loaded model by running them;
-* :mod:`~paretone.measure.roofline.launches`: counts kernels and operators, and writes Chrome traces;
+* :mod:`~paretone.measure.roofline.clock`: measures parts of a loaded model by running them, counts kernels and
+  operators, and writes Chrome traces;
 * :mod:`~paretone.measure.roofline.measuring`: all of it together, for a loaded model and a setting.
 """

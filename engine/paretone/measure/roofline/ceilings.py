@@ -99,7 +99,6 @@ class Ceilings:
 
 
 def path() -> Path:
-    """File of the ceilings."""
     return data_folder() / FILE
 
 

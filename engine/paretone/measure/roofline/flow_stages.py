@@ -69,7 +69,6 @@ class Pieces:
         return self._query.shape[1]
 
     def in_order(self) -> tuple[Piece, ...]:
-        """All pieces of a forward."""
         layers = (piece for index in range(self.layers) for piece in self._in_layer(index))
         return (EMBEDDING, self._enter), *layers, (HEAD, self._head), (SAMPLING, self._sampling)
 

@@ -33,7 +33,6 @@ TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance"
 
 
 def masked_stages(works: MaskedInternals) -> tuple[TimedPhase, ...]:
-    """``works`` as stages."""
     config, request = works.network.config, works.request
     if works.plan.schedule is not None:
         raise SettingError(

@@ -14,10 +14,9 @@ import torch
 from paretone.errors import SettingError
 from paretone.measure.machine import describe
 from paretone.measure.roofline.benchmarks import ceilings_of
-from paretone.measure.roofline.clock import ROUNDS, Clock, TimedPhase
+from paretone.measure.roofline.clock import ROUNDS, Clock, TimedPhase, write_chrome_trace
 from paretone.measure.roofline.flow_stages import flow_stages
 from paretone.measure.roofline.language_stages import language_stages
-from paretone.measure.roofline.launches import write_chrome_trace
 from paretone.measure.roofline.masked_stages import masked_stages, measured_block
 from paretone.measure.roofline.report import RooflineReport
 from paretone.models.base import SpeechModel, Utterance
@@ -40,8 +39,6 @@ COMPILED = (
 
 @dataclass(frozen=True)
 class RooflineTarget:
-    """The measured parts."""
-
     model: SpeechModel
     utterance: Utterance
     setting: Setting

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from paretone.measure.roofline.ceilings import BOUNDS, COMPUTE, MEMORY, Ceilings
 from paretone.measure.roofline.counts import Work
 from paretone.setting.setting import Setting
-from paretone.tables import comma_separated, comments
+from paretone.wording import comma_separated, comments
 
 EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD = "embedding", "projections", "attention", "feed_forward"
 JOINS = "joins"
@@ -90,7 +90,6 @@ class Component:
 
     @property
     def title(self) -> str:
-        """As people call it."""
         return TITLES[self.name]
 
     @property
@@ -203,8 +202,6 @@ class Phase:
 
 @dataclass(frozen=True)
 class RooflineReport:
-    """One measurement."""
-
     model: str
     """Its id."""
     title: str

@@ -33,8 +33,7 @@ import torch
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
-from paretone.errors import SettingError
-from paretone.failures import enough_memory
+from paretone.errors import SettingError, enough_memory
 from paretone.last_used import LastUsed
 from paretone.models.base import ModelInfo, Script, Voice
 from paretone.models.families import parts
@@ -499,7 +498,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             return next(decoding, None)
 
     def _enough_memory(self, passage: LanguagePassage) -> AbstractContextManager[None]:
-        """See :func:`paretone.failures.enough_memory`."""
+        """See :func:`paretone.errors.enough_memory`."""
         return enough_memory(self.info.device, f"a passage of about {passage.expected} speech tokens")
 
     def _remarks(self, script: _Script, spoken: Sequence[_Spoken]) -> list[str]:

@@ -31,8 +31,7 @@ import torch
 
 from paretone import device as devices
 from paretone.audio.cross_fade import CrossFader, PassageJoiner
-from paretone.errors import SettingError
-from paretone.failures import enough_memory
+from paretone.errors import SettingError, enough_memory
 from paretone.models.base import ModelInfo, Voice
 from paretone.models.families.masked_networks import MaskedNetworks
 from paretone.models.families.masked_script import DemaskingProgress, MaskedInternals, MaskedScript, guide_of

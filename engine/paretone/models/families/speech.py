@@ -19,11 +19,10 @@ from paretone.models.base import ModelInfo, Piece, Script, Synthesis, Voice, kee
 from paretone.models.families.pacing import Pace
 from paretone.models.families.passages import Passages, Spoken, Uttered, require_numbers, whole_mel
 from paretone.models.kernels.graphs import GraphCache
-from paretone.observer import SILENT, Observer
+from paretone.observer import SILENT, Observer, stoppable
 from paretone.setting.knobs import Values
 from paretone.setting.plan import Plan
 from paretone.setting.take import Measurements, Trace
-from paretone.stopping import stoppable
 from paretone.wording import grouped
 
 Ended = TypeVar("Ended")

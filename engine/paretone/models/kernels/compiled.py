@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from paretone.failures import is_out_of_memory
+from paretone.errors import is_out_of_memory
 from paretone.models.f5.unett import UNetT, UNetTConditioning
 from paretone.models.kernels.few_rows import Product
 from paretone.models.kernels.fused_masked import FusedMasked, Rows

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from paretone.failures import is_out_of_memory
+from paretone.errors import is_out_of_memory
 from paretone.models.f5.unett import UNetT, UNetTConditioning
 from paretone.models.kernels.compiled import times_of
 from paretone.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn

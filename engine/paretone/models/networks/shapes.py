@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from paretone.errors import CheckpointError
-from paretone.failures import is_out_of_memory
+from paretone.errors import CheckpointError, is_out_of_memory
 from paretone.reading import first_line
 from paretone.wording import grouped
 

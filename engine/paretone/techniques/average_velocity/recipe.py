@@ -27,9 +27,9 @@ from torch import Tensor, nn
 from paretone.errors import SettingError, TrainingError
 from paretone.models.base import IntervalWeights
 from paretone.models.files.interval_weights import metadata, save_interval_weights
+from paretone.observer import may_stop
 from paretone.sampling.flow import sampling_grid
 from paretone.setting.knobs import Values
-from paretone.stopping import may_stop
 from paretone.techniques.average_velocity import (
     DISPLACEMENT,
     FEWEST_STEPS,

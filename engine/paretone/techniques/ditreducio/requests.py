@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from paretone.measure.limits import PASSES, Judgement, margin
+from paretone.measure.estimates import PASSES, Judgement, margin
 from paretone.models.base import Utterance
 from paretone.sampling.operations import OperationCounts
 from paretone.setting.setting import Setting

@@ -30,7 +30,7 @@ from paretone.errors import SettingError, TrainingError
 from paretone.models.f5.checkpoint import F5Checkpoint, save_official
 from paretone.models.f5.dit import DiT
 from paretone.models.files.checkpoints import fingerprint
-from paretone.stopping import may_stop
+from paretone.observer import may_stop
 from paretone.training.batches import BatchQueue
 from paretone.training.f5_checkpoints import diffusion_transformer
 from paretone.training.features import Examples, collate, may_join, validation_batches

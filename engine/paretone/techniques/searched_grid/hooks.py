@@ -27,11 +27,11 @@ from paretone.setting.knobs import Values
 from paretone.setting.setting import Setting, UsedTechnique
 from paretone.studies.results import Results, SettingResult, results
 from paretone.studies.store import Store
-from paretone.tables import comma_separated
 from paretone.techniques.registry import technique
 from paretone.techniques.resolving import foreseen, knobs_of
 from paretone.techniques.searched_grid import DISTANCE, NAME, solver_of
 from paretone.techniques.searched_grid.grid import PlacedGrid
+from paretone.wording import comma_separated
 
 
 def preparer() -> Callable[[SpeechModel, Sequence[Utterance], Setting, Observer], PlacedGrid]:

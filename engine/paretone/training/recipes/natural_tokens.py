@@ -34,7 +34,7 @@ from paretone.models.minis.quantisers import (
     token_phones,
 )
 from paretone.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
-from paretone.stopping import may_stop
+from paretone.observer import may_stop
 from paretone.training.batches import Corpus
 from paretone.training.learner import LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames

@@ -42,7 +42,7 @@ from paretone.models.minis.natural_vocoder import (
     latent_frames,
     mel_frame_at,
 )
-from paretone.stopping import may_stop
+from paretone.observer import may_stop
 from paretone.training.batches import Corpus
 from paretone.training.learner import LearningOptions
 from paretone.training.natural_corpus import NaturalClip, voice_frames

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from paretone import extras, installing
+from paretone import extras
 from paretone.extras import Extra
 from paretone.session.commands import Cancel, Command, InstallExtra
 from paretone.session.events import JobCancelled, JobFailed, Progress
@@ -23,14 +23,14 @@ from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.tiny_package import MODULE, REQUIREMENT, tiny_package
 
 TRAIN = Extra("train", "Training", (MODULE,))
-needs_pip = pytest.mark.skipif(not installing._installer(), reason="neither pip nor uv is installed")
+needs_pip = pytest.mark.skipif(not extras._installer(), reason="neither pip nor uv is installed")
 
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Training lacks a package, which pip finds without the network."""
     monkeypatch.setattr(extras, "EXTRAS", (TRAIN,))
-    monkeypatch.setattr(installing, "requirements", lambda name: (REQUIREMENT,))
+    monkeypatch.setattr(extras, "requirements", lambda name: (REQUIREMENT,))
     with tiny_package(tmp_path / "tiny", monkeypatch):
         yield
 
@@ -75,7 +75,7 @@ def test_what_fails_for_want_of_a_package_offers_it(
 ) -> None:
     window = borrowed_window
     monkeypatch.setattr(extras, "EXTRAS", (replace(TRAIN, modules=("nowhere_to_be_found",)),))
-    monkeypatch.setattr(installing, "why_not", lambda: "")
+    monkeypatch.setattr(extras, "why_no_installing", lambda: "")
     job = Job(1_000_000, Kind.EXPORT, InstallExtra(1_000_000, "train"))
     window.features["extras"]._job_ended(job, Outcome.FAILED, extras.NO_TRAINING)
     assert window.notices.banner.text == extras.NO_TRAINING
@@ -91,7 +91,7 @@ def sent() -> list[Command]:
 @pytest.fixture
 def offer(sent: list[Command], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> InstallOffer:
     """A button without any engine."""
-    monkeypatch.setattr(installing, "why_not", lambda: "")
+    monkeypatch.setattr(extras, "why_no_installing", lambda: "")
     monkeypatch.setattr(extras, "EXTRAS", (replace(TRAIN, modules=("nowhere_to_be_found",)),))
     jobs = Jobs(sent.append)
     made = InstallOffer()

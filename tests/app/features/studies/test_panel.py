@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from paretone.measure.estimates import Estimate
 from paretone.measure.evaluation.judges import Verdict
 from paretone.studies.store import DATABASE, Store
-from paretone.studies.tasks import MeasureReference, ReferenceMeasured
+from paretone.studies.study import MeasureReference, ReferenceMeasured
 from paretone_app.features.studies.fields import AxesEditor
 from paretone_app.features.studies.forms import Bound, Varied
 from paretone_app.features.studies.maker import StudyMaker

@@ -21,7 +21,7 @@ from paretone.setting.take import Measurements, Metrics, repeated
 from paretone.studies.published import published
 from paretone.studies.results import read
 from paretone.studies.store import Store
-from paretone.studies.tasks import MeasureReference, ReferenceMeasured
+from paretone.studies.study import MeasureReference, ReferenceMeasured
 from paretone.techniques.registry import in_order
 from paretone_app.features.tradeoff.axes import AXES, axis, figure_text
 from paretone_app.features.tradeoff.saved import recalled, remembered

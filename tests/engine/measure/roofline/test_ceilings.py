@@ -13,8 +13,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from paretone.measure.roofline import benchmarks, counts, published
 from paretone.measure.roofline import ceilings as store
 from paretone.measure.roofline.ceilings import COMPUTE, LAUNCH, MEMORY, Ceilings
+from paretone.measure.roofline.clock import counted
 from paretone.measure.roofline.counts import Work
-from paretone.measure.roofline.launches import counted
 from paretone.measure.roofline.report import ATTENTION, EMBEDDING, FEED_FORWARD, HEAD, NORMS, PROJECTIONS, SAMPLING
 from tests.engine.measure.roofline.known import ceilings
 

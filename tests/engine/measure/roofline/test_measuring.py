@@ -11,7 +11,7 @@ import torch
 
 from paretone.errors import SettingError
 from paretone.measure.roofline import counts
-from paretone.measure.roofline.launches import write_chrome_trace
+from paretone.measure.roofline.clock import write_chrome_trace
 from paretone.measure.roofline.measuring import RooflineTarget, measure_roofline
 from paretone.measure.roofline.report import ATTENTION, FEED_FORWARD, HEAD, JOINS, PROJECTIONS, TITLES, RooflineReport
 from paretone.models import load_model

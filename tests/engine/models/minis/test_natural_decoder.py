@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretone.measure.roofline.launches import counted
+from paretone.measure.roofline.clock import counted
 from paretone.models.minis.natural_decoder import (
     BINS,
     BLOCKS,

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from paretone.errors import StudyError
-from paretone.measure.evaluation.manifests import read
-from paretone.studies.definition import parse
+from paretone.studies.definition import parse, read_evaluation
 
 
 def touch(path: Path) -> Path:
@@ -30,15 +29,15 @@ def librispeech(tmp_path: Path) -> Path:
 
 
 def test_librispeech_pc(librispeech: Path) -> None:
-    (row,) = read(librispeech, librispeech.parent / "clean")
+    (row,) = read_evaluation(librispeech, librispeech.parent / "clean")
     assert row.text == "But the more forgetfulness had then prevailed."
     assert row.voice.transcript == "Exclaimed Bill Harmon to his wife."
     assert row.voice.audio == str(librispeech.parent / "clean" / "4992" / "41806" / "4992-41806-0009.flac")
-    assert row.recording == str(librispeech.parent / "clean" / "4992" / "23283" / "4992-23283-0000.flac")
+    assert row.reference == str(librispeech.parent / "clean" / "4992" / "23283" / "4992-23283-0000.flac")
     with pytest.raises(StudyError, match="give the folder of test-clean as 'manifest_audio'"):
-        read(librispeech)
+        read_evaluation(librispeech)
     with pytest.raises(StudyError, match=r"recording .*4992-41806-0009\.flac of the list .* is missing"):
-        read(librispeech, librispeech.parent)
+        read_evaluation(librispeech, librispeech.parent)
 
 
 def test_seed_tts(tmp_path: Path) -> None:
@@ -52,9 +51,9 @@ def test_seed_tts(tmp_path: Path) -> None:
         "three|We asked.|prompt-wavs/a.wav|Nobody said that.\n",
         encoding="utf-8",
     )
-    rows = read(path)
+    rows = read_evaluation(path)
     assert [row.text for row in rows] == ["The early bird.", "Two words.", "Nobody said that."]
-    assert [row.recording for row in rows] == [str(spoken), str(tmp_path / "said.wav"), ""]
+    assert [row.reference for row in rows] == [str(spoken), str(tmp_path / "said.wav"), ""]
     assert rows[0].voice.audio == str(tmp_path / "prompt-wavs" / "a.wav")
     study = parse({"manifest": "meta.lst", "count": 2, "grid": {"steps.steps": [4]}, "seeds": "paper"}, root=tmp_path)
     assert len(study.utterances) == 2
@@ -74,9 +73,9 @@ def test_other_files(tmp_path: Path, content: str, sentence: str) -> None:
     path = tmp_path / "list.lst"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(StudyError, match=sentence):
-        read(path, tmp_path)
+        read_evaluation(path, tmp_path)
     with pytest.raises(StudyError, match="could not be read: No such file or directory; check the path"):
-        read(tmp_path / "nowhere.lst")
+        read_evaluation(tmp_path / "nowhere.lst")
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(StudyError, match="is not UTF-8 text"):
-        read(path)
+        read_evaluation(path)
